@@ -1,0 +1,117 @@
+"""The platforms' tables of grading points, and where Tenhou's rooms and dan stand on Mahjong Soul's scale.
+
+Pure functions of small integers. `style` is 0 for East only and 1 for East and South; `rank` is 0 for the first place;
+`grade` is Mahjong Soul's, 0 (初心1) ... 15 (魂天); `dan` is the attribute of Tenhou's records, 0 (新人) ... 20 (天鳳).
+Tables are kept by the number of seats, so that three-player games can be added as rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Bonus = tuple[tuple[int, ...], ...]
+
+CELESTIAL = 15
+"""魂天: points on a scale of its own, which no table here computes"""
+
+TenhouTable = Literal["ippan", "joukyuu", "tokujou", "houou"]
+TENHOU_TABLES: tuple[TenhouTable, ...] = ("ippan", "joukyuu", "tokujou", "houou")
+FIRST_DAN = 10
+TENHOUI = 20
+"""天鳳: the end of the ladder, which neither gains nor loses"""
+
+_TENHOU_GRADES = (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15)  # by dan
+
+
+@dataclass(frozen=True)
+class MjsoulPoints:
+    """Mahjong Soul's points for one number of seats."""
+
+    start: int
+    """points of score at which nothing is gained or lost"""
+    uma: tuple[int, ...]
+    """by rank"""
+    bonus: tuple[Bonus, Bonus]
+    """[style][room][rank]; ranks that are not there get none"""
+    penalty: tuple[tuple[int, ...], tuple[int, ...]]
+    """[style][grade] for the last place, below 魂天"""
+
+
+@dataclass(frozen=True)
+class TenhouPoints:
+    """Tenhou's points for one number of seats."""
+
+    bonus: tuple[dict[TenhouTable, tuple[int, ...]], dict[TenhouTable, tuple[int, ...]]]
+    """[style][table][rank], for all but the last place"""
+    penalty_step: tuple[int, int]
+    """[style]: the last place loses as many times this as the dan is above 3級, which is 0"""
+
+
+MJSOUL = {
+    4: MjsoulPoints(
+        start=25000,
+        uma=(15, 5, -5, -15),
+        bonus=(
+            ((10, 5), (20, 10), (40, 20), (55, 30), (60, 30)),
+            ((20, 10), (40, 20), (80, 40), (110, 55), (120, 60)),
+        ),
+        penalty=(
+            (0, 0, 0, 10, 20, 30, 40, 50, 60, 80, 90, 100, 110, 120, 130),
+            (0, 0, 0, 20, 40, 60, 80, 100, 120, 165, 180, 195, 210, 225, 240),
+        ),
+    )
+}
+
+TENHOU = {
+    4: TenhouPoints(
+        bonus=(
+            {"ippan": (20, 10, 0), "joukyuu": (40, 10, 0), "tokujou": (50, 20, 0), "houou": (60, 30, 0)},
+            {"ippan": (30, 15, 0), "joukyuu": (60, 15, 0), "tokujou": (75, 30, 0), "houou": (90, 45, 0)},
+        ),
+        penalty_step=(10, 15),
+    )
+}
+
+
+def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
+    """By seat: 0 for the highest score; of equal scores the lower seat stands first."""
+    order = sorted(range(len(final_scores)), key=lambda seat: (-final_scores[seat], seat))
+    return tuple(order.index(seat) for seat in range(len(final_scores)))
+
+
+def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_seats: int = 4) -> int:
+    """Change of Mahjong Soul's grading points; `score` is the final one in points, `room` 0 Bronze ... 4 Throne.
+
+    魂天 gets 0: its points are on another scale, so a record's own number must be preferred wherever there is one.
+    """
+    table = MJSOUL[num_seats]
+    assert 0 <= rank < num_seats and 0 <= room < len(table.bonus[style]) and 0 <= grade <= CELESTIAL
+    if grade == CELESTIAL:
+        return 0
+    bonus = table.bonus[style][room]
+    # the only fraction is the score's, so rounding it up rounds the sum up
+    rounded_up = -((table.start - score) // 1000)
+    delta = rounded_up + table.uma[rank] + (bonus[rank] if rank < len(bonus) else 0)
+    return delta - table.penalty[style][grade] if rank == num_seats - 1 else delta
+
+
+def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int = 4) -> int:
+    """Change of Tenhou's points (pt) at a table; 天鳳 gets 0."""
+    points = TENHOU[num_seats]
+    assert 0 <= rank < num_seats and 0 <= dan <= TENHOUI
+    if dan == TENHOUI:
+        return 0
+    if rank < num_seats - 1:
+        return points.bonus[style][table][rank]
+    return -points.penalty_step[style] * max(dan - (FIRST_DAN - 3), 0)
+
+
+def tenhou_room(table: TenhouTable) -> int:
+    """Mahjong Soul's room in the place of one of Tenhou's tables: 0 Bronze, 1 Silver, 2 Gold, 4 Throne."""
+    return {"ippan": 0, "joukyuu": 1, "tokujou": 2, "houou": 4}[table]
+
+
+def tenhou_grade(dan: int) -> int:
+    """Mahjong Soul's grade, 0 ... 15, in the place of Tenhou's dan."""
+    assert 0 <= dan <= TENHOUI
+    return _TENHOU_GRADES[dan]
