@@ -1,0 +1,115 @@
+"""One decision as one line of text: seven fields, tab-separated, their elements comma-separated.
+
+Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results.
+"""
+
+from dataclasses import dataclass
+
+from annotate.vocabulary import Vocabulary
+
+FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """A decision point of a game, the action taken, and how the round and the game ended."""
+
+    game: str
+    sparse: tuple[int, ...]
+    numeric: tuple[int, ...]
+    progression: tuple[int, ...]
+    actions: tuple[int, ...]
+    chosen: int
+    results: tuple[int, ...]
+
+
+def format_line(annotation: Annotation) -> str:
+    """The line of an annotation, without a line break."""
+    fields = (annotation.sparse, annotation.numeric, annotation.progression, annotation.actions)
+    body = "\t".join(",".join(map(str, field)) for field in fields)
+    return f"{annotation.game}\t{body}\t{annotation.chosen}\t{','.join(map(str, annotation.results))}"
+
+
+def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
+    """Reads and checks one line.
+
+    Raises:
+        ValueError: names the field, the value and what was expected. The caller adds file and line number.
+    """
+    texts = line.rstrip("\r\n").split("\t")
+    if len(texts) != len(FIELDS):
+        raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
+    lists = {name: _integers(name, text) for name, text in zip(FIELDS[1:], texts[1:], strict=True)}
+    if not texts[0]:
+        raise ValueError("field 0 (game) is empty")
+    if len(lists["chosen"]) != 1:
+        raise ValueError(f"field 5 (chosen) must be one integer, not {texts[5]!r}")
+    annotation = Annotation(
+        game=texts[0],
+        sparse=lists["sparse"],
+        numeric=lists["numeric"],
+        progression=lists["progression"],
+        actions=lists["actions"],
+        chosen=lists["chosen"][0],
+        results=lists["results"],
+    )
+    check(annotation, vocabulary)
+    return annotation
+
+
+def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
+    """Raises ValueError if a value is outside what `vocabulary` allows."""
+    _check_tokens(1, "sparse", annotation.sparse, vocabulary.sparse.size)
+    _check_tokens(3, "progression", annotation.progression, vocabulary.progression.size)
+    _check_tokens(4, "actions", annotation.actions, vocabulary.action.size)
+    _check_length(2, "numeric", annotation.numeric, len(vocabulary.numeric))
+    _check_length(6, "results", annotation.results, len(vocabulary.results))
+    if any(a >= b for a, b in zip(annotation.sparse, annotation.sparse[1:], strict=False)):
+        raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
+    if not annotation.progression or annotation.progression[0] != vocabulary.progression["begin"].first:
+        raise ValueError("field 3 (progression) does not start with the beginning of the round, 0")
+    if len(annotation.progression) > vocabulary.max_progression:
+        raise ValueError(
+            f"field 3 (progression) has {len(annotation.progression)} events, more than {vocabulary.max_progression}"
+        )
+    if any(a >= b for a, b in zip(annotation.actions, annotation.actions[1:], strict=False)):
+        raise ValueError("field 4 (actions) is not strictly ascending")
+    if len(annotation.actions) < 2:
+        raise ValueError(f"field 4 (actions) has {len(annotation.actions)} elements: a decision needs at least 2")
+    if not 0 <= annotation.chosen < len(annotation.actions):
+        raise ValueError(
+            f"field 5 (chosen) is {annotation.chosen}, outside the {len(annotation.actions)} possible actions"
+        )
+    _check_results(annotation.results, vocabulary)
+
+
+def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:
+    num_seats = vocabulary.num_seats
+    if not 0 <= results[0] < vocabulary.num_round_results:
+        raise ValueError(
+            f"field 6 (results), element 0: round result {results[0]} is not in 0 ... {vocabulary.num_round_results - 1}"
+        )
+    ranks = results[1 + num_seats : 1 + 2 * num_seats]
+    if sorted(ranks) != list(range(num_seats)):
+        raise ValueError(f"field 6 (results): the ranks {list(ranks)} are no permutation of 0 ... {num_seats - 1}")
+    if not 0 <= results[1 + 2 * num_seats] < num_seats:
+        raise ValueError(f"field 6 (results): rank {results[1 + 2 * num_seats]} is not in 0 ... {num_seats - 1}")
+
+
+def _check_tokens(number: int, name: str, tokens: tuple[int, ...], size: int) -> None:
+    for position, token in enumerate(tokens):
+        if not 0 <= token < size:
+            raise ValueError(f"field {number} ({name}), element {position}: {token} is not in 0 ... {size - 1}")
+
+
+def _check_length(number: int, name: str, values: tuple[int, ...], length: int) -> None:
+    if len(values) != length:
+        raise ValueError(f"field {number} ({name}) must have {length} elements, not {len(values)}")
+
+
+def _integers(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(map(int, text.split(",")))
+    except ValueError:
+        number = FIELDS.index(name)
+        raise ValueError(f"field {number} ({name}) is no comma-separated list of integers: {text[:80]!r}") from None

@@ -1,0 +1,317 @@
+"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. The only module that imports it.
+
+A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
+each with its options by action token; `step` plays one choice for each. The engine's own faults and habits end here:
+riichi is one action with its discard, the dealer's first discard is always a tedashi, an illegal action raises.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from riichienv import (
+    Action,
+    ActionType,
+    GameRule,
+    HandEvaluator,
+    Phase,
+    RiichiEnv,
+    calculate_shanten,
+    check_riichi_candidates,
+)
+
+from annotate.records.record import Event, Rules
+from annotate.vocabulary import CHI_OF_TILES, NUM_TILES, Vocabulary, is_red, tile34_of, tile_of
+
+NUM_TILE_IDS = 136
+_RED_IDS = {16: 0, 52: 10, 88: 20}
+TILE_OF_ID = tuple(_RED_IDS.get(i, tile_of(i // 4)) for i in range(NUM_TILE_IDS))
+"""the engine's physical tile 0 ... 135 to the specification's tile 0 ... 36"""
+IDS_OF_TILE = tuple(tuple(i for i in range(NUM_TILE_IDS) if TILE_OF_ID[i] == tile) for tile in range(NUM_TILES))
+
+_HONOURS = "ESWNPFC"
+MJAI_NAMES = tuple(
+    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}") if tile < 30 else _HONOURS[tile - 30]
+    for tile in range(NUM_TILES)
+)
+TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
+WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
+
+# Walls are given in the order of the deal; counted from their end, the dead wall holds the four rinshan tiles, then
+# the dora and ura indicators in turn.
+_NUM_RINSHAN = 4
+_NUM_DEAD = 14
+_NUM_INDICATORS = 5
+
+# A game's hands are dealt from walls numbered onward from its seed, so seeds must lie far apart.
+_SEED_STRIDE = 1_000_003
+
+
+def shanten(hand: Sequence[int]) -> int:
+    """Shanten of the concealed tiles (physical ids, 3n + 1 or 3n + 2 of them): 0 is tenpai, -1 a complete hand."""
+    return calculate_shanten(list(hand))
+
+
+@dataclass(slots=True)
+class Turn:
+    """A seat that must act, what it may do, and the engine's view of the table from there."""
+
+    seat: int
+    observation: Any
+    """riichienv's Observation: hand, melds, discards, dora_indicators, scores, riichi_declared ..."""
+    left: int
+    """live wall tiles not yet drawn"""
+    target: int | None
+    """whose tile may be claimed; None on the seat's own turn"""
+    options: dict[int, list[tuple[Action, int | None]]]
+    """ascending action token to the moves that it stands for, the one to prefer first: the engine's action and, for
+    riichi, the tile to discard with it"""
+
+    @property
+    def drawn(self) -> int | None:
+        """The physical tile just drawn."""
+        observation = self.observation
+        return observation.drawn_tile if self.target is None and len(observation.hand) % 3 == 2 else None
+
+
+class Table:
+    """A round or a game in progress."""
+
+    def __init__(self, env: RiichiEnv, observations: Mapping[int, Any], vocabulary: Vocabulary) -> None:
+        self._env = env
+        self._vocabulary = vocabulary
+        self._action = vocabulary.action
+        self._followed = [0] * vocabulary.num_seats
+        self._num_events = 0
+        self._riichi_seat: int | None = None
+        self.progression: list[int] = []
+        """tokens of the current round's public events so far"""
+        self.round_index = -1
+        """counts the rounds begun at this table"""
+        self.turns: list[Turn] = []
+        self._look(observations)
+
+    @classmethod
+    def of_round(cls, rules: Rules, start: Event, wall: Sequence[int], vocabulary: Vocabulary) -> "Table":
+        """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles)."""
+        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules))
+        observations = env.reset(
+            oya=start["oya"],
+            wall=list(wall),
+            round_wind=WINDS[start["bakaze"]],
+            scores=list(start["scores"]),
+            honba=start["honba"],
+            kyotaku=start["kyotaku"],
+        )
+        return cls(env, observations, vocabulary)
+
+    @classmethod
+    def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
+        """A table that plays a whole game: `style` 0 East only, 1 East and South."""
+        mode = ("4p-red-east", "4p-red-half")[style]
+        # a seed given to reset() has no effect
+        env = RiichiEnv(game_mode=mode, rule=_rule(rules), seed=seed * _SEED_STRIDE)
+        return cls(env, env.reset(), vocabulary)
+
+    @property
+    def done(self) -> bool:
+        return self._env.done()
+
+    @property
+    def scores(self) -> list[int]:
+        return list(self._env.scores())
+
+    def log(self) -> list[Event]:
+        """All events so far as mjai, all hands open. Slow: ask once."""
+        return self._env.mjai_log
+
+    def is_tenpai(self, seat: int) -> bool:
+        """Whether the seat's hand (without a drawn tile) waits for a tile that it does not hold four times itself."""
+        return HandEvaluator(list(self._env.hands[seat]), list(self._env.melds[seat])).is_tenpai()
+
+    def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
+        """Plays one move for each seat of `turns`."""
+        assert {turn.seat for turn in self.turns} == set(moves)
+        observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
+        for seat, (_, riichi_discard) in moves.items():
+            if riichi_discard is not None:
+                self._follow(seat, observations[seat])
+                discard = next(
+                    action
+                    for action in observations[seat].legal_actions()
+                    if action.action_type == ActionType.DISCARD and action.tile == riichi_discard
+                )
+                observations = self._env.step({seat: discard})
+        # the engine answers an illegal action with a penalty and no observations
+        assert observations or self._env.done(), moves
+        self._look(observations)
+
+    def _look(self, observations: Mapping[int, Any]) -> None:
+        env = self._env
+        if env.done():
+            self.turns = []
+            return
+        for seat in sorted(observations):
+            self._follow(seat, observations[seat])
+        target = env.current_player if env.phase == Phase.WaitResponse else None
+        left = len(env.wall) - _NUM_DEAD
+        self.turns = []
+        for seat in sorted(observations):
+            observation = observations[seat]
+            turn = Turn(seat, observation, left, target, {})
+            turn.options = self._options(turn)
+            if turn.options:
+                self.turns.append(turn)
+
+    def _follow(self, seat: int, observation: Any) -> None:
+        """Adds what has happened since the last look; every seat sees all events, so each is read only once."""
+        events = observation.new_events()
+        first = self._followed[seat]
+        self._followed[seat] = first + len(events)
+        for text in events[self._num_events - first :]:
+            self._add(json.loads(text))
+        self._num_events = max(self._num_events, self._followed[seat])
+
+    def _add(self, event: Event) -> None:
+        kind = event["type"]
+        if kind == "start_kyoku":
+            self.progression = [self._vocabulary.progression["begin"].first]
+            self.round_index += 1
+            self._riichi_seat = None
+        elif kind == "reach":
+            self._riichi_seat = event["actor"]
+        else:
+            token = progression_token(event, self._riichi_seat == event.get("actor"), self._vocabulary)
+            if token is not None:
+                self.progression.append(token)
+            if kind == "dahai":
+                self._riichi_seat = None
+
+    def _options(self, turn: Turn) -> dict[int, list[tuple[Action, int | None]]]:
+        observation, seat = turn.observation, turn.seat
+        block = self._action.blocks
+        drawn = None if observation.forced_tedashi else observation.drawn_tile
+        options: dict[int, list[tuple[Action, int | None]]] = {}
+        discard = block["discard"].first
+        for action in observation.legal_actions():
+            kind, tile = action.action_type, action.tile
+            if kind == ActionType.DISCARD:
+                token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn)
+            elif kind == ActionType.RIICHI:
+                for tile in check_riichi_candidates(sorted(observation.hand)):
+                    token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn) + 1
+                    options.setdefault(token, []).append((action, tile))
+                continue
+            else:
+                token = self._claim_token(turn, action)
+            options.setdefault(token, []).append((action, None))
+        pon = block["pon"]
+        for token, moves in options.items():
+            if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
+                # the token cannot tell whether a red five of the hand is used: playing it uses the red one
+                moves.sort(key=lambda move: not any(i in _RED_IDS for i in move[0].consume_tiles))
+        assert len(options) < 64, (seat, options)
+        return dict(sorted(options.items()))
+
+    def _claim_token(self, turn: Turn, action: Action) -> int:
+        kind, block = action.action_type, self._action.blocks
+        if kind == ActionType.PASS:
+            return block["skip"].first
+        if kind == ActionType.TSUMO:
+            return block["tsumo"].first
+        if kind == ActionType.KYUSHU_KYUHAI:
+            return block["kyushu"].first
+        tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
+        if kind == ActionType.ANKAN:
+            return block["ankan"].token(tile34_of(tile))
+        if kind == ActionType.KAKAN:
+            return block["kakan"].token(tile)
+        if kind == ActionType.CHI:
+            return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
+        assert turn.target is not None, action
+        relative_seat = (turn.target - turn.seat - 1) % self._vocabulary.num_seats
+        if kind == ActionType.PON:
+            return block["pon"].token(relative_seat, tile)
+        if kind == ActionType.DAIMINKAN:
+            return block["daiminkan"].token(relative_seat, tile)
+        assert kind == ActionType.RON, kind
+        return block["ron"].token(relative_seat)
+
+
+def progression_token(event: Event, is_riichi: bool, vocabulary: Vocabulary) -> int | None:
+    """The token of a public mjai event; None for events that the progression does not hold."""
+    kind, block = event["type"], vocabulary.progression.blocks
+    if kind not in ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan"):
+        return None
+    seat = event["actor"]
+    if kind == "dahai":
+        return block["discard"].token(seat, TILE_OF_MJAI[event["pai"]], int(event["tsumogiri"]), int(is_riichi))
+    if kind == "ankan":
+        return block["ankan"].token(seat, tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
+    tile = TILE_OF_MJAI[event["pai"]]
+    if kind == "kakan":
+        return block["kakan"].token(seat, tile)
+    if kind == "chi":
+        consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
+        return block["chi"].token(seat, CHI_OF_TILES[consumed, tile])
+    relative_seat = (event["target"] - seat - 1) % vocabulary.num_seats
+    return block[kind].token(seat, relative_seat, tile)
+
+
+def wall_of(events: Sequence[Event]) -> list[int]:
+    """A wall (136 physical tiles, in the order of the deal) that deals and draws what the round's events show.
+
+    Tiles that nobody saw are filled in from those left over, in no particular order.
+
+    Raises:
+        ValueError: the events show more than four equal tiles, or more tiles than a wall has.
+    """
+    pool = [list(ids) for ids in IDS_OF_TILE]
+
+    def take(name: str) -> int:
+        ids = pool[TILE_OF_MJAI[name]]
+        if not ids:
+            raise ValueError(f"the round shows more {name} than there are")
+        return ids.pop(0)
+
+    start = events[0]
+    hands = [[take(name) for name in hand] for hand in start["tehais"]]
+    live: list[int] = []
+    rinshan: list[int] = []
+    dora, ura = [take(start["dora_marker"])], []
+    after_kan = False
+    for event in events:
+        kind = event["type"]
+        if kind == "tsumo":
+            (rinshan if after_kan else live).append(take(event["pai"]))
+            after_kan = False
+        elif kind in ("ankan", "kakan", "daiminkan"):
+            after_kan = True
+        elif kind == "dora":
+            dora.append(take(event["dora_marker"]))
+        elif kind == "hora":
+            # every riichi winner of a multiple ron shows the same markers
+            ura += [take(name) for name in event.get("ura_markers", ())[len(ura) :]]
+    num_seats = len(hands)
+    order = [(start["oya"] + i) % num_seats for i in range(num_seats)]
+    deal = [tile for r in range(3) for seat in order for tile in hands[seat][4 * r : 4 * r + 4]]
+    deal += [hands[seat][12] for seat in order] + live
+    if len(deal) > NUM_TILE_IDS - _NUM_DEAD or max(len(dora), len(ura)) > _NUM_INDICATORS or len(rinshan) > _NUM_RINSHAN:
+        raise ValueError("the round draws more tiles than the wall has")
+    wall: list[int | None] = [None] * NUM_TILE_IDS
+    wall[: len(deal)] = deal
+    for i, tile in enumerate(rinshan):
+        wall[-1 - i] = tile
+    for i, tile in enumerate(dora):
+        wall[-1 - _NUM_RINSHAN - 2 * i] = tile
+    for i, tile in enumerate(ura):
+        wall[-2 - _NUM_RINSHAN - 2 * i] = tile
+    unseen = (tile for ids in pool for tile in ids)
+    return [next(unseen) if tile is None else tile for tile in wall]
+
+
+def _rule(rules: Rules) -> GameRule:
+    rule = {"tenhou": GameRule.default_tenhou, "mjsoul": GameRule.default_mjsoul}[rules]()
+    rule.dealer_first_discard_is_tedashi = True  # a record cannot tell
+    return rule

@@ -1,0 +1,68 @@
+"""A seat's view of the table at a decision point, as the sparse and numeric fields. Records, arena and bot alike."""
+
+from annotate.engine import TILE_OF_ID, Turn
+from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
+
+
+class SituationWriter:
+    """Writes the fields of one game's situations; what stays the same all game long is worked out once."""
+
+    def __init__(self, vocabulary: Vocabulary, room: int, style: int, grades: tuple[int, ...]) -> None:
+        sparse = vocabulary.sparse
+        self.vocabulary = vocabulary
+        self._head = [sparse["room"].token(room), sparse["style"].token(style)]
+        self._seat = sparse["seat"].first
+        self._wind = sparse["wind"]
+        self._dealer = sparse["round"].first
+        self._dora = [sparse["dora"].token(position, 0) for position in range(5)]
+        self._none_left = sparse["left"].first + sparse["left"].size - 1
+        self._grades = [sparse["standing"].token(seat, grade) for seat, grade in enumerate(grades)]
+        self._ranks = [sparse["standing"].token(seat, NUM_GRADES) for seat in range(vocabulary.num_seats)]
+        # the token of a hand's first copy of each physical tile's kind
+        self._hand = [sparse["hand"].first + HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID]
+        self._drawn = sparse["drawn"].first
+
+    def sparse(self, turn: Turn) -> tuple[int, ...]:
+        """The set of tokens that describes the table from the seat of `turn`, ascending."""
+        observation = turn.observation
+        if observation.round_wind >= self._wind.size:
+            raise ValueError(f"a round of wind {observation.round_wind} is not in the specification (East, South, West)")
+        tokens = [
+            *self._head,
+            self._seat + turn.seat,
+            self._wind.first + observation.round_wind,
+            self._dealer + observation.oya,
+        ]
+        tokens += [first + TILE_OF_ID[i] for first, i in zip(self._dora, observation.dora_indicators, strict=False)]
+        tokens.append(self._none_left - turn.left)
+        for grade, rank, place in zip(self._grades, self._ranks, ranks_of(observation.scores), strict=True):
+            tokens += (grade, rank + place)
+        return (*tokens, *self._hand_tokens(turn))
+
+    def numeric(self, turn: Turn) -> tuple[int, ...]:
+        """Honba, deposits and the seats' scores at the decision point."""
+        observation = turn.observation
+        return (observation.honba, observation.riichi_sticks, *observation.scores)
+
+    def _hand_tokens(self, turn: Turn) -> list[int]:
+        drawn = turn.drawn
+        tokens: list[int] = []
+        for tile_id in turn.observation.hand:
+            if tile_id == drawn:
+                continue
+            token = self._hand[tile_id]
+            while token in tokens:  # the next copy
+                token += 1
+            tokens.append(token)
+        tokens.sort()
+        if drawn is not None:
+            tokens.append(self._drawn + TILE_OF_ID[drawn])
+        return tokens
+
+
+def ranks_of(scores: list[int] | tuple[int, ...]) -> list[int]:
+    """The rank of each seat, 0 for the first; ties go to the lower seat."""
+    ranks = [0] * len(scores)
+    for rank, seat in enumerate(sorted(range(len(scores)), key=lambda seat: -scores[seat])):
+        ranks[seat] = rank
+    return ranks

@@ -1,0 +1,20 @@
+"""How the commands meet the terminal: a user's mistake is one clean line, never a traceback."""
+
+import os
+import sys
+from collections.abc import Callable
+
+
+def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
+    """Runs `body` and returns the exit status: 1 after a ValueError or OSError, whose text goes to standard error."""
+    try:
+        return body() or 0
+    except BrokenPipeError:  # the reader of our output has gone (`| head`)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted", file=sys.stderr)
+        return 130
+    except (ValueError, OSError) as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return 1

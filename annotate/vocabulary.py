@@ -1,0 +1,258 @@
+"""The integers of the annotation specification, as tables.
+
+A field of an annotation (sparse, progression, actions) is a row of blocks laid end to end. A block is the product of
+its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri x riichi. Sizes are
+stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits or seats
+are exchanged (`kanachan.symmetry`) and how it is said in words all follow from the axes.
+
+A vocabulary is a value that is passed around, so that another one (three players) can stand beside this one.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+NUM_SUITS = 3
+TILES_PER_SUIT = 10  # 0 (red five), 1 ... 9
+RANKS_PER_SUIT = 9  # without the red five
+NUM_HONOURS = 7
+NUM_TILES = NUM_SUITS * TILES_PER_SUIT + NUM_HONOURS  # 0m 1m ... 9m 0p ... 9s 1z ... 7z
+NUM_TILES34 = NUM_SUITS * RANKS_PER_SUIT + NUM_HONOURS
+CHIS_PER_SUIT = 30
+
+
+class Axis(StrEnum):
+    """What a factor of a token counts. Symmetries act on axes; the others stay as they are."""
+
+    SEAT = "seat"  # absolute: 0 is the first dealer of the game
+    RELATIVE_SEAT = "relative_seat"  # 0 right, 1 across, 2 left
+    TILE = "tile"  # 0 ... 36
+    TILE34 = "tile34"  # 0 ... 33, red fives and ordinary ones alike
+    HAND_SLOT = "hand_slot"  # 0 ... 135, a tile and the number of its copy
+    CHI = "chi"  # 0 ... 89
+    OTHER = "other"
+
+
+class Factor(NamedTuple):
+    """One axis of a block: its kind, how many values it has, and its name within the block."""
+
+    axis: Axis
+    size: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive tokens `first ... first + size - 1`, the product of `factors`."""
+
+    name: str
+    first: int
+    factors: tuple[Factor, ...]
+
+    @cached_property
+    def size(self) -> int:
+        size = 1
+        for factor in self.factors:
+            size *= factor.size
+        return size
+
+    def token(self, *indices: int) -> int:
+        """The token at `indices`, one for each factor."""
+        assert len(indices) == len(self.factors), (self.name, indices)
+        offset = 0
+        for index, factor in zip(indices, self.factors, strict=True):
+            assert 0 <= index < factor.size, (self.name, factor.name, index)
+            offset = offset * factor.size + index
+        return self.first + offset
+
+    def indices(self, token: int) -> tuple[int, ...]:
+        """The inverse of `token`."""
+        offset, indices = token - self.first, []
+        for factor in reversed(self.factors):
+            offset, index = divmod(offset, factor.size)
+            indices.append(index)
+        return tuple(reversed(indices))
+
+
+class Field:
+    """One field of the annotation: its blocks by name, and the block of each token."""
+
+    def __init__(self, name: str, blocks: list[tuple[str, tuple[Factor, ...]]]) -> None:
+        sizes = [Block(block, 0, factors).size for block, factors in blocks]
+        firsts = accumulate(sizes, initial=0)
+        self.name = name
+        self.blocks = {block: Block(block, first, factors) for (block, factors), first in zip(blocks, firsts, strict=False)}
+        self.size = sum(sizes)
+        self._block_of_token = [block for block in self.blocks.values() for _ in range(block.size)]
+
+    def __getitem__(self, block: str) -> Block:
+        return self.blocks[block]
+
+    def block_of(self, token: int) -> Block:
+        return self._block_of_token[token]
+
+    def describe(self, token: int) -> tuple[str, dict[str, int]]:
+        """The block's name and the value of each factor by its name."""
+        block = self.block_of(token)
+        return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """All that a reader of annotations must agree on with their writer."""
+
+    name: str
+    num_seats: int
+    sparse: Field
+    progression: Field
+    action: Field
+    numeric: tuple[str, ...]
+    results: tuple[str, ...]
+    num_round_results: int
+    max_progression: int
+    """longest progression of a round: a reader may size its positions by it"""
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits that change when any token changes its meaning."""
+        layout = {
+            field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
+            for field in (self.sparse, self.progression, self.action)
+        }
+        content = [self.name, self.num_seats, layout, self.numeric, self.results, self.num_round_results]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _four_players() -> Vocabulary:
+    seat = Factor(Axis.SEAT, 4, "seat")
+    relative_seat = Factor(Axis.RELATIVE_SEAT, 3, "relative_seat")
+    tile = Factor(Axis.TILE, NUM_TILES, "tile")
+    tile34 = Factor(Axis.TILE34, NUM_TILES34, "tile34")
+    chi = Factor(Axis.CHI, NUM_SUITS * CHIS_PER_SUIT, "chi")
+    tsumogiri = Factor(Axis.OTHER, 2, "tsumogiri")
+    riichi = Factor(Axis.OTHER, 2, "riichi")
+
+    def other(name: str, size: int) -> Factor:
+        return Factor(Axis.OTHER, size, name)
+
+    sparse = Field(
+        "sparse",
+        [
+            ("room", (other("room", 5),)),
+            ("style", (other("style", 2),)),  # 0 East only, 1 East and South
+            ("seat", (seat,)),
+            ("wind", (other("wind", 3),)),
+            ("round", (Factor(Axis.SEAT, 4, "dealer"),)),  # the number of the round is the dealer's seat
+            ("dora", (other("position", 5), tile)),
+            ("left", (other("drawn", 70),)),  # 69 - the number of left tiles
+            ("standing", (seat, other("grade_or_rank", 20))),  # 16 grades, then 4 ranks
+            ("hand", (Factor(Axis.HAND_SLOT, 136, "slot"),)),
+            ("drawn", (tile,)),
+        ],
+    )
+    progression = Field(
+        "progression",
+        [
+            ("begin", ()),
+            ("unused", (other("unused", 4),)),
+            ("discard", (seat, tile, tsumogiri, riichi)),
+            ("chi", (seat, chi)),
+            ("pon", (seat, relative_seat, tile)),
+            ("daiminkan", (seat, relative_seat, tile)),  # da ming gang
+            ("ankan", (seat, tile34)),  # an gang
+            ("kakan", (seat, tile)),  # jia gang
+        ],
+    )
+    action = Field(
+        "action",
+        [
+            ("discard", (tile, tsumogiri, riichi)),
+            ("ankan", (tile34,)),
+            ("kakan", (tile,)),
+            ("tsumo", ()),
+            ("kyushu", ()),  # nine different terminals and honours: abort the round
+            ("skip", ()),
+            ("chi", (chi,)),
+            ("pon", (relative_seat, tile)),
+            ("daiminkan", (relative_seat, tile)),
+            ("ron", (relative_seat,)),
+        ],
+    )
+    return Vocabulary(
+        name="kanachan-4p",
+        num_seats=4,
+        sparse=sparse,
+        progression=progression,
+        action=action,
+        numeric=("honba", "deposits", "score_0", "score_1", "score_2", "score_3"),
+        results=(
+            "round_result",
+            *(f"round_delta_{s}" for s in range(4)),
+            *(f"rank_{s}" for s in range(4)),
+            "rank",
+            "score",
+            "grading_delta",
+        ),
+        num_round_results=19,
+        # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
+        # 4 kans: 1 + 86 + 16 + 4 events.
+        max_progression=112,
+    )
+
+
+FOUR_PLAYERS = _four_players()
+NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
+
+
+# Tiles, in the specification's numbering -----------------------------------------------------------------------------
+
+
+def is_red(tile: int) -> bool:
+    return tile < NUM_SUITS * TILES_PER_SUIT and tile % TILES_PER_SUIT == 0
+
+
+def tile34_of(tile: int) -> int:
+    """0 ... 36 to 0 ... 33: a red five becomes an ordinary one."""
+    if tile >= NUM_SUITS * TILES_PER_SUIT:
+        return tile - NUM_SUITS
+    suit, number = divmod(tile, TILES_PER_SUIT)
+    return suit * RANKS_PER_SUIT + (number or 5) - 1
+
+
+def tile_of(tile34: int) -> int:
+    """0 ... 33 to the ordinary tile of 0 ... 36."""
+    if tile34 >= NUM_SUITS * RANKS_PER_SUIT:
+        return tile34 + NUM_SUITS
+    suit, number = divmod(tile34, RANKS_PER_SUIT)
+    return suit * TILES_PER_SUIT + number + 1
+
+
+def _num_copies(tile: int) -> int:
+    if is_red(tile):
+        return 1
+    return 3 if is_red(tile - 5) else 4
+
+
+HAND_SLOT_FIRST = tuple(accumulate((_num_copies(t) for t in range(NUM_TILES)), initial=0))
+"""slot of a tile's first copy; [NUM_TILES] is the number of slots"""
+
+
+# (two tiles of the hand, the tile called) of one suit, in the specification's order
+_CHI_SHAPES = (
+    "231 132 342 123 243 453 403 234 354 304 564 064 345 340 465 460 "
+    "675 670 456 406 576 076 786 567 067 687 897 678 798 789"
+).split()
+CHI_TILES = tuple(
+    tuple(suit * TILES_PER_SUIT + int(digit) for digit in shape) for suit in range(NUM_SUITS) for shape in _CHI_SHAPES
+)
+"""chi 0 ... 89 to (hand tile, hand tile, called tile)"""
+CHI_OF_TILES = {(frozenset(tiles[:2]), tiles[2]): chi for chi, tiles in enumerate(CHI_TILES)}
+"""the inverse of CHI_TILES, the order of the hand's tiles aside"""
+
+TILE_NAMES = tuple(
+    [f"{number}{suit}" for suit in "mps" for number in range(TILES_PER_SUIT)] + [f"{n}z" for n in range(1, 8)]
+)
