@@ -66,6 +66,9 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
     _check_length(6, "results", annotation.results, len(vocabulary.results))
     if any(a >= b for a, b in zip(annotation.sparse, annotation.sparse[1:], strict=False)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
+    seat = vocabulary.sparse["seat"]
+    if sum(seat.first <= token < seat.first + seat.size for token in annotation.sparse) != 1:
+        raise ValueError(f"field 1 (sparse) must name one seat ({seat.first} ... {seat.first + seat.size - 1})")
     if not annotation.progression or annotation.progression[0] != vocabulary.progression["begin"].first:
         raise ValueError("field 3 (progression) does not start with the beginning of the round, 0")
     if len(annotation.progression) > vocabulary.max_progression:
