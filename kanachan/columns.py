@@ -1,0 +1,99 @@
+"""Decisions as columns of numbers: what shards hold, what symmetries act on, what batches are made of. No torch here.
+
+Shapes: B rows (decisions), N numeric features, R results.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import Vocabulary
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged:
+    """Rows of unequal length, end to end: row i is `values[starts[i] : starts[i + 1]]`."""
+
+    values: NDArray[np.uint16]
+    starts: NDArray[np.int64]
+    """one more than there are rows; the first is 0"""
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.starts)
+
+    def rows(self, first: int, last: int) -> "Ragged":
+        """The rows `first` up to, but not including, `last`."""
+        starts = self.starts[first : last + 1]
+        return Ragged(self.values[starts[0] : starts[-1]], starts - starts[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Some decisions, column by column."""
+
+    game: NDArray[np.uint64]  # [B], game_key of the game's id
+    sparse: Ragged
+    progression: Ragged
+    actions: Ragged
+    chosen: NDArray[np.uint8]  # [B], index into the row's actions
+    numeric: NDArray[np.int32]  # [B, N]
+    results: NDArray[np.int32]  # [B, R]
+    seat: NDArray[np.int64]  # [B], the seat that decides, in the numbering of the other columns
+
+    def __len__(self) -> int:
+        return len(self.game)
+
+    @property
+    def num_tokens(self) -> NDArray[np.int64]:
+        """Sparse features and events of each row [B]."""
+        return self.sparse.lengths + self.progression.lengths
+
+    def rows(self, first: int, last: int) -> "Columns":
+        """The rows `first` up to, but not including, `last`, without copying."""
+        columns = [getattr(self, field.name) for field in fields(self)]
+        parts: list[Any] = [c.rows(first, last) if isinstance(c, Ragged) else c[first:last] for c in columns]
+        return Columns(*parts)
+
+
+def game_key(game: str) -> int:
+    """64 bits that stand for a game's id: the first 8 bytes of its SHA-256, big endian."""
+    return int.from_bytes(sha256(game.encode()).digest()[:8], "big")
+
+
+def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The seat that decides [B], from each row's one `seat` token."""
+    block = vocabulary.sparse["seat"]
+    offsets = sparse.values - np.uint16(block.first)  # wraps round below the block
+    seats = offsets[offsets < block.size].astype(np.int64)
+    assert len(seats) == len(sparse), f"{len(seats)} seat tokens in {len(sparse)} rows"
+    return seats
+
+
+def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Columns:
+    """Checked annotations (`annotate.annotation.check`) as columns."""
+    sparse = _ragged([a.sparse for a in annotations])
+    return Columns(
+        game=np.array([game_key(a.game) for a in annotations], np.uint64),
+        sparse=sparse,
+        progression=_ragged([a.progression for a in annotations]),
+        actions=_ragged([a.actions for a in annotations]),
+        chosen=np.array([a.chosen for a in annotations], np.uint8),
+        numeric=np.array([a.numeric for a in annotations], np.int32).reshape(-1, len(vocabulary.numeric)),
+        results=np.array([a.results for a in annotations], np.int32).reshape(-1, len(vocabulary.results)),
+        seat=deciding_seats(sparse, vocabulary),
+    )
+
+
+def _ragged(rows: Sequence[tuple[int, ...]]) -> Ragged:
+    starts = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=starts[1:])
+    return Ragged(np.fromiter((token for row in rows for token in row), np.uint16, int(starts[-1])), starts)
