@@ -14,6 +14,8 @@ from annotate.records.tenhou_meld import decode_meld, tile_name
 
 NUM_SEATS = 4
 NUM_TILES = 136
+LARGEST_NUMBER = 100_000
+"""far beyond any number in a record; scores are in hundreds"""
 
 # bits of <GO type>
 HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x80
@@ -266,22 +268,16 @@ class _Reader:
     def _owari(self, attributes: Attributes, tag: str) -> None:
         if "owari" in attributes:
             # each seat's score and its placement points, which have a fraction
-            scores = attributes["owari"].split(",")[: 2 * NUM_SEATS : 2]
-            try:
-                self._final_scores = tuple(100 * int(score) for score in scores)
-            except ValueError:
-                raise ValueError(f'<{tag} owari="{attributes["owari"]}">: scores are integers') from None
-            if len(self._final_scores) != NUM_SEATS:
-                raise ValueError(f'<{tag} owari="{attributes["owari"]}">: {NUM_SEATS} scores expected')
+            scores = ",".join(attributes["owari"].split(",")[: 2 * NUM_SEATS : 2])
+            final = _integers({"owari": scores}, tag, "owari", NUM_SEATS)
+            self._final_scores = tuple(100 * score for score in final)
 
 
 def _start_kyoku(attributes: Attributes) -> Event:
     # the two dice, seed[3:5], are empty in some old records
     seed = _attribute(attributes, "INIT", "seed").split(",")
-    try:
-        number, honba, deposits, dora = (int(seed[index]) for index in (0, 1, 2, 5))
-    except (ValueError, IndexError):
-        raise ValueError(f'<INIT seed="{attributes["seed"]}">: six integers expected') from None
+    played = ",".join(seed[:3] + seed[5:])
+    number, honba, deposits, dora = _integers({"seed": played}, "INIT", "seed", 4)
     dealer = _integer(attributes, "INIT", "oya", 0, NUM_SEATS)
     if not (0 <= number < 4 * NUM_SEATS and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILES):
         raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
@@ -320,6 +316,8 @@ def _integers(attributes: Attributes, tag: str, name: str, count: int | None = N
         values = tuple(map(int, text.split(",")))
     except ValueError:
         raise ValueError(f'<{tag} {name}="{text[:80]}">: comma-separated integers expected') from None
+    if max(map(abs, values)) > LARGEST_NUMBER:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: out of range')
     if count is not None and len(values) != count:
         raise ValueError(f'<{tag} {name}="{text[:80]}">: {count} integers expected')
     return values

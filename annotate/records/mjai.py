@@ -1,0 +1,344 @@
+"""mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
+
+Other programs' dialects are brought to one: fields that are not needed are dropped, `delta`, `kyoutaku` and
+`uradora_markers` get their usual names. Whether the moves are possible is not asked here: replaying finds out.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate import grading
+from annotate.records.record import Event, Game, Round, Rules
+
+NUM_SEATS = 4
+LARGEST_SCORE = 10_000_000
+"""far beyond any game, and within 32 bits when summed"""
+
+_TILES = {f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)} | {"5mr", "5pr", "5sr", *"ESWNPFC"}
+_WINDS = "ESWN"
+_THREE_PLAYERS = "a three-player game: three players are not supported yet"
+
+Check = Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """A field of an event: what it must be, in words and as a test, and where else it may stand."""
+
+    name: str
+    expected: str
+    check: Check
+    aliases: tuple[str, ...] = ()
+    optional: bool = False
+    default: Any = None
+    """of an optional field that is missing; None leaves it out"""
+
+
+def _integer(low: int, high: int) -> Check:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _list(length: int | None, check: Check) -> Check:
+    return lambda value: type(value) is list and (length is None or len(value) == length) and all(map(check, value))
+
+
+def _is_tile(value: Any) -> bool:
+    return type(value) is str and value in _TILES
+
+
+_SEAT = f"a seat 0 ... {NUM_SEATS - 1}"
+_is_seat = _integer(0, NUM_SEATS - 1)
+_is_points = _list(NUM_SEATS, _integer(-LARGEST_SCORE, LARGEST_SCORE))
+_ACTOR = _Field("actor", _SEAT, _is_seat)
+_TARGET = _Field("target", _SEAT, _is_seat)
+_PAI = _Field("pai", "a tile", _is_tile)
+_DORA = _Field("dora_marker", "a tile", _is_tile)
+_DELTAS = _Field("deltas", f"{NUM_SEATS} integers", _is_points, aliases=("delta",))
+_SCORES = _Field("scores", f"{NUM_SEATS} integers", _is_points)
+
+
+def _consumed(count: int) -> _Field:
+    return _Field("consumed", f"{count} tiles", _list(count, _is_tile))
+
+
+_FIELDS: dict[str, tuple[_Field, ...]] = {
+    "start_kyoku": (
+        _Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in _WINDS),
+        _DORA,
+        _Field("kyoku", f"1 ... {NUM_SEATS}", _integer(1, NUM_SEATS)),
+        _Field("honba", "a count", _integer(0, 1000)),
+        _Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
+        _Field("oya", _SEAT, _is_seat),
+        _SCORES,
+        _Field("tehais", f"{NUM_SEATS} hands of 13 tiles", _list(NUM_SEATS, _list(13, _is_tile))),
+    ),
+    "tsumo": (_ACTOR, _PAI),
+    "dahai": (_ACTOR, _PAI, _Field("tsumogiri", "true or false", lambda value: type(value) is bool)),
+    "chi": (_ACTOR, _TARGET, _PAI, _consumed(2)),
+    "pon": (_ACTOR, _TARGET, _PAI, _consumed(2)),
+    "daiminkan": (_ACTOR, _TARGET, _PAI, _consumed(3)),
+    "ankan": (_ACTOR, _consumed(4)),
+    "kakan": (_ACTOR, _PAI, _consumed(3)),
+    "dora": (_DORA,),
+    "reach": (_ACTOR,),
+    "reach_accepted": (_ACTOR,),
+    "hora": (
+        _ACTOR,
+        _TARGET,
+        _Field("pai", "a tile", _is_tile, optional=True),
+        _DELTAS,
+        _Field(
+            "ura_markers",
+            "a list of tiles",
+            _list(None, _is_tile),
+            aliases=("uradora_markers",),
+            optional=True,
+            default=(),
+        ),
+    ),
+    "ryukyoku": (_Field("reason", "a text", lambda value: type(value) is str, optional=True), _DELTAS),
+}
+"""every event inside a round"""
+
+_HEADER = (
+    _Field("id", "a text", lambda value: type(value) is str, optional=True),
+    _Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
+    _Field("style", "0 or 1", _integer(0, 1), optional=True),
+    _Field("room", "0 ... 4", _integer(0, 4), optional=True),
+    _Field("grades", f"{NUM_SEATS} grades 0 ... 15", _list(NUM_SEATS, _integer(0, 15)), optional=True),
+    _Field("grading_deltas", f"{NUM_SEATS} integers", _is_points, optional=True),
+)
+"""what start_game's "kanachan" may hold"""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A game while its lines are being read."""
+
+    start: Event
+    header: Event
+    content: Any = field(default_factory=hashlib.sha256)
+    rounds: list[Round] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    """of the round that is being read"""
+    end: Event | None = None
+
+
+def read_mjai(text: str, name: str) -> list[Game]:
+    """Reads all games of a file.
+
+    The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
+    the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
+    its end: East only if nobody is below 0 points and the last round is E4 ... S3, where a longer game cannot end;
+    else East and South.
+
+    Args:
+        text: the file's content.
+        name: the file's name without folders and suffixes.
+
+    Raises:
+        ValueError: names the line and the field.
+    """
+    drafts: list[_Draft] = []
+    lines = text.split("\n")  # not splitlines: names may hold other line separators
+    is_cut_off = False
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            event = _parse(line)
+        except ValueError as error:
+            # a file that is still being written, or was cut off, ends in the middle of a line
+            if number == len(lines) and drafts and not text.endswith("\n"):
+                is_cut_off = True
+                break
+            raise ValueError(f"line {number}: {error}") from None
+        try:
+            _take(event, line, drafts)
+        except ValueError as error:
+            raise ValueError(f"line {number}: {event['type']}: {error}") from None
+    if not drafts:
+        raise ValueError("no start_game")
+    return [_game(draft, name, is_cut_off and draft is drafts[-1]) for draft in drafts]
+
+
+def _parse(line: str) -> Event:
+    try:
+        event = json.loads(line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if type(event) is not dict or type(event.get("type")) is not str:
+        raise ValueError('an mjai event, an object with a "type", expected')
+    return event
+
+
+def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
+    """Adds one event to the last game, or starts a new one."""
+    kind = event["type"]
+    if kind == "start_game":
+        drafts.append(_start_game(event))
+    elif not drafts:
+        raise ValueError("before any start_game")
+    draft = drafts[-1]
+    draft.content.update(line.strip().encode() + b"\n")
+    if kind == "start_game":
+        return
+    if draft.end is not None:
+        raise ValueError("after end_game")
+    if kind == "end_game":
+        draft.end = event
+        if "scores" in event:
+            _normalised(event, (_SCORES,))
+        if not _finish_round(draft):
+            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+    elif kind == "start_kyoku":
+        if not _finish_round(draft):
+            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+        draft.events = [_start_kyoku(event)]
+    elif kind == "end_kyoku":
+        if not _finish_round(draft):
+            raise ValueError("the round has neither hora nor ryukyoku")
+    elif kind != "none":  # "none" is a player's pass, not an event
+        draft.events.append(_round_event(event, draft.events))
+
+
+def _start_game(event: Event) -> _Draft:
+    names = event.get("names")
+    if type(names) is list and len(names) == 3:
+        raise ValueError(_THREE_PLAYERS)
+    header = event.get("kanachan", {})
+    if type(header) is not dict:
+        raise ValueError('"kanachan" must be an object')
+    return _Draft(start=event, header=_normalised(header, _HEADER))
+
+
+def _start_kyoku(event: Event) -> Event:
+    for name in ("scores", "tehais"):
+        if type(event.get(name)) is list and len(event[name]) == 3:
+            raise ValueError(_THREE_PLAYERS)
+    if "?" in str(event.get("tehais")):
+        raise ValueError('hands are hidden ("?"): a record that shows all four hands is needed')
+    start = _normalised(event, _FIELDS["start_kyoku"])
+    if start["oya"] != start["kyoku"] - 1:
+        raise ValueError(
+            f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"
+        )
+    return {"type": "start_kyoku", **start}
+
+
+def _round_event(event: Event, events: Sequence[Event]) -> Event:
+    kind = event["type"]
+    if kind in ("kita", "nukidora"):
+        raise ValueError(_THREE_PLAYERS)
+    if kind not in _FIELDS:
+        raise ValueError("an unknown type of event")
+    if not events:
+        raise ValueError("outside of a round")
+    if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
+        raise ValueError("after the end of the round")
+    return {"type": kind, **_normalised(event, _FIELDS[kind])}
+
+
+def _normalised(event: Event, fields: Sequence[_Field]) -> Event:
+    """The named fields, checked, under their usual names."""
+    normalised: Event = {}
+    for field_ in fields:
+        name = field_.name
+        if name not in event:
+            name = next((alias for alias in field_.aliases if alias in event), name)
+        if name not in event:
+            if not field_.optional:
+                raise ValueError(f"{name} is missing")
+            if field_.default is not None:
+                normalised[field_.name] = list(field_.default)
+            continue
+        value = event[name]
+        if not field_.check(value):
+            raise ValueError(f"{name} must be {field_.expected}, not {json.dumps(value)[:80]}")
+        normalised[field_.name] = value
+    return normalised
+
+
+def _finish_round(draft: _Draft) -> bool:
+    """Moves the round that is being read to the finished ones; returns False if it has no end yet."""
+    if draft.events:
+        if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
+            return False
+        draft.rounds.append(Round(tuple(draft.events)))
+        draft.events = []
+    return True
+
+
+def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
+    incomplete = _close(draft, is_cut_off)
+    final_scores = None
+    if incomplete is None and draft.end is not None:
+        final_scores = tuple(draft.end["scores"]) if "scores" in draft.end else _final_scores(draft.rounds[-1])
+    rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
+    style = draft.header.get("style", _style(draft.rounds, final_scores))
+    room = draft.header.get("room")
+    grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
+    deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
+    if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
+        standings = zip(grading.ranks_of(final_scores), final_scores, grades, strict=True)
+        deltas = tuple(grading.mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in standings)
+    return Game(
+        id=_game_id(draft, name),
+        rules=rules,
+        style=style,
+        rounds=tuple(draft.rounds),
+        room=room,
+        grades=grades,
+        final_scores=final_scores,
+        grading_deltas=deltas,
+        incomplete=incomplete,
+    )
+
+
+def _close(draft: _Draft, is_cut_off: bool) -> str | None:
+    """Ends a game that has no end_game at its last whole round; returns why the game is incomplete, if it is."""
+    if draft.end is None:
+        reason = "the file is cut off" if is_cut_off else "there is no end_game"
+        if draft.events and draft.events[-1]["type"] == "ryukyoku":
+            _finish_round(draft)
+        if draft.events:
+            # after a win another winner of the same tile might have followed
+            return f"{reason}; the record stops in {Round(tuple(draft.events)).name}"
+        return f"{reason}; the record stops after {draft.rounds[-1].name if draft.rounds else 'start_game'}"
+    return None if draft.rounds else "it holds no round"
+
+
+def _game_id(draft: _Draft, name: str) -> str:
+    for given in (draft.header.get("id"), draft.start.get("id")):
+        if type(given) is str:
+            if not given or not given.isprintable():
+                raise ValueError(f"start_game: id {given!r} must be a printable text that is not empty")
+            return given
+    readable = "".join(character if character.isprintable() else "_" for character in name)
+    return f"{readable}-{draft.content.hexdigest()[:12]}"
+
+
+def _final_scores(last: Round) -> tuple[int, ...]:
+    """Scores after the last round; riichi deposits that nobody won go to the first seat."""
+    start = last.events[0]
+    scores, deposits = list(start["scores"]), start["kyotaku"]
+    for event in last.events:
+        if event["type"] == "reach_accepted":
+            scores[event["actor"]] -= 1000
+            deposits += 1
+        elif event["type"] in ("hora", "ryukyoku"):
+            scores = [score + delta for score, delta in zip(scores, event["deltas"], strict=True)]
+    if last.events[-1]["type"] == "ryukyoku":
+        scores[scores.index(max(scores))] += 1000 * deposits
+    return tuple(scores)
+
+
+def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int:
+    if final_scores is None or min(final_scores) < 0:
+        return 1
+    last = rounds[-1].events[0]
+    number = _WINDS.index(last["bakaze"]) * NUM_SEATS + last["kyoku"]
+    return 0 if NUM_SEATS <= number < 2 * NUM_SEATS else 1
