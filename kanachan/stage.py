@@ -1,0 +1,223 @@
+"""One stage of the curriculum for Lightning: network, objective, optimiser, and what is written to the log.
+
+Losses are summed on the device and read once every `log_every` optimiser steps, so that logging never waits for the
+device in between. `train/samples`, the decisions seen so far on all ranks, is written with every row: it is the axis
+on which runs with different batches can be compared.
+"""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.utilities.types import OptimizerLRScheduler
+from torch import Tensor, nn
+
+from kanachan.batch import Batch
+from kanachan.config import OptimConfig
+from kanachan.model import Network
+from kanachan.objectives import Objective
+
+
+class Stage(L.LightningModule):
+    """Trains a network for an objective.
+
+    Args:
+        total_steps: optimiser steps of the whole run; the learning rate reaches its last value with the last one.
+        log_every: optimiser steps between two rows of the log.
+    """
+
+    def __init__(
+        self, network: Network, objective: Objective, optim: OptimConfig, total_steps: int, log_every: int
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.objective = objective
+        self.optim = optim
+        self.total_steps = total_steps
+        self.log_every = log_every
+        self.samples = 0
+        self._training = Sums()
+        self._validation = Sums()
+        self._gradient_norm: Tensor | None = None
+        self._logged_step = 0
+        self._logged_samples = 0
+        self._logged_time = 0.0
+        self._validation_start = 0.0
+        if optim.encoder_learning_rate == 0:
+            network.encoder.requires_grad_(False)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Returns score_BA."""
+        return self.objective.score(self.network(batch))
+
+    def configure_optimizers(self) -> OptimizerLRScheduler:
+        optimizer = torch.optim.AdamW(
+            parameter_groups(self.network, self.optim), betas=(self.optim.beta1, self.optim.beta2), fused=True
+        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_factor(self.optim, self.total_steps))
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        return batch.to(device, non_blocking=True)
+
+    # Training --------------------------------------------------------------------------------------------------------
+
+    def on_fit_start(self) -> None:
+        for logger in self.trainer.loggers:
+            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
+                logger.experiment.define_metric("train/samples")
+                logger.experiment.define_metric("*", step_metric="train/samples")
+
+    def on_train_start(self) -> None:
+        self._logged_step = self.trainer.global_step
+        self._logged_samples = self.samples
+        self._logged_time = time.perf_counter()
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        parts = self.objective.loss(self.network(batch), batch)
+        # Micro-batches are of one size, so the mean of their means is the mean of the batch.
+        self._training.add(parts, weight=1)
+        self.samples += len(batch) * self.trainer.world_size
+        return parts["loss"]
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        if (self.trainer.global_step + 1) % self.log_every == 0:
+            # Under ZeRO the engine holds the gradients, and there is nothing to see here.
+            gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
+            self._gradient_norm = nn.utils.get_total_norm(gradients) if gradients else None
+
+    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        step = self.trainer.global_step
+        if step > self._logged_step and step % self.log_every == 0:
+            row = self._log_training()
+            self.log("loss", row["train/loss"], prog_bar=True, logger=False)
+            self.log("samples/s", row["train/samples_per_second"], prog_bar=True, logger=False)
+
+    def on_train_end(self) -> None:
+        if self.trainer.global_step > self._logged_step:
+            self._log_training()
+
+    def _log_training(self) -> dict[str, float]:
+        means, _ = self._training.take(self.trainer)
+        now = time.perf_counter()
+        speed = (self.samples - self._logged_samples) / max(now - self._logged_time, 1e-9)
+        rates = {group["part"]: group["lr"] for group in self.trainer.optimizers[0].param_groups}
+        row = {f"train/{name}": mean for name, mean in means.items()}
+        row["train/learning_rate"] = rates["decoder"]
+        if rates.get("encoder", rates["decoder"]) != rates["decoder"]:
+            row["train/encoder_learning_rate"] = rates["encoder"]
+        if self._gradient_norm is not None:
+            row["train/gradient_norm"] = float(self._gradient_norm)
+        row["train/samples_per_second"] = speed
+        self._write(row)
+        self._logged_step, self._logged_samples, self._logged_time = self.trainer.global_step, self.samples, now
+        return row
+
+    # Validation ------------------------------------------------------------------------------------------------------
+
+    def on_validation_epoch_start(self) -> None:
+        self._validation = Sums()
+        self._validation_start = time.perf_counter()
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        output = self.network(batch)
+        parts = self.objective.loss(output, batch)
+        score_BA = self.objective.score(output)
+        parts["top1"] = (score_BA.argmax(dim=1) == batch.chosen_B).float().mean()
+        if self.objective.has_value:
+            target_B = self.objective.target(batch)
+            parts["_target"] = target_B.mean()
+            parts["_target_square"] = target_B.square().mean()
+            parts["_error_square"] = (target_B - self.objective.value(output, batch)).square().mean()
+        self._validation.add(parts, weight=len(batch))
+
+    def on_validation_epoch_end(self) -> None:
+        means, count = self._validation.take(self.trainer)
+        if self.objective.has_value:
+            variance = means.pop("_target_square") - means.pop("_target") ** 2
+            error = means.pop("_error_square")
+            means["explained_variance"] = 1 - error / variance if variance > 0 else math.nan
+        row = {f"validation/{name}": mean for name, mean in means.items()}
+        # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only spares a warning.
+        for name, mean in row.items():
+            self.log(name, mean, prog_bar=name == "validation/loss", logger=False, sync_dist=True)
+        if not self.trainer.sanity_checking:
+            self._write({**row, "validation/rows": count})
+        # The time of a validation is not the training's.
+        self._logged_time += time.perf_counter() - self._validation_start
+
+    # The log ---------------------------------------------------------------------------------------------------------
+
+    def _write(self, row: Mapping[str, float]) -> None:
+        for logger in self.trainer.loggers:
+            logger.log_metrics({**row, "train/samples": float(self.samples)}, step=self.trainer.global_step)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        checkpoint["samples"] = self.samples
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        self.samples = checkpoint["samples"]
+
+
+class Sums:
+    """Weighted sums of scalars that stay on the device until they are taken."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, Tensor] = {}
+        self._weight = 0.0
+
+    def add(self, means: Mapping[str, Tensor], weight: float) -> None:
+        for name, mean in means.items():
+            exact = torch.float32 if mean.device.type == "mps" else torch.float64
+            value = mean.detach().to(exact) * weight
+            self._sums[name] = self._sums[name] + value if name in self._sums else value
+        self._weight += weight
+
+    def take(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
+        """Returns the means over all ranks and the total weight, and starts anew. Every rank must call it."""
+        names = sorted(self._sums)
+        device = trainer.strategy.root_device
+        sums = [self._sums[name] for name in names]
+        packed = torch.stack([*sums, torch.tensor(self._weight, dtype=sums[0].dtype, device=device)])
+        *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
+        self._sums, self._weight = {}, 0.0
+        return {name: total / weight for name, total in zip(names, totals, strict=True)}, weight
+
+
+def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
+    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without.
+
+    Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
+    """
+    embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            decays = parameter.ndim == 2 and id(parameter) not in embeddings
+            groups.setdefault((name.startswith("encoder."), decays), []).append(parameter)
+    encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
+    return [
+        {
+            "params": parameters,
+            "part": "encoder" if is_encoder else "decoder",
+            "lr": encoder_rate if is_encoder else optim.learning_rate,
+            "weight_decay": optim.weight_decay if decays else 0.0,
+        }
+        for (is_encoder, decays), parameters in sorted(groups.items(), reverse=True)
+    ]
+
+
+def learning_rate_factor(optim: OptimConfig, total_steps: int) -> Callable[[int], float]:
+    """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`."""
+
+    def factor(step: int) -> float:
+        if step < optim.warmup:
+            return (step + 1) / optim.warmup
+        progress = min(1.0, (step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
+        return optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2
+
+    return factor
