@@ -88,10 +88,9 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
 
 def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:
     num_seats = vocabulary.num_seats
-    if not 0 <= results[0] < vocabulary.num_round_results:
-        raise ValueError(
-            f"field 6 (results), element 0: round result {results[0]} is not in 0 ... {vocabulary.num_round_results - 1}"
-        )
+    last = vocabulary.num_round_results - 1
+    if not 0 <= results[0] <= last:
+        raise ValueError(f"field 6 (results), element 0: round result {results[0]} is not in 0 ... {last}")
     ranks = results[1 + num_seats : 1 + 2 * num_seats]
     if sorted(ranks) != list(range(num_seats)):
         raise ValueError(f"field 6 (results): the ranks {list(ranks)} are no permutation of 0 ... {num_seats - 1}")

@@ -82,7 +82,9 @@ def play(
         round_index = table.round_index
         table.step({seat: choice.move for seat, choice in choices.items()})
         if window and turns[0].target is not None:
-            outcome = _outcome(choices, table.done or table.round_index != round_index, turns[0].left, writer.vocabulary)
+            outcome = _outcome(
+                choices, table.done or table.round_index != round_index, turns[0].left, writer.vocabulary
+            )
             for decision, turn in window:
                 decision.is_preempted = is_hidden(
                     turn.options, outcome, decision.actions[decision.chosen], writer.vocabulary

@@ -32,7 +32,9 @@ IDS_OF_TILE = tuple(tuple(i for i in range(NUM_TILE_IDS) if TILE_OF_ID[i] == til
 
 _HONOURS = "ESWNPFC"
 MJAI_NAMES = tuple(
-    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}") if tile < 30 else _HONOURS[tile - 30]
+    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}")
+    if tile < 30
+    else _HONOURS[tile - 30]
     for tile in range(NUM_TILES)
 )
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
@@ -80,7 +82,7 @@ class Table:
 
     def __init__(self, env: RiichiEnv, observations: Mapping[int, Any], vocabulary: Vocabulary) -> None:
         self._env = env
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._action = vocabulary.action
         self._followed = [0] * vocabulary.num_seats
         self._num_events = 0
@@ -130,6 +132,13 @@ class Table:
         """Whether the seat's hand (without a drawn tile) waits for a tile that it does not hold four times itself."""
         return HandEvaluator(list(self._env.hands[seat]), list(self._env.melds[seat])).is_tenpai()
 
+    def withhold_dora(self) -> None:
+        """Keeps the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
+
+        The engine turns it before the win on the second kakan. Tenhou turns none: the kan is not completed.
+        """
+        self._env.pending_kan_dora_count = 0
+
     def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
         """Plays one move for each seat of `turns`."""
         assert {turn.seat for turn in self.turns} == set(moves)
@@ -176,13 +185,13 @@ class Table:
     def _add(self, event: Event) -> None:
         kind = event["type"]
         if kind == "start_kyoku":
-            self.progression = [self._vocabulary.progression["begin"].first]
+            self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1
             self._riichi_seat = None
         elif kind == "reach":
             self._riichi_seat = event["actor"]
         else:
-            token = progression_token(event, self._riichi_seat == event.get("actor"), self._vocabulary)
+            token = progression_token(event, self._riichi_seat == event.get("actor"), self.vocabulary)
             if token is not None:
                 self.progression.append(token)
             if kind == "dahai":
@@ -230,7 +239,7 @@ class Table:
         if kind == ActionType.CHI:
             return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
         assert turn.target is not None, action
-        relative_seat = (turn.target - turn.seat - 1) % self._vocabulary.num_seats
+        relative_seat = (turn.target - turn.seat - 1) % self.vocabulary.num_seats
         if kind == ActionType.PON:
             return block["pon"].token(relative_seat, tile)
         if kind == ActionType.DAIMINKAN:
@@ -297,7 +306,11 @@ def wall_of(events: Sequence[Event]) -> list[int]:
     order = [(start["oya"] + i) % num_seats for i in range(num_seats)]
     deal = [tile for r in range(3) for seat in order for tile in hands[seat][4 * r : 4 * r + 4]]
     deal += [hands[seat][12] for seat in order] + live
-    if len(deal) > NUM_TILE_IDS - _NUM_DEAD or max(len(dora), len(ura)) > _NUM_INDICATORS or len(rinshan) > _NUM_RINSHAN:
+    if (
+        len(deal) > NUM_TILE_IDS - _NUM_DEAD
+        or max(len(dora), len(ura)) > _NUM_INDICATORS
+        or len(rinshan) > _NUM_RINSHAN
+    ):
         raise ValueError("the round draws more tiles than the wall has")
     wall: list[int | None] = [None] * NUM_TILE_IDS
     wall[: len(deal)] = deal

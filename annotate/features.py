@@ -26,7 +26,9 @@ class SituationWriter:
         """The set of tokens that describes the table from the seat of `turn`, ascending."""
         observation = turn.observation
         if observation.round_wind >= self._wind.size:
-            raise ValueError(f"a round of wind {observation.round_wind} is not in the specification (East, South, West)")
+            raise ValueError(
+                f"a round of wind {observation.round_wind} is not in the specification (East, South, West)"
+            )
         tokens = [
             *self._head,
             self._seat + turn.seat,

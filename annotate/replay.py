@@ -6,6 +6,7 @@ dora indicators, payments and scores.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from annotate.annotation import Annotation
@@ -43,7 +44,9 @@ class GameReport:
     """assumptions made for want of better knowledge, such as a default room"""
 
 
-def annotate_game(game: Game, vocabulary: Vocabulary, room: int = DEFAULT_ROOM, grade: int = DEFAULT_GRADE) -> GameReport:
+def annotate_game(
+    game: Game, vocabulary: Vocabulary, room: int = DEFAULT_ROOM, grade: int = DEFAULT_GRADE
+) -> GameReport:
     """Replays a game and writes the annotation of every decision point.
 
     Args:
@@ -154,7 +157,7 @@ def replay_round(
     num_seats = writer.vocabulary.num_seats
     try:
         table = Table.of_round(rules, events[0], wall_of(events), writer.vocabulary)
-        script = _Script(events, writer.vocabulary)
+        script = _Script(events, table)
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:
         raise
@@ -169,10 +172,12 @@ def replay_round(
 class _Script:
     """Chooses what the record chose."""
 
-    def __init__(self, events: Sequence[Event], vocabulary: Vocabulary) -> None:
+    def __init__(self, events: Sequence[Event], table: Table) -> None:
         self._choices = [event for event in events if event["type"] in _CHOICES]
+        self._robbed_kakan = [a for a, b in pairwise(events) if a["type"] == "kakan" and b["type"] == "hora"]
         self._next = 0
-        self._vocabulary = vocabulary
+        self._table = table
+        self._vocabulary = table.vocabulary
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         if turns[0].target is None:
@@ -210,6 +215,8 @@ class _Script:
         if kind == "ankan":
             return self._choice(turn, action["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]])), event)
         if kind == "kakan":
+            if event in self._robbed_kakan:
+                self._table.withhold_dora()
             return self._choice(turn, action["kakan"].token(TILE_OF_MJAI[event["pai"]]), event)
         if kind == "hora" and event["target"] == turn.seat:
             return self._choice(turn, action["tsumo"].first, event)

@@ -85,7 +85,9 @@ class Field:
         sizes = [Block(block, 0, factors).size for block, factors in blocks]
         firsts = accumulate(sizes, initial=0)
         self.name = name
-        self.blocks = {block: Block(block, first, factors) for (block, factors), first in zip(blocks, firsts, strict=False)}
+        self.blocks = {
+            block: Block(block, first, factors) for (block, factors), first in zip(blocks, firsts, strict=False)
+        }
         self.size = sum(sizes)
         self._block_of_token = [block for block in self.blocks.values() for _ in range(block.size)]
 
