@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from decisions import random_annotations
 from torch import Tensor
 
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from kanachan.batch import Batch, TokenLayout
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.config import ModelConfig
 from kanachan.model import Network, Output
 
@@ -16,41 +17,8 @@ CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers
 NUM_LEADING = LAYOUT.num_leading
 
 
-def random_batch(num_rows: int, seed: int = 0, vocabulary: Vocabulary = FOUR_PLAYERS) -> Batch:
-    """Situations of 8 to 12 sparse tokens and 1 to 6 events, 2 to 7 candidates."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def integers(low: int, high: int, *shape: int) -> Tensor:
-        return torch.randint(low, high, shape, generator=generator)
-
-    num_tokens, num_actions = NUM_LEADING + 18, 7
-    token_BT = torch.zeros(num_rows, num_tokens, dtype=torch.int32)
-    position_BT = torch.zeros_like(token_BT)
-    token_BT[:, :NUM_LEADING] = torch.cat((torch.tensor([LAYOUT.SUMMARY]), torch.arange(2, 2 + LAYOUT.num_numeric)))
-    for row in range(num_rows):
-        sparse, events = int(integers(8, 13, 1)), int(integers(1, 7, 1))
-        first_event = NUM_LEADING + sparse
-        token_BT[row, NUM_LEADING:first_event] = integers(LAYOUT.sparse_first, LAYOUT.progression_first, sparse)
-        event_tokens = integers(LAYOUT.progression_first, LAYOUT.num_tokens, events)
-        token_BT[row, first_event : first_event + events] = event_tokens
-        position_BT[row, first_event : first_event + events] = torch.arange(1, events + 1)
-    num_candidates_B = integers(2, num_actions + 1, num_rows)
-    is_candidate_BA = torch.arange(num_actions) < num_candidates_B[:, None]
-    rank_BS = torch.stack([torch.randperm(4, generator=generator) for _ in range(num_rows)])
-    seat_B = integers(0, 4, num_rows)
-    rank_B1 = rank_BS.gather(1, seat_B[:, None])
-    delta_BS = 100 * integers(-80, 120, num_rows, 4)
-    points_B2 = torch.stack((100 * integers(0, 500, num_rows), integers(-200, 180, num_rows)), dim=1)
-    return Batch(
-        token_BT=token_BT,
-        position_BT=position_BT,
-        numeric_BN=torch.cat((integers(0, 4, num_rows, 2), 100 * integers(0, 500, num_rows, 4)), dim=1).float(),
-        candidate_BA=(integers(1, LAYOUT.num_candidates, num_rows, num_actions) * is_candidate_BA).int(),
-        chosen_B=(torch.rand(num_rows, generator=generator) * num_candidates_B).long(),
-        result_BR=torch.cat((integers(0, 19, num_rows, 1), delta_BS, rank_BS, rank_B1, points_B2), dim=1).int(),
-        seat_B=seat_B,
-        game_B=integers(0, 5, num_rows),
-    )
+def random_batch(num_rows: int, seed: int = 0) -> Batch:
+    return batch_of_annotations(random_annotations(num_rows, seed), FOUR_PLAYERS)
 
 
 def tiny_network(num_candidate_outputs: int = 3, num_summary_outputs: int = 2) -> Network:
@@ -137,7 +105,7 @@ def test_the_order_of_events_matters(network: Network) -> None:
     token_BT[rows] = token_BT[rows].masked_scatter(events[rows], token_BT[rows][events[rows]].view(-1, 2).flip(1))
     before, after = outputs(network, batch), outputs(network, replace(batch, token_BT=token_BT))
     assert rows.any()
-    assert ((before.summary_BK - after.summary_BK).abs().amax(dim=1)[rows] > 1e-3).all()
+    assert ((before.summary_BK - after.summary_BK).abs().amax(dim=1)[rows] > 1e-4).all()
 
 
 @pytest.mark.parametrize("number, change", [(0, 1), (1, 1), (2, 100), (5, 100)])
