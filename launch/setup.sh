@@ -1,0 +1,67 @@
+# Sourced by the other scripts: makes sure that the program is installed, and puts it on the PATH. 2 to 3 minutes the
+# first time and after a change of the dependencies, else at once.
+#
+#   PYTHON         the interpreter to make the environment with (default: the first on the PATH that is new enough)
+#   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an environment that is there is used
+
+CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
+[[ $VENV == /* ]] || VENV=$PWD/$VENV
+
+say() { printf '\n== %s\n' "$*" >&2; }
+
+fail() {
+    printf '%s: error: %s\n' "$(basename "$0")" "$*" >&2
+    exit 1
+}
+
+is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    if [[ -n ${PYTHON:-} ]]; then
+        command -v "$PYTHON" >/dev/null || fail "PYTHON=$PYTHON: there is no such command"
+        is_new_enough "$PYTHON" || fail "PYTHON=$PYTHON is $("$PYTHON" --version 2>&1); Python 3.11 or newer is needed"
+        echo "$PYTHON"
+        return
+    fi
+    for candidate in python3 python python3.14 python3.13 python3.12 python3.11; do
+        if command -v "$candidate" >/dev/null && is_new_enough "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    fail "Python 3.11 or newer is needed, and none is on the PATH; name one with PYTHON=/path/to/python3.11"
+}
+
+# What the environment depends on: when it changes, the program is installed anew.
+fingerprint() {
+    echo "$CHECKOUT"
+    cat "$CHECKOUT"/{pyproject.toml,setup.py,constraints.txt}
+}
+
+make_environment() {
+    local python
+    if [[ -x $VENV/bin/python ]] && ! is_new_enough "$VENV/bin/python"; then
+        fail "$VENV has $("$VENV/bin/python" --version 2>&1), or does not work; Python 3.11 or newer is needed: remove it"
+    fi
+    python=$(find_python)
+    say "making an environment in $VENV with $("$python" --version)"
+    "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
+}
+
+install_if_needed() {
+    local stamp=$VENV/installed-from
+    if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
+        return
+    fi
+    "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_environment
+    say "installing the program and the tested versions of what it needs (2 to 3 minutes, 1.6 GB)"
+    rm -f "$stamp"
+    "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" --editable "$CHECKOUT[test]" ||
+        fail "the installation failed; what pip says of it is above"
+    fingerprint >"$stamp"
+}
+
+install_if_needed
+export PATH="$VENV/bin:$PATH"

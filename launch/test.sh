@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Style, types and tests. Without arguments the slow tests are left out; it takes about five minutes on two cores.
+#
+#   launch/test.sh               what CI runs
+#   launch/test.sh --all         the slow tests as well
+#   launch/test.sh -k replay     further arguments go to pytest
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+cd "$CHECKOUT"
+
+selection=(-m "not slow")
+if [[ ${1:-} == --all ]]; then
+    selection=(-m "")
+    shift
+fi
+
+say "style"
+ruff check .
+ruff format --check .
+say "types"
+mypy
+say "tests"
+pytest "${selection[@]}" "$@"
