@@ -76,6 +76,9 @@ class Stage(L.LightningModule):
         self._logged_step = self.trainer.global_step
         self._logged_samples = self.samples
         self._logged_time = time.perf_counter()
+        if self._logged_step % self.log_every == 0:
+            # A checkpoint of such a step may be older than the row of the step, which the first run has written.
+            self._training = Sums()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         parts = self.objective.loss(self.network(batch), batch)
@@ -91,6 +94,10 @@ class Stage(L.LightningModule):
             self._gradient_norm = nn.utils.get_total_norm(gradients) if gradients else None
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
+        self.log_if_due()
+
+    def log_if_due(self) -> None:
+        """Writes the row of this optimiser step, once; whoever saves a checkpoint calls it before."""
         step = self.trainer.global_step
         if step > self._logged_step and step % self.log_every == 0:
             row = self._log_training()
@@ -158,34 +165,55 @@ class Stage(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["samples"] = self.samples
+        checkpoint["training_sums"] = self._training.state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.samples = checkpoint["samples"]
+        self._training.load_state_dict(checkpoint["training_sums"], self.device)
 
 
 class Sums:
     """Weighted sums of scalars that stay on the device until they are taken."""
 
     def __init__(self) -> None:
-        self._sums: dict[str, Tensor] = {}
+        self._sums: dict[str, Tensor | float] = {}
         self._weight = 0.0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"sums": dict(self._sums), "weight": self._weight}
+
+    def load_state_dict(self, state: Mapping[str, Any], device: torch.device) -> None:
+        self._sums = {name: value.to(device) for name, value in state["sums"].items()}
+        self._weight = state["weight"]
 
     def add(self, means: Mapping[str, Tensor], weight: float) -> None:
         for name, mean in means.items():
-            exact = torch.float32 if mean.device.type == "mps" else torch.float64
-            value = mean.detach().to(exact) * weight
-            self._sums[name] = self._sums[name] + value if name in self._sums else value
+            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(_exact(mean.device)) * weight
         self._weight += weight
+
+    def totals(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
+        """Returns the sums over all ranks and their total weight. Every rank must call it."""
+        names = sorted(self._sums)
+        device = trainer.strategy.root_device
+        sums = [*(self._sums[name] for name in names), self._weight]
+        packed = torch.stack([torch.as_tensor(value, dtype=_exact(device), device=device) for value in sums])
+        *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
+        return dict(zip(names, totals, strict=True)), weight
 
     def take(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
         """Returns the means over all ranks and the total weight, and starts anew. Every rank must call it."""
-        names = sorted(self._sums)
-        device = trainer.strategy.root_device
-        sums = [self._sums[name] for name in names]
-        packed = torch.stack([*sums, torch.tensor(self._weight, dtype=sums[0].dtype, device=device)])
-        *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
+        totals, weight = self.totals(trainer)
         self._sums, self._weight = {}, 0.0
-        return {name: total / weight for name, total in zip(names, totals, strict=True)}, weight
+        return {name: total / weight for name, total in totals.items()}, weight
+
+    def load(self, totals: Mapping[str, float], weight: float, share: float) -> None:
+        """Takes up this rank's share of what `totals` gave."""
+        self._sums = {name: total * share for name, total in totals.items()}
+        self._weight = weight * share
+
+
+def _exact(device: torch.device) -> torch.dtype:
+    return torch.float32 if device.type == "mps" else torch.float64
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:

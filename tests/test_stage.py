@@ -1,0 +1,206 @@
+"""A stage under a real Trainer, on a tiny network."""
+
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import pytest
+import torch
+from decisions import random_annotations
+from lightning.pytorch.loggers import Logger
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import Batch, TokenLayout, batch_of_annotations
+from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
+from kanachan.model import Network
+from kanachan.objectives import OBJECTIVES
+from kanachan.stage import Stage, learning_rate_factor, parameter_groups
+
+ROWS_PER_BATCH = 4
+
+
+class Rows(Logger):
+    """Keeps what is logged."""
+
+    name = "rows"
+    version = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[int, dict[str, float]]] = []
+
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        assert step is not None
+        self.rows.append((step, metrics))
+
+    def of(self, name: str) -> dict[int, float]:
+        return {step: row[name] for step, row in self.rows if name in row}
+
+
+class SaveAt(L.Callback):
+    """Saves a checkpoint at one step of a run that goes on."""
+
+    def __init__(self, step: int, path: Path) -> None:
+        self.step, self.path = step, path
+
+    def on_train_batch_end(self, trainer: L.Trainer, *args: Any) -> None:
+        if trainer.global_step == self.step:
+            trainer.save_checkpoint(self.path)
+
+
+def make_stage(stage: StageName = "imitation", steps: int = 6, log_every: int = 2, **optim: Any) -> Stage:
+    torch.manual_seed(0)
+    objective = OBJECTIVES[stage](ObjectiveConfig())
+    network = Network(
+        ModelConfig(width=16, layers=1, heads=2, feedforward=32),
+        TokenLayout(FOUR_PLAYERS),
+        FOUR_PLAYERS.max_progression,
+        objective.num_candidate_outputs,
+        objective.num_summary_outputs,
+    )
+    return Stage(network, objective, OptimConfig(**{"warmup": 2, **optim}), total_steps=steps, log_every=log_every)
+
+
+def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:
+    annotations = random_annotations(num_rows, seed)
+    return DataLoader(
+        [
+            batch_of_annotations(annotations[first : first + rows_per_batch], FOUR_PLAYERS)
+            for first in range(0, num_rows, rows_per_batch)
+        ],
+        batch_size=None,
+    )
+
+
+def make_trainer(rows: Rows | None = None, steps: int = 6, **settings: Any) -> L.Trainer:
+    return L.Trainer(
+        **{
+            "accelerator": "cpu",
+            "max_steps": steps,
+            "logger": rows or False,
+            "enable_checkpointing": False,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "num_sanity_val_steps": 0,
+            **settings,
+        }
+    )
+
+
+@torch.no_grad()
+def mean_loss(stage: Stage, batch: Batch) -> dict[str, Tensor]:
+    return stage.objective.loss(stage.network(batch), batch)
+
+
+def test_every_parameter_is_in_one_group_and_only_matrices_decay() -> None:
+    network = make_stage().network
+    groups = parameter_groups(network, OptimConfig(weight_decay=0.1))
+    name_of = {parameter: name for name, parameter in network.named_parameters()}
+    decay_of = {name_of[p]: group["weight_decay"] for group in groups for p in group["params"]}
+    assert sum(len(group["params"]) for group in groups) == len(decay_of) == len(name_of)
+    for name, parameter in network.named_parameters():
+        is_matrix = parameter.ndim == 2 and "embedding" not in name
+        assert decay_of[name] == (0.1 if is_matrix else 0.0), name
+
+
+def test_the_encoder_may_have_a_learning_rate_of_its_own() -> None:
+    network = make_stage().network
+    groups = parameter_groups(network, OptimConfig(learning_rate=1e-3, encoder_learning_rate=1e-4))
+    encoder = set(network.encoder.parameters())
+    assert {(p in encoder, group["lr"]) for group in groups for p in group["params"]} == {(True, 1e-4), (False, 1e-3)}
+
+
+def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> None:
+    factor = learning_rate_factor(OptimConfig(warmup=4, final_factor=0.2), total_steps=15)
+    assert [factor(step) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert factor(9) == pytest.approx(0.2 + 0.8 / 2)
+    assert factor(14) == pytest.approx(0.2) and factor(20) == pytest.approx(0.2)
+
+
+def test_training_lowers_the_loss() -> None:
+    stage, batch = make_stage(steps=40, learning_rate=1e-2), batches(4).dataset[0]
+    before = mean_loss(stage, batch)["loss"]
+    make_trainer(steps=40).fit(stage, batches(4))
+    assert mean_loss(stage, batch)["loss"] < 0.5 * before
+
+
+def test_a_learning_rate_of_zero_freezes_the_encoder() -> None:
+    stage = make_stage(encoder_learning_rate=0.0)
+    before = {name: value.clone() for name, value in stage.network.state_dict().items()}
+    make_trainer().fit(stage, batches(16))
+    changed = {
+        name.split(".")[0] for name, value in stage.network.state_dict().items() if (value != before[name]).any()
+    }
+    assert changed == {"decoder", "head"}
+
+
+def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
+    rows, stage, loader = Rows(), make_stage(learning_rate=1e-12), batches(48)
+    expected = [float(mean_loss(stage, batch)["loss"]) for batch in loader]
+    make_trainer(rows, accumulate_grad_batches=2).fit(stage, loader)
+    losses = rows.of("train/loss")
+    assert list(losses) == [2, 4, 6]
+    for step, loss in losses.items():
+        assert loss == pytest.approx(sum(expected[2 * (step - 2) : 2 * step]) / 4, abs=1e-5)
+    assert rows.of("train/samples") == {2: 16, 4: 32, 6: 48}
+    assert all(norm > 0 for norm in rows.of("train/gradient_norm").values())
+    assert rows.of("train/learning_rate")[2] > 0 and rows.of("train/samples_per_second")[6] > 0
+
+
+def test_the_last_steps_are_logged_though_they_fill_no_row() -> None:
+    rows = Rows()
+    make_trainer(rows, steps=5).fit(make_stage(steps=5), batches(32))
+    assert list(rows.of("train/loss")) == [2, 4, 5]
+
+
+@pytest.mark.parametrize("stage_name", ["imitation", "round_delta", "rank", "grading"])
+def test_validation_is_the_mean_over_all_rows_whatever_their_batches(stage_name: StageName) -> None:
+    rows, stage = Rows(), make_stage(stage_name)
+    whole = batches(11, rows_per_batch=11).dataset[0]
+    make_trainer(rows).validate(stage, batches(11), verbose=False)
+    for name, part in mean_loss(stage, whole).items():
+        assert rows.of(f"validation/{name}")[0] == pytest.approx(float(part), rel=1e-5), name
+    with torch.no_grad():
+        output = stage.network(whole)
+        score_BA = stage.objective.score(output)
+        assert rows.of("validation/top1")[0] == pytest.approx(
+            float((score_BA.argmax(1) == whole.chosen_B).float().mean())
+        )
+        if stage.objective.has_value:
+            target_B, value_B = stage.objective.target(whole), stage.objective.value(output, whole)
+            expected = 1 - (target_B - value_B).square().mean() / target_B.var(correction=0)
+            assert rows.of("validation/explained_variance")[0] == pytest.approx(float(expected), abs=1e-5)
+    assert rows.of("validation/rows") == {0: 11}
+
+
+def test_callbacks_can_watch_the_validation_loss() -> None:
+    trainer, stage = make_trainer(), make_stage()
+    trainer.validate(stage, batches(11), verbose=False)
+    assert float(trainer.callback_metrics["validation/loss"]) > 0
+
+
+def test_the_samples_seen_survive_a_checkpoint(tmp_path: Path) -> None:
+    first = make_trainer(steps=3)
+    first.fit(make_stage(), batches(48))
+    first.save_checkpoint(tmp_path / "last.ckpt")
+    rows = Rows()
+    make_trainer(rows).fit(make_stage(), batches(48), ckpt_path=tmp_path / "last.ckpt")
+    assert rows.of("train/samples")[6] == 6 * ROWS_PER_BATCH
+
+
+def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    """Cut in the middle of a row; the rest of the data is what a resumable loader would give."""
+    whole, resumed = Rows(), Rows()
+    loader = batches(24)
+    make_trainer(whole).fit(make_stage(), loader)
+    keep = SaveAt(3, tmp_path / "last.ckpt")
+    make_trainer(callbacks=[keep]).fit(make_stage(), loader)
+    rest = DataLoader(loader.dataset[3:], batch_size=None)
+    make_trainer(resumed).fit(make_stage(), rest, ckpt_path=keep.path)
+    assert resumed.of("train/loss")[4] == pytest.approx(whole.of("train/loss")[4], abs=1e-6)
+    assert resumed.of("train/loss")[6] == pytest.approx(whole.of("train/loss")[6], abs=1e-6)
