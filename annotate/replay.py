@@ -307,7 +307,7 @@ def _compare(recorded: Sequence[Event], played: Sequence[Event]) -> None:
         ours, theirs = _essence(played[index]), _essence(recorded[index])
         if is_first_discard and theirs["type"] == "dahai":
             is_first_discard = False
-            ours.pop("tsumogiri")  # the dealer's first discard has none of the two
+            ours.pop("tsumogiri", None)  # the dealer's first discard has none of the two
             theirs.pop("tsumogiri")
         if ours != theirs:
             raise Disagreement(f"event {index}: record {_in_words(theirs)}, engine {_in_words(ours)}")
