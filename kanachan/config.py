@@ -1,0 +1,198 @@
+"""All settings of a training run, as frozen dataclasses; the line under a field is its help text.
+
+Imports nothing heavy: `kanachan-train --help` and the checks of a configuration must be quick.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+STAGES = ("imitation", "round_delta", "rank", "grading")
+StageName = Literal["imitation", "round_delta", "rank", "grading"]
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The network. Encoder sizes must equal those of --init."""
+
+    width: int = 128
+    """width of the encoder and the decoder"""
+    layers: int = 4
+    """encoder blocks"""
+    heads: int = 4
+    """attention heads; must divide the width"""
+    feedforward: int = 512
+    """width of the feed-forward layers"""
+    decoder_layers: int = 1
+    """decoder blocks: the candidates attend to the situation and to each other"""
+    dropout: float = 0.0
+    """dropout rate, 0 to 1"""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers", "heads", "feedforward", "decoder_layers"):
+            _require(getattr(self, name) >= 1, f"model.{name} must be at least 1, not {getattr(self, name)}")
+        _require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
+        _require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
+
+
+MODEL_SIZES = {
+    "tiny": ModelConfig(width=16, layers=2, heads=2, feedforward=32),
+    "small": ModelConfig(),
+    "base": ModelConfig(width=768, layers=12, heads=12, feedforward=3072, decoder_layers=2),
+    "large": ModelConfig(width=1024, layers=24, heads=16, feedforward=4096, decoder_layers=2),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObjectiveConfig:
+    """The loss of the stage; a setting that the stage does not use is refused if it is changed."""
+
+    loss: Literal["hl_gauss", "mse"] = "hl_gauss"
+    """round_delta and grading: classification over smoothed bins, or plain regression"""
+    bins: int = 101
+    """round_delta and grading: bins of the compressed target (odd: one bin stands at zero)"""
+    sigma: float = 0.75
+    """round_delta and grading: width of the Gaussian around the target, in bins"""
+    conservative: float = 0.1
+    """round_delta, rank, grading: weight of the term that holds down the scores of actions not taken"""
+    baseline: float = 0.5
+    """round_delta, rank, grading: weight of the value predicted from the summary token alone"""
+    label_smoothing: float = 0.0
+    """imitation: share of the target spread over all candidates"""
+    rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
+    """rank: points of each rank; the score of an action is their expectation"""
+
+    def __post_init__(self) -> None:
+        _require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
+        _require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
+        _require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
+        _require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
+        _require(
+            0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """Where the decisions come from and how they are put into batches."""
+
+    path: str
+    """folder of shards, made by kanachan-pack"""
+    batch: int = 256
+    """decisions that one optimiser step averages over, whatever the number of devices"""
+    micro_batch: int = 64
+    """decisions that pass the network at once on one device; must divide the batch. The batch is sorted by length
+    before it is cut, so small micro-batches compute less padding"""
+    validation_batch: int = 256
+    """decisions that pass the network at once in validation"""
+    exchange_suits: bool = True
+    """augmentation: exchange the three suits at random (six-fold)"""
+    actor_first: bool = False
+    """rename the seats so that the actor is seat 0"""
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "micro_batch", "validation_batch"):
+            _require(getattr(self, name) >= 1, f"data.{name} must be at least 1, not {getattr(self, name)}")
+        _require(
+            self.batch % self.micro_batch == 0,
+            f"data.micro_batch={self.micro_batch} does not divide data.batch={self.batch}",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimConfig:
+    """AdamW with linear warm-up and cosine decay."""
+
+    learning_rate: float = 1e-3
+    """peak learning rate"""
+    encoder_learning_rate: float | None = None
+    """peak learning rate of the encoder, if another one than the decoder's (later stages)"""
+    warmup: int = 200
+    """optimiser steps of linear warm-up"""
+    final_factor: float = 0.05
+    """learning rate at the last step, as a share of the peak"""
+    weight_decay: float = 0.05
+    """decoupled weight decay of matrices (embeddings, gains and biases have none)"""
+    beta1: float = 0.9
+    """decay of the first moment"""
+    beta2: float = 0.98
+    """decay of the second moment"""
+    clip: float = 1.0
+    """largest norm of the gradient; 0 leaves it alone"""
+
+    def __post_init__(self) -> None:
+        _require(self.learning_rate > 0, f"optim.learning_rate must be positive, not {self.learning_rate}")
+        _require(
+            self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
+            f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
+        )
+        _require(self.warmup >= 0, f"optim.warmup must not be negative, not {self.warmup}")
+        _require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
+        _require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
+        _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
+        _require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
+        _require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """How long, where and how visibly."""
+
+    out: str = "runs"
+    """folder of this run: checkpoints, weights, metrics.csv, the resolved configuration"""
+    steps: int | None = None
+    """optimiser steps; without it, as many as `passes` over the training split take"""
+    passes: float = 1.0
+    """passes over the training split, where no number of steps is given"""
+    seed: int = 0
+    """seed of weights, order, augmentation and dropout"""
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    """where to compute"""
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    """bf16 keeps weights in fp32 and multiplies in bf16; auto uses it where the device has the units for it"""
+    threads: int | None = None
+    """CPU threads of the matrix products; without it, torch's choice"""
+    log_every: int = 20
+    """optimiser steps between two rows of the log"""
+    validate_every: int = 500
+    """optimiser steps between two validations"""
+    validate_batches: int | None = 40
+    """batches of a validation, the same ones each time; none: the whole validation split"""
+    checkpoint_every: int = 500
+    """optimiser steps between two checkpoints"""
+    early_stopping: int | None = None
+    """stop after this many validations without a lower validation loss"""
+    wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
+    """auto: on-line if a key is set up, else off-line (`wandb sync` sends it later)"""
+    project: str = "kanachan"
+    """wandb project"""
+    name: str | None = None
+    """wandb name of the run; without it, the stage and the folder"""
+
+    def __post_init__(self) -> None:
+        for name in ("log_every", "validate_every", "checkpoint_every"):
+            _require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
+        for name in ("steps", "threads", "validate_batches", "early_stopping"):
+            value = getattr(self, name)
+            _require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
+        _require(self.passes > 0, f"run.passes must be positive, not {self.passes}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainConfig:
+    """One run of one stage."""
+
+    stage: StageName
+    data: DataConfig
+    model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    optim: OptimConfig = field(default_factory=OptimConfig)
+    run: RunConfig = field(default_factory=RunConfig)
+    init: str | None = None
+
+    def __post_init__(self) -> None:
+        _require(self.stage in STAGES, f"stage must be one of {', '.join(STAGES)}, not {self.stage}")

@@ -1,0 +1,260 @@
+"""Command line and YAML files → TrainConfig, and back to config.yaml.
+
+Precedence: dataclass defaults < model size < configs/<stage>.yaml < --config files < command line. Imports nothing
+heavy, so that --help and the message about a wrong setting come at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import yaml
+from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
+
+from annotate.files import replacing
+from kanachan.config import (
+    MODEL_SIZES,
+    STAGES,
+    DataConfig,
+    ModelConfig,
+    ObjectiveConfig,
+    OptimConfig,
+    RunConfig,
+    StageName,
+    TrainConfig,
+)
+
+PROGRAM = "kanachan-train"
+USAGE = (
+    f"{PROGRAM} --stage STAGE --data.path DIR [--init WEIGHTS] [--config YAML] [settings]\n"
+    f"       {PROGRAM} --resume RUN_FOLDER"
+)
+DESCRIPTION = """Trains one stage of the curriculum: imitation, round_delta, rank or grading. What is not given here
+comes from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+DEFAULT_SIZE = "small"
+CONFIG_NAME = "config.yaml"
+CHECKPOINTS = "checkpoints"
+
+# What a resumed run may change: where things are and how they are shown, never what is computed.
+MAY_CHANGE = frozenset(
+    f"run.{name}" for name in ("out", "accelerator", "threads", "wandb", "project", "name", "checkpoint_every")
+) | {"data.path"}
+
+_SECTIONS: dict[str, type] = {
+    "data": DataConfig,
+    "model": ModelConfig,
+    "objective": ObjectiveConfig,
+    "optim": OptimConfig,
+    "run": RunConfig,
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one call of kanachan-train asks for."""
+
+    config: TrainConfig
+    resume: bool
+
+
+def requested(argv: Sequence[str]) -> Request:
+    """Reads the command line; after a mistake, prints the usage and one line, and exits with status 2."""
+    arguments = list(argv)
+    try:
+        return _requested(arguments)
+    except (ArgumentError, ValueError, OSError) as error:
+        _exit_with(str(error))
+
+
+def stage_file(stage: str) -> Path:
+    """The stage's default settings: inside an installed package, else in the checkout."""
+    installed = Path(__file__).with_name("configs")
+    folder = installed if installed.is_dir() else Path(__file__).parent.parent / "configs"
+    path = folder / f"{stage}.yaml"
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: the installation is incomplete")
+    return path
+
+
+def save_config(config: TrainConfig, path: Path) -> None:
+    """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
+    with replacing(path) as temporary:
+        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Reads what `save_config` wrote.
+
+    Raises ValueError naming the file and the key if a key is unknown or missing.
+    """
+    values = _yaml(path)
+    try:
+        sections = {name: kind(**values.pop(name)) for name, kind in _SECTIONS.items()}
+        sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
+        return TrainConfig(**sections, **values)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path}: no complete configuration of a run: {error}") from error
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """The configuration as nested dicts, lists and scalars."""
+    return {key: _plain(value) for key, value in asdict(config).items()}
+
+
+def has_checkpoints(folder: Path) -> bool:
+    return any((folder / CHECKPOINTS).glob("*.ckpt"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _requested(argv: list[str]) -> Request:
+    resume = _on_command_line(argv, "resume")
+    saved_file = None if resume is None or resume == "auto" else Path(resume) / CONFIG_NAME
+    if saved_file is not None and not saved_file.is_file():
+        raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is no run folder")
+    stage = _first_setting(argv, [saved_file] if saved_file else [], "stage")
+    default_file = saved_file or (stage_file(stage) if stage in STAGES else None)
+    defaults = [default_file] if default_file else []
+    size = _first_setting(argv, defaults, "model.size") or DEFAULT_SIZE
+    if size not in MODEL_SIZES:
+        raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
+    parser = _parser(defaults, size)
+    values = parser.parse_args(argv)
+    if values.stage is None:
+        raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")
+    if values.model.size != size:
+        raise ValueError("give model.size as --model.size or inside a --config file")
+    config = _config(values)
+    if not Path(config.data.path).is_dir():
+        raise ValueError(f"--data.path {config.data.path}: there is no such folder")
+    if config.init is not None and resume is None and not Path(config.init).exists():
+        raise ValueError(f"--init {config.init}: there is no such file or run folder")
+    if saved_file is not None:
+        config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
+        if not has_checkpoints(saved_file.parent):
+            raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
+    return Request(config, resume=_resumes(config, resume))
+
+
+def _resumes(config: TrainConfig, resume: str | None) -> bool:
+    """Whether the run continues the one in its folder; refuses to mix two runs."""
+    out = Path(config.run.out)
+    if not has_checkpoints(out):
+        return False
+    if resume is None:
+        raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
+    saved, given = _flat(load_config(out / CONFIG_NAME)), _flat(config)
+    changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
+    if changed:
+        listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
+        raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --run.out")
+    return True
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in plain(config).items():
+        flat.update(
+            {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
+        )
+    return flat
+
+
+def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        default_config_files=[str(path) for path in defaults],
+        exit_on_error=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
+    parser.add_argument("--stage", type=StageName, help="stage of the curriculum")
+    parser.add_argument(
+        "--init",
+        type=str | None,
+        default=None,
+        help="weights file or run folder of an earlier stage: its encoder, and nothing else, is taken over",
+    )
+    parser.add_argument(
+        "--resume",
+        type=str | None,
+        default=None,
+        help="run folder whose run is continued with its own settings; auto: continue the run in --run.out, "
+        f"if there is one. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
+    )
+    for name, kind in _SECTIONS.items():
+        parser.add_class_arguments(kind, name)
+        if name == "model":
+            parser.add_argument(
+                "--model.size",
+                type=Literal[tuple(MODEL_SIZES)],
+                default=size,
+                help="sets the other model settings that are not given: "
+                + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
+            )
+    parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
+    return parser
+
+
+def _config(values: Namespace) -> TrainConfig:
+    sections = {
+        name: kind(**{setting.name: values[f"{name}.{setting.name}"] for setting in fields(kind)})
+        for name, kind in _SECTIONS.items()
+    }
+    return TrainConfig(stage=values.stage, init=values.init, **sections)
+
+
+def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str | None:
+    """The value of `key` on the command line, else in the last --config file that has it, else in the defaults.
+
+    Needed before the parser exists: the stage chooses the default file, the size chooses defaults.
+    """
+    value = _on_command_line(argv, key)
+    files = [*defaults, *(Path(name) for name in _all_on_command_line(argv, "config"))]
+    for path in reversed(files):
+        if value is None and path.is_file():
+            entry: Any = _yaml(path)
+            for part in key.split("."):
+                entry = entry.get(part) if isinstance(entry, dict) else None
+            value = None if entry is None else str(entry)
+    return value
+
+
+def _on_command_line(argv: list[str], key: str) -> str | None:
+    values = _all_on_command_line(argv, key)
+    return values[-1] if values else None
+
+
+def _all_on_command_line(argv: list[str], key: str) -> list[str]:
+    option = f"--{key}"
+    return [
+        argument.partition("=")[2] if "=" in argument else following
+        for argument, following in zip(argv, [*argv[1:], ""], strict=True)
+        if argument == option or argument.startswith(option + "=")
+    ]
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: no YAML: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: settings are expected, as `section: {{name: value}}`")
+    return values
+
+
+def _exit_with(message: str) -> NoReturn:
+    print(f"usage: {USAGE}\n{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(2)
