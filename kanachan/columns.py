@@ -6,6 +6,7 @@ Shapes: B rows (decisions), N numeric features, R results.
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,28 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
         results=np.array([a.results for a in annotations], np.int32).reshape(-1, len(vocabulary.results)),
         seat=deciding_seats(sparse, vocabulary),
     )
+
+
+def annotations_of_columns(columns: Columns) -> list[Annotation]:
+    """The inverse, but for the games: their keys as 16 hexadecimal digits."""
+    sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
+    return [
+        Annotation(
+            game=f"{game:016x}",
+            sparse=sparse[i],
+            numeric=tuple(columns.numeric[i].tolist()),
+            progression=progression[i],
+            actions=actions[i],
+            chosen=int(columns.chosen[i]),
+            results=tuple(columns.results[i].tolist()),
+        )
+        for i, game in enumerate(columns.game.tolist())
+    ]
+
+
+def _tuples(column: Ragged) -> list[tuple[int, ...]]:
+    values, starts = column.values.tolist(), column.starts.tolist()
+    return [tuple(values[first:last]) for first, last in pairwise(starts)]
 
 
 def _ragged(rows: Sequence[tuple[int, ...]]) -> Ragged:
