@@ -288,7 +288,8 @@ def wall_of(events: Sequence[Event]) -> list[int]:
     hands = [[take(name) for name in hand] for hand in start["tehais"]]
     live: list[int] = []
     rinshan: list[int] = []
-    dora, ura = [take(start["dora_marker"])], []
+    dora = [take(start["dora_marker"])]
+    ura: list[int] = []
     after_kan = False
     for event in events:
         kind = event["type"]

@@ -1,6 +1,7 @@
 """A seat's view of the table at a decision point, as the sparse and numeric fields. Records, arena and bot alike."""
 
 from annotate.engine import TILE_OF_ID, Turn
+from annotate.grading import ranks_of
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
@@ -60,11 +61,3 @@ class SituationWriter:
         if drawn is not None:
             tokens.append(self._drawn + TILE_OF_ID[drawn])
         return tokens
-
-
-def ranks_of(scores: list[int] | tuple[int, ...]) -> list[int]:
-    """The rank of each seat, 0 for the first; ties go to the lower seat."""
-    ranks = [0] * len(scores)
-    for rank, seat in enumerate(sorted(range(len(scores)), key=lambda seat: -scores[seat])):
-        ranks[seat] = rank
-    return ranks

@@ -40,7 +40,7 @@ def writing_text(path: str) -> Iterator[IO[str]]:
             binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0))
         elif path.endswith(".zst"):
             binary = zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False)
-        with io.TextIOWrapper(cast(IO[bytes], binary), encoding="utf-8", newline="\n", write_through=False) as text:
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False) as text:
             yield text
 
 
@@ -56,5 +56,5 @@ def reading_text(path: str) -> Iterator[IO[str]]:
             binary = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
         elif path.endswith(".zst"):
             binary = cast(IO[bytes], zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-        with io.TextIOWrapper(cast(IO[bytes], binary), encoding="utf-8", newline="\n") as text:
+        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
             yield text

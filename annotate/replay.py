@@ -12,10 +12,10 @@ from typing import Any
 from annotate.annotation import Annotation
 from annotate.decisions import Choice, Decision, choice_of, is_hidden, play
 from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, wall_of
-from annotate.features import SituationWriter, ranks_of
-from annotate.grading import mjsoul_delta
+from annotate.features import SituationWriter
+from annotate.grading import ranks_of
 from annotate.records.record import Event, Game, Round, Rules
-from annotate.results import EXHAUSTIVE, final_scores, leftover_deposits, round_delta, round_results
+from annotate.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
 DEFAULT_ROOM = 4  # Throne
@@ -62,7 +62,7 @@ def annotate_game(
     room = game.room if game.room is not None else room
     grades = game.grades if game.grades is not None else (grade,) * vocabulary.num_seats
     writer = SituationWriter(vocabulary, room, game.style, grades)
-    game_part = _end_of_game(game, report, room, grades)
+    game_part = _end_of_game(game, report, len(grades))
     for recorded in game.rounds:
         try:
             decisions, round_part, num_unknown = _replay_under_any(recorded, game.rules, writer)
@@ -107,22 +107,16 @@ def round_part(events: Sequence[Event], table: Table, num_seats: int) -> list[tu
 
 def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
     """The last seven results of each seat: all ranks, its own rank, final score and change of grading points."""
-    ranks = ranks_of(list(scores))
+    ranks = ranks_of(scores)
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
-def _end_of_game(game: Game, report: GameReport, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
-    num_seats = len(grades)
+def _end_of_game(game: Game, report: GameReport, num_seats: int) -> list[tuple[int, ...]]:
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
-        last = game.rounds[-1].events
-        after = [a + b for a, b in zip(last[0]["scores"], round_delta(last, num_seats), strict=True)]
-        scores = tuple(final_scores(after, leftover_deposits(last)))
+        scores = final_scores(game.rounds[-1].events)
     deltas = game.grading_deltas
-    if deltas is None and game.final_scores is not None and game.grades is not None and game.rules[0] == "mjsoul":
-        ranks = ranks_of(scores)
-        deltas = tuple(mjsoul_delta(ranks[s], scores[s], room, grades[s], game.style) for s in range(num_seats))
     if deltas is None:
         report.notes.append("change of grading points unknown: 0 written")
         deltas = (0,) * num_seats

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from annotate.features import ranks_of
+from annotate.grading import ranks_of
 from annotate.records.record import Event
 
 # Round results, by their first value; `other` is the relative seat, 0 right, 1 across, 2 left.
@@ -36,11 +36,12 @@ def leftover_deposits(events: Sequence[Event]) -> int:
     return events[0]["kyotaku"] + sum(event["type"] == "reach_accepted" for event in events)
 
 
-def final_scores(scores: Sequence[int], deposits: int) -> list[int]:
-    """The scores after the leftover deposits went to the first seat, ties to the lower one."""
-    final = list(scores)
-    final[ranks_of(final).index(0)] += 1000 * deposits
-    return final
+def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
+    """The scores after a game's last round; deposits that nobody won go to the first seat, ties to the lower one."""
+    start = last[0]["scores"]
+    final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
+    final[ranks_of(final).index(0)] += 1000 * leftover_deposits(last)
+    return tuple(final)
 
 
 def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotate import grading
+from annotate import grading, results
 from annotate.records.record import Event, Game, Round, Rules
 
 NUM_SEATS = 4
@@ -276,7 +276,8 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     incomplete = _close(draft, is_cut_off)
     final_scores = None
     if incomplete is None and draft.end is not None:
-        final_scores = tuple(draft.end["scores"]) if "scores" in draft.end else _final_scores(draft.rounds[-1])
+        scores = draft.end.get("scores")
+        final_scores = results.final_scores(draft.rounds[-1].events) if scores is None else tuple(scores)
     rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
     style = draft.header.get("style", _style(draft.rounds, final_scores))
     room = draft.header.get("room")
@@ -319,21 +320,6 @@ def _game_id(draft: _Draft, name: str) -> str:
             return given
     readable = "".join(character if character.isprintable() else "_" for character in name)
     return f"{readable}-{draft.content.hexdigest()[:12]}"
-
-
-def _final_scores(last: Round) -> tuple[int, ...]:
-    """Scores after the last round; riichi deposits that nobody won go to the first seat."""
-    start = last.events[0]
-    scores, deposits = list(start["scores"]), start["kyotaku"]
-    for event in last.events:
-        if event["type"] == "reach_accepted":
-            scores[event["actor"]] -= 1000
-            deposits += 1
-        elif event["type"] in ("hora", "ryukyoku"):
-            scores = [score + delta for score, delta in zip(scores, event["deltas"], strict=True)]
-    if last.events[-1]["type"] == "ryukyoku":
-        scores[scores.index(max(scores))] += 1000 * deposits
-    return tuple(scores)
 
 
 def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int:

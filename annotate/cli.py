@@ -1,0 +1,252 @@
+"""kanachan-annotate: game records to annotation lines, on all cores, with a report of what was left out and why."""
+
+import argparse
+import os
+import signal
+import sys
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import IO
+
+from tqdm import tqdm
+
+from annotate.annotation import Annotation, format_line, parse_line
+from annotate.decisions import KINDS, kind_of
+from annotate.files import reading_text, writing_text
+from annotate.records.reading import ACCEPTED, find_records, read_games
+from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.words import describe
+
+_FILES_PER_TASK = 4
+_TASKS_AHEAD = 4  # per worker: bounds the memory, whatever the number of files
+_KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
+
+
+@dataclass
+class Report:
+    """What became of the records; sums over games, files and workers."""
+
+    files: int = 0
+    games: int = 0
+    rounds: int = 0
+    decisions: int = 0
+    unknown: int = 0
+    chosen: Counter[str] = field(default_factory=Counter)
+    """decision points by the kind of the action taken"""
+    possible: Counter[str] = field(default_factory=Counter)
+    """decision points by the kinds of the possible actions"""
+    notes: Counter[str] = field(default_factory=Counter)
+    left_out: list[str] = field(default_factory=list)
+
+    def add(self, other: "Report") -> None:
+        self.files += other.files
+        self.games += other.games
+        self.rounds += other.rounds
+        self.decisions += other.decisions
+        self.unknown += other.unknown
+        self.chosen += other.chosen
+        self.possible += other.possible
+        self.notes += other.notes
+        self.left_out += other.left_out
+
+    def count(self, annotations: Sequence[Annotation]) -> None:
+        self.decisions += len(annotations)
+        for annotation in annotations:
+            self.chosen[_KIND_OF_ACTION[annotation.actions[annotation.chosen]]] += 1
+            self.possible.update({_KIND_OF_ACTION[token] for token in annotation.actions})
+
+    def text(self) -> str:
+        """A table for people."""
+        lines = [
+            f"{self.files:>12,} files",
+            f"{self.games:>12,} games",
+            f"{self.rounds:>12,} rounds",
+            f"{self.decisions:>12,} decision points",
+            "",
+            f"{'kind':<12}{'taken':>12}{'possible':>12}",
+        ]
+        lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
+        lines += ["", f"{self.unknown:,} choices left out that a record cannot show (another seat's claim came first)"]
+        lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
+        if self.left_out:
+            lines += [f"{len(self.left_out):,} left out:", *(f"  {text}" for text in self.left_out)]
+        else:
+            lines.append("nothing else left out")
+        return "\n".join(lines)
+
+
+@dataclass
+class AnnotatedGame:
+    """One game's lines, with what the report needs to know of it."""
+
+    id: str
+    file: str
+    lines: str
+    report: Report
+
+
+def annotate_file(path: str, room: int, grade: int) -> tuple[list[AnnotatedGame], Report]:
+    """The games of one file, and the report of the file itself (its games' reports are their own)."""
+    file_report = Report(files=1)
+    try:
+        games = read_games(path)
+        annotated = []
+        for game in games:
+            result = annotate_game(game, FOUR_PLAYERS, room, grade)
+            report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
+            report.left_out = [f"{path}: {text}" for text in result.left_out]
+            report.count(result.annotations)
+            lines = "".join(f"{format_line(annotation)}\n" for annotation in result.annotations)
+            annotated.append(AnnotatedGame(game.id, path, lines, report))
+    except ValueError as error:
+        file_report.left_out.append(str(error))
+        return [], file_report
+    except Exception as error:  # a fault of ours must not cost the other files; it is reported and fails the run
+        file_report.left_out.append(f"{path}: {_FAULT} {type(error).__name__}: {error}")
+        return [], file_report
+    return annotated, file_report
+
+
+_FAULT = "a fault of this program, please report it with the file:"
+
+
+def _annotate_files(paths: list[str], room: int, grade: int) -> list[tuple[list[AnnotatedGame], Report]]:
+    return [annotate_file(path, room, grade) for path in paths]
+
+
+def _annotate_all(
+    paths: Sequence[str], room: int, grade: int, jobs: int
+) -> Iterator[tuple[list[AnnotatedGame], Report]]:
+    """Results in the order of `paths`, whatever the number of workers."""
+    if jobs == 1 or len(paths) == 1:
+        for path in paths:
+            yield annotate_file(path, room, grade)
+        return
+    tasks = deque(list(paths[i : i + _FILES_PER_TASK]) for i in range(0, len(paths), _FILES_PER_TASK))
+    pending: deque[Future[list[tuple[list[AnnotatedGame], Report]]]] = deque()
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+        try:
+            while tasks or pending:
+                while tasks and len(pending) < jobs * _TASKS_AHEAD:
+                    pending.append(pool.submit(_annotate_files, tasks.popleft(), room, grade))
+                yield from pending.popleft().result()
+        except BrokenProcessPool:
+            raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: int) -> Report:
+    report = Report()
+    file_of_game: dict[str, str] = {}
+    for games, file_report in tqdm(
+        _annotate_all(paths, room, grade, jobs), total=len(paths), unit="file", disable=None, smoothing=0.05
+    ):
+        report.add(file_report)
+        for game in games:
+            first = file_of_game.setdefault(game.id, game.file)
+            if first != game.file:
+                report.left_out.append(f"{game.file}: game {game.id} was there before, in {first}")
+                continue
+            output.write(game.lines)
+            report.add(game.report)
+    return report
+
+
+def _explain(path: str, number: int, room: int, grade: int) -> str:
+    annotations = _annotations_of(path, room, grade)
+    if not 1 <= number <= len(annotations):
+        raise ValueError(f"{path}: --explain {number} is not in 1 ... {len(annotations)}")
+    return describe(annotations[number - 1], FOUR_PLAYERS)
+
+
+def _annotations_of(path: str, room: int, grade: int) -> list[Annotation]:
+    """The annotations of a file of records, or of a file of annotation lines."""
+    try:
+        games = read_games(path)
+    except ValueError as error:
+        return _parse_lines(path, str(error))
+    return [annotation for game in games for annotation in annotate_game(game, FOUR_PLAYERS, room, grade).annotations]
+
+
+def _parse_lines(path: str, why_no_record: str) -> list[Annotation]:
+    annotations: list[Annotation] = []
+    with reading_text(path) as lines:
+        for line in lines:
+            try:
+                annotations.append(parse_line(line, FOUR_PLAYERS))
+            except ValueError as error:
+                number = len(annotations) + 1
+                raise ValueError(f"{why_no_record}; nor are these annotations: line {number}: {error}") from None
+    return annotations
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kanachan-annotate",
+        description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
+        f"one line of text. Accepts {ACCEPTED}; formats are told by content. A round that the rules engine cannot "
+        "replay exactly is left out and named in the report, which goes to standard error.",
+    )
+    parser.add_argument("records", nargs="+", help="files, folders (with all below them) or glob patterns")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output",
+    )
+    what.add_argument(
+        "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
+    )
+    parser.add_argument(
+        "--room",
+        type=int,
+        default=DEFAULT_ROOM,
+        choices=range(5),
+        help="room of games whose record does not tell: 0 Bronze ... 4 Throne (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--grade",
+        type=int,
+        default=DEFAULT_GRADE,
+        choices=range(NUM_GRADES),
+        metavar=f"0...{NUM_GRADES - 1}",
+        help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
+    return parser
+
+
+def annotate(argv: Sequence[str] | None = None) -> int:
+    """The command kanachan-annotate."""
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if options.jobs < 1:
+        parser.error(f"--jobs must be at least 1, not {options.jobs}")
+
+    def body() -> int:
+        paths = find_records(options.records)
+        if options.explain is not None:
+            if len(paths) != 1:
+                raise ValueError(f"--explain needs one file, not {len(paths)}")
+            print(_explain(paths[0], options.explain, options.room, options.grade))
+            return 0
+        with writing_text(options.output) as output:
+            report = _write(paths, output, options.room, options.grade, options.jobs)
+            print(report.text(), file=sys.stderr)
+            if report.decisions == 0:
+                raise ValueError("no decision point in any of the records (see the report above): nothing written")
+        if any(_FAULT in text for text in report.left_out):
+            return 1
+        return 3 if options.strict and report.left_out else 0
+
+    return run_cleanly(parser.prog, body)
