@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# The reference experiment: the four stages on one folder of shards, each from the encoder of the one before, and each
+# measured on the test split. Given again after an interruption, the same command goes on where it stopped.
+#
+#   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
+#     --out DIR             folder of the runs (default: runs/curriculum)
+#     --fresh               also train each later stage from a fresh encoder with the same number of steps, so that the
+#                           table shows what the curriculum is worth
+#     --imitation-steps N   optimiser steps of the first stage (default: one pass over the training split)
+#     --later-steps N       optimiser steps of each later stage (default: 400)
+#
+# Cost at the defaults: a step is 256 decisions, and two cores train on about 200 a second. A pass over 450,000 decisions
+# takes 40 minutes, a later stage 10; with --fresh, 100 minutes in all.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}"; }
+
+shards='' out=runs/curriculum fresh=false later_steps=400
+imitation_length=(--run.passes 1)
+while (($#)); do
+    case $1 in
+        --out) out=${2:?--out needs a folder} && shift ;;
+        --fresh) fresh=true ;;
+        --imitation-steps) imitation_length=(--run.steps "${2:?--imitation-steps needs a number}") && shift ;;
+        --later-steps) later_steps=${2:?--later-steps needs a number} && shift ;;
+        --help | -h) usage && exit ;;
+        --) shift && break ;;
+        -*) fail "$1: no such option; launch/curriculum.sh --help names them" ;;
+        *) [[ -z $shards ]] || fail "one folder of shards is expected, not $shards and $1"; shards=$1 ;;
+    esac
+    shift
+done
+[[ -n $shards ]] || fail "a folder of shards is missing: launch/curriculum.sh SHARDS"
+[[ -d $shards ]] || fail "$shards: there is no such folder; kanachan-pack makes folders of shards"
+settings=("$@")
+
+# train RUN STAGE [SETTINGS]: trains and measures one run, unless that is done.
+train() {
+    local run=$out/$1 stage=$2
+    shift 2
+    if [[ -f $run/weights.safetensors ]]; then
+        say "$run: trained already"
+    else
+        say "training $stage in $run"
+        kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
+        # told to stop by a signal, kanachan-train leaves a checkpoint and ends well, but there are no weights yet
+        [[ -f $run/weights.safetensors ]] || fail "stopped; the same command goes on from here"
+    fi
+    if [[ ! -f $run/evaluation.json ]]; then
+        say "measuring $run on the test split"
+        kanachan-evaluate "$run" "$shards" --json "$run/evaluation.json"
+    fi
+}
+
+train imitation imitation "${imitation_length[@]}"
+before=imitation
+for stage in round_delta rank grading; do
+    train "$stage" "$stage" --init "$out/$before" --run.steps "$later_steps"
+    before=$stage
+done
+if $fresh; then
+    for stage in round_delta rank grading; do
+        # a fresh encoder learns at the decoder's rate
+        train "fresh/$stage" "$stage" --optim.encoder_learning_rate null --run.steps "$later_steps"
+    done
+fi
+
+say "results on the test split"
+python "$CHECKOUT/launch/results.py" "$out"

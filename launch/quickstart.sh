@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# From nothing to a table of results: installs the program, turns games into annotations, trains the four stages on a
+# small model, each from the encoder of the one before, and measures them on games that they have not seen. A quarter of
+# an hour on two cores. Given again after an interruption, the same command goes on where it stopped.
+#
+#   launch/quickstart.sh             games that rule-based players play, in quickstart/simulated
+#   launch/quickstart.sh RECORDS…    your game records (files, folders or glob patterns), in quickstart/records
+#
+# QUICKSTART names another folder than quickstart.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+num_games=240
+folder=${QUICKSTART:-$CHECKOUT/quickstart}
+case ${1:-} in
+    --help | -h) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
+    -*) fail "$1: there are no options; launch/quickstart.sh --help says what there is" ;;
+esac
+if (($#)); then
+    work=$folder/records
+    records=()
+    for path in "$@"; do
+        [[ $path == /* ]] || path=$PWD/$path
+        records+=("$path")
+    done
+    made_from=$(printf '%s\n' "${records[@]}")
+else
+    work=$folder/simulated
+    made_from="$num_games simulated games"
+    records=("$work/games")
+fi
+mkdir -p "$work"
+if [[ -f $work/made-from && $(<"$work/made-from") != "$made_from" ]]; then
+    fail "$work was made from $(tr '\n' ' ' <"$work/made-from"): remove it, or name another folder with QUICKSTART=DIR"
+fi
+echo "$made_from" >"$work/made-from"
+
+if (($# == 0)) && [[ ! -d $work/games ]]; then
+    say "playing $num_games games between rule-based players"
+    rm -rf "$work/games.part"
+    kanachan-simulate -n "$num_games" --seed 1 -o "$work/games.part"
+    mv "$work/games.part" "$work/games"
+fi
+if [[ ! -f $work/annotations.txt.zst ]]; then
+    say "turning games into annotations: one line for each decision of each player"
+    kanachan-annotate "${records[@]}" -o "$work/annotations.txt.zst"
+fi
+say "the first decision in words"
+kanachan-annotate --explain 1 "$work/annotations.txt.zst"
+if [[ ! -d $work/shards ]]; then
+    say "packing annotations into shards; every tenth game is kept for validation, every tenth for the test"
+    rm -rf "$work/shards.part"
+    kanachan-pack "$work/annotations.txt.zst" -o "$work/shards.part" --fractions 0.8,0.1,0.1
+    [[ -f $work/shards.part/validation-00000.arrow && -f $work/shards.part/test-00000.arrow ]] ||
+        fail "too few games to keep some for validation and test: give about 30 or more"
+    mv "$work/shards.part" "$work/shards"
+fi
+"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 600 --later-steps 300 \
+    -- --config "$CHECKOUT/configs/quickstart.yaml"
+
+cat >&2 <<END
+
+Everything is in $work. What to do next (the commands are in $VENV/bin):
+  kanachan-predict $work/runs/imitation $work/annotations.txt.zst --explain     what the model thinks of each decision
+  kanachan-export $work/runs/grading -o encoder                                  the encoder, for work of your own
+  launch/quickstart.sh RECORDS…                                                  the same with your game records
+  launch/curriculum.sh $work/shards -- --model.size small                        a larger model, for longer
+README.md explains each of them.
+END
