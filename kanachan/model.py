@@ -47,8 +47,9 @@ class Encoder(nn.Module):
         super().__init__()
         names = layout.vocabulary.numeric
         scales = [1 / (_POINTS_PER_UNIT if name.startswith("score") else _STICKS_PER_UNIT) for name in names]
-        self.register_buffer("scale_N", torch.tensor(scales), persistent=False)
-        self.register_buffer("frequency_F", 2 * torch.pi / torch.tensor(_PERIODS), persistent=False)
+        # Part of the weights: `transformers` makes a module without values and fills in only what the file has.
+        self.register_buffer("scale_N", torch.tensor(scales))
+        self.register_buffer("frequency_F", 2 * torch.pi / torch.tensor(_PERIODS))
 
         self.token_embedding = nn.Embedding(layout.num_tokens, config.width)
         self.position_embedding = nn.Embedding(1 + max_progression, config.width, padding_idx=0)

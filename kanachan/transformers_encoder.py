@@ -1,0 +1,107 @@
+"""The encoder as a `transformers` model. Importing this module registers it, and `AutoModel` finds it from then on:
+
+    import kanachan.transformers_encoder
+    encoder = AutoModel.from_pretrained(folder)  # made by kanachan-export
+
+Shapes: B situations, T tokens (padded), N numbers, D width.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from annotate.annotation import parse_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import TokenLayout, batch_of_annotations
+from kanachan.config import ModelConfig
+from kanachan.model import Encoder
+
+
+class KanachanConfig(PretrainedConfig):
+    """Sizes of an encoder and the vocabulary it reads. `hidden_size` is the width, by its usual name."""
+
+    model_type = "kanachan_encoder"
+    attribute_map = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads"}
+
+    def __init__(
+        self,
+        width: int = ModelConfig.width,
+        layers: int = ModelConfig.layers,
+        heads: int = ModelConfig.heads,
+        feedforward: int = ModelConfig.feedforward,
+        dropout: float = ModelConfig.dropout,
+        vocabulary: str = FOUR_PLAYERS.name,
+        fingerprint: str = FOUR_PLAYERS.fingerprint,
+        actor_first: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.width = width
+        self.layers = layers
+        self.heads = heads
+        self.feedforward = feedforward
+        self.dropout = dropout
+        self.vocabulary = vocabulary
+        self.fingerprint = fingerprint
+        self.actor_first = actor_first
+        super().__init__(**kwargs)
+
+
+class KanachanEncoder(PreTrainedModel):
+    """Situations to vectors: `last_hidden_state` [B, T, D], and `pooler_output` [B, D], the vector of the situation.
+
+    Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
+    """
+
+    config_class = KanachanConfig
+    base_model_prefix = "encoder"
+    main_input_name = "tokens"
+
+    def __init__(self, config: KanachanConfig) -> None:
+        super().__init__(config)
+        if config.fingerprint != FOUR_PLAYERS.fingerprint:
+            raise ValueError(
+                f"the encoder reads the vocabulary {config.vocabulary} {config.fingerprint}; "
+                f"this program has {FOUR_PLAYERS.name} {FOUR_PLAYERS.fingerprint}"
+            )
+        sizes = ModelConfig(
+            width=config.width,
+            layers=config.layers,
+            heads=config.heads,
+            feedforward=config.feedforward,
+            dropout=config.dropout,
+        )
+        self.encoder = Encoder(sizes, TokenLayout(FOUR_PLAYERS), FOUR_PLAYERS.max_progression)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """The encoder has initialised itself."""
+
+    def forward(
+        self, tokens: Tensor, positions: Tensor, numbers: Tensor, return_dict: bool | None = None
+    ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
+        """Takes what `inputs_of` gives: tokens [B, T] (0 is padding), positions [B, T], numbers [B, N]."""
+        encoded_BTD = self.encoder(tokens, positions, numbers)
+        if return_dict is False:
+            return encoded_BTD, encoded_BTD[:, 0]
+        return BaseModelOutputWithPooling(last_hidden_state=encoded_BTD, pooler_output=encoded_BTD[:, 0])
+
+
+def inputs_of(lines: Iterable[str], actor_first: bool = False) -> dict[str, Tensor]:
+    """Annotation lines to the keyword arguments of the encoder, in their order.
+
+    Args:
+        actor_first: as in the encoder's configuration.
+
+    Raises:
+        ValueError: a line is no annotation; says why.
+    """
+    annotations = [parse_line(line.rstrip("\n"), FOUR_PLAYERS) for line in lines]
+    batch = batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=actor_first)
+    return {"tokens": batch.token_BT, "positions": batch.position_BT, "numbers": batch.numeric_BN}
+
+
+AutoConfig.register(KanachanConfig.model_type, KanachanConfig)
+AutoModel.register(KanachanConfig, KanachanEncoder)
