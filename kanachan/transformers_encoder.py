@@ -20,7 +20,7 @@ from kanachan.config import ModelConfig
 from kanachan.model import Encoder
 
 
-class KanachanConfig(PretrainedConfig):
+class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
     """Sizes of an encoder and the vocabulary it reads. `hidden_size` is the width, by its usual name."""
 
     model_type = "kanachan_encoder"
@@ -49,7 +49,7 @@ class KanachanConfig(PretrainedConfig):
         super().__init__(**kwargs)
 
 
-class KanachanEncoder(PreTrainedModel):
+class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
     """Situations to vectors: `last_hidden_state` [B, T, D], and `pooler_output` [B, D], the vector of the situation.
 
     Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
@@ -74,7 +74,7 @@ class KanachanEncoder(PreTrainedModel):
             dropout=config.dropout,
         )
         self.encoder = Encoder(sizes, TokenLayout(FOUR_PLAYERS), FOUR_PLAYERS.max_progression)
-        self.post_init()
+        self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
         """The encoder has initialised itself."""
