@@ -15,6 +15,8 @@ from riichienv import (
     ActionType,
     GameRule,
     HandEvaluator,
+    Meld,
+    MeldType,
     Phase,
     RiichiEnv,
     calculate_shanten,
@@ -45,6 +47,13 @@ WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
 _NUM_RINSHAN = 4
 _NUM_DEAD = 14
 _NUM_INDICATORS = 5
+
+_MELD_TYPES = {
+    "chi": MeldType.Chi,
+    "pon": MeldType.Pon,
+    "daiminkan": MeldType.Daiminkan,
+    "ankan": MeldType.Ankan,
+}
 
 # A game's hands are dealt from walls numbered onward from its seed, so seeds must lie far apart.
 _SEED_STRIDE = 1_000_003
@@ -127,10 +136,6 @@ class Table:
     def log(self) -> list[Event]:
         """All events so far as mjai, all hands open. Slow: ask once."""
         return self._env.mjai_log
-
-    def is_tenpai(self, seat: int) -> bool:
-        """Whether the seat's hand (without a drawn tile) waits for a tile that it does not hold four times itself."""
-        return HandEvaluator(list(self._env.hands[seat]), list(self._env.melds[seat])).is_tenpai()
 
     def withhold_dora(self) -> None:
         """Keeps the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
@@ -323,6 +328,33 @@ def wall_of(events: Sequence[Event]) -> list[int]:
         wall[-2 - _NUM_RINSHAN - 2 * i] = tile
     unseen = (tile for ids in pool for tile in ids)
     return [next(unseen) if tile is None else tile for tile in wall]
+
+
+def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
+    """By seat: whether the hand at the round's end waits for a tile that it does not hold four times itself."""
+    hands = [list(hand) for hand in events[0]["tehais"]]
+    melds: list[list[tuple[MeldType, list[str]]]] = [[] for _ in hands]
+    for event in events:
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind == "tsumo":
+            hands[seat].append(event["pai"])
+        elif kind in ("dahai", "kakan"):
+            hands[seat].remove(event["pai"])
+        elif kind in _MELD_TYPES:
+            for name in event["consumed"]:
+                hands[seat].remove(name)
+            called = [event["pai"]] if kind != "ankan" else []
+            melds[seat].append((_MELD_TYPES[kind], [*event["consumed"], *called]))
+        if kind == "kakan":
+            index = next(i for i, (_, names) in enumerate(melds[seat]) if sorted(names) == sorted(event["consumed"]))
+            melds[seat][index] = MeldType.Kakan, [*event["consumed"], event["pai"]]
+    return [_is_tenpai(hand, seat_melds) for hand, seat_melds in zip(hands, melds, strict=True)]
+
+
+def _is_tenpai(hand: Sequence[str], melds: Sequence[tuple[MeldType, Sequence[str]]]) -> bool:
+    pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
+    engine_melds = [Meld(kind, [pool[name].pop() for name in names], True) for kind, names in melds]
+    return HandEvaluator([pool[name].pop() for name in hand], engine_melds).is_tenpai()
 
 
 def _rule(rules: Rules) -> GameRule:

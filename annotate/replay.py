@@ -11,7 +11,7 @@ from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.decisions import Choice, Decision, choice_of, is_hidden, play
-from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, wall_of
+from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end, wall_of
 from annotate.features import SituationWriter
 from annotate.grading import ranks_of
 from annotate.records.record import Event, Game, Round, Rules
@@ -90,17 +90,14 @@ def annotation_of(
     )
 
 
-def round_part(events: Sequence[Event], table: Table, num_seats: int) -> list[tuple[int, ...]]:
-    """The first five results of each seat: round result and round deltas. `table` has played the round to its end."""
+def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
+    """The first five results of each seat: round result and round deltas."""
+    num_seats = len(events[0]["scores"])
     draw = events[-1]
     is_tenpai = [False] * num_seats
     if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
         # payments tell who was tenpai, unless all or none were
-        is_tenpai = (
-            [delta > 0 for delta in draw["deltas"]]
-            if any(draw["deltas"])
-            else [table.is_tenpai(seat) for seat in range(num_seats)]
-        )
+        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
     delta = round_delta(events, num_seats)
     return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
 
@@ -148,7 +145,6 @@ def replay_round(
         Disagreement: with the first difference between the record and the engine.
     """
     events = recorded.events
-    num_seats = writer.vocabulary.num_seats
     try:
         table = Table.of_round(rules, events[0], wall_of(events), writer.vocabulary)
         script = _Script(events, table)
@@ -160,7 +156,7 @@ def replay_round(
     script.check_finished()
     played = [event for event in table.log() if event["type"] not in _NOT_COMPARED]
     _compare([event for event in events if event["type"] not in _NOT_COMPARED], played)
-    return decisions, round_part(events, table, num_seats), num_unknown
+    return decisions, round_part(events), num_unknown
 
 
 class _Script:
