@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from annotate.files import replacing
@@ -110,10 +110,7 @@ def write_weights(path: Path, network: torch.nn.Module, card: Mapping[str, Any])
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     text = json.dumps(card, ensure_ascii=False)
     with replacing(path) as temporary:
-        try:
-            save_file(tensors, temporary, metadata={"card": text})
-        except SafetensorError as error:  # a full disk, for one
-            raise OSError(f"{path} could not be written: {error}") from error
+        temporary.write_bytes(save(tensors, metadata={"card": text}))
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:

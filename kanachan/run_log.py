@@ -1,0 +1,213 @@
+"""Where the figures of a run go: metrics.csv always, wandb if wanted, and the terminal."""
+
+import csv
+import json
+import netrc
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import lightning as L
+from lightning.pytorch.loggers import Logger, WandbLogger
+from tqdm import tqdm
+
+from annotate.files import replacing
+from kanachan.config import TrainConfig
+from kanachan.settings import plain
+from kanachan.snapshots import validation_metrics
+
+METRICS_NAME = "metrics.csv"
+_STEP = "step"
+_SECONDS_BETWEEN_LINES = 30
+
+
+class MetricsFile(Logger):
+    """Rows of figures with the optimiser step before them; a column that turns up later is empty in earlier rows.
+
+    Args:
+        kept_step: rows up to this step stay (a resumed run gives that of its checkpoint), without the validation of
+            the step itself: it comes after the checkpoint and will come again.
+    """
+
+    def __init__(self, path: Path, kept_step: int = -1) -> None:
+        super().__init__()
+        self.path = path
+        self._columns = [_STEP]
+        rows = []
+        if path.exists():
+            for row in self._read():
+                is_validation = any(value and name.startswith("validation/") for name, value in row.items())
+                if int(row[_STEP]) + is_validation <= kept_step:
+                    rows.append(row)
+        self._write(rows)
+
+    @property
+    def name(self) -> str:
+        return "metrics"
+
+    @property
+    def version(self) -> str:
+        return ""
+
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        """The settings are in config.yaml."""
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        row = {_STEP: str(step), **{name: repr(float(value)) for name, value in metrics.items()}}
+        new = [name for name in row if name not in self._columns]
+        if new:
+            rows = self._read()
+            self._columns += new
+            self._write(rows)
+        with open(self.path, "a", newline="", encoding="utf-8") as file:
+            csv.DictWriter(file, self._columns).writerow(row)
+
+    def _read(self) -> list[dict[str, str]]:
+        text = self.path.read_text(encoding="utf-8")
+        complete = text[: text.rfind("\n") + 1]  # a killed run may have left half a line
+        reader = csv.DictReader(complete.splitlines())
+        self._columns = list(reader.fieldnames or self._columns)
+        return list(reader)
+
+    def _write(self, rows: list[dict[str, str]]) -> None:
+        with replacing(self.path) as temporary, open(temporary, "w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, self._columns)
+            writer.writeheader()
+            writer.writerows(rows)
+
+
+def wandb_mode(config: TrainConfig) -> str:
+    """What `auto` means here: on-line if a key is set up, else off-line."""
+    if config.run.wandb != "auto":
+        return config.run.wandb
+    return "online" if _has_wandb_key() else "offline"
+
+
+def wandb_logger(config: TrainConfig, out: Path, mode: str) -> WandbLogger:
+    """The wandb run of this folder; a resumed run goes on in the same one.
+
+    Raises ValueError if wandb cannot be reached.
+    """
+    import wandb
+
+    id_file = out / "wandb_id.txt"
+    if not id_file.exists():
+        id_file.write_text(secrets.token_hex(4), encoding="utf-8")
+    logger = WandbLogger(
+        name=config.run.name or f"{config.stage} {out.name}",
+        project=config.run.project,
+        save_dir=out,
+        id=id_file.read_text(encoding="utf-8").strip(),
+        offline=mode == "offline",
+        resume="allow" if mode == "online" else None,
+        log_model=False,
+        config=plain(config),
+        settings=wandb.Settings(console="off", quiet=True),
+    )
+    try:
+        (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
+        logger.experiment  # noqa: B018, starts the run
+    except wandb.errors.Error as error:
+        raise ValueError(f"wandb: {error}; --run.wandb offline does without a connection") from error
+    return logger
+
+
+def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:
+    """Ends the run; the last stage of `lineage`, if any, becomes its artifact, made from the one before."""
+    run = logger.experiment
+    if lineage:
+        *earlier, own = lineage
+        if earlier and logger._offline is False:  # without a connection wandb can't look the earlier one up
+            run.use_artifact(_artifact(earlier[-1]))
+        run.log_artifact(_artifact(own))
+    run.finish()
+
+
+def _artifact(entry: Mapping[str, Any]) -> Any:
+    """The same entry makes the same artifact in every run: that is the link between them."""
+    import wandb
+
+    artifact = wandb.Artifact(f"{entry['stage']}-{entry['sha256'][:12]}", "weights")
+    with artifact.new_file("card.json", encoding="utf-8") as file:
+        json.dump(entry, file, sort_keys=True)
+    return artifact
+
+
+class Progress(L.Callback):
+    """A bar on a terminal; elsewhere a plain line now and then."""
+
+    def __init__(self, total_steps: int, batch: int) -> None:
+        self.total_steps = total_steps
+        self.batch = batch
+        self._bar: tqdm | None = None
+        self._is_terminal = sys.stderr.isatty()
+        self._first_step = 0
+        self._started = self._shown = 0.0
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self._first_step = trainer.global_step
+        self._started = self._shown = time.monotonic()
+        if self._is_terminal:
+            self._bar = tqdm(
+                total=self.total_steps, initial=self._first_step, unit="step", dynamic_ncols=True, file=sys.stderr
+            )
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        if self._bar is not None:
+            self._bar.update(trainer.global_step - self._bar.n)
+            self._bar.set_postfix(_shown_figures(trainer), refresh=False)
+        elif time.monotonic() - self._shown > _SECONDS_BETWEEN_LINES:
+            self._shown = time.monotonic()
+            self._print_line(trainer)
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        figures = ", ".join(f"{name} {value:.4f}" for name, value in validation_metrics(trainer).items())
+        self._say(f"step {trainer.global_step}: validation {figures}")
+
+    def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
+
+    def _print_line(self, trainer: L.Trainer) -> None:
+        steps = trainer.global_step - self._first_step
+        seconds_per_step = (time.monotonic() - self._started) / steps
+        left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
+        figures = "".join(f", {name} {value}" for name, value in _shown_figures(trainer).items())
+        self._say(
+            f"step {trainer.global_step} of {self.total_steps}{figures}, "
+            f"{self.batch / seconds_per_step:.0f} decisions/s, {left} left"
+        )
+
+    def _say(self, line: str) -> None:
+        if self._bar is not None:
+            self._bar.write(line, file=sys.stderr)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _shown_figures(trainer: L.Trainer) -> dict[str, str]:
+    return {
+        name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
+        for name, key, digits in (("loss", "loss", 4), ("validation loss", "validation/loss", 4))
+        if key in trainer.callback_metrics
+    }
+
+
+def _has_wandb_key() -> bool:
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    try:
+        return netrc.netrc().authenticators(host) is not None
+    except (FileNotFoundError, netrc.NetrcParseError):
+        return False

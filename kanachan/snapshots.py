@@ -1,0 +1,237 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped, and how it stops when it is told to.
+
+A checkpoint is written at the end of an optimiser step, always before the validation of that step; a resumed run that
+finds a validation due makes it first. So there is one kind of state to restore, and nothing of a validation is in it.
+"""
+
+import os
+import pickle
+import signal
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
+
+from annotate.files import replacing
+from kanachan.stage import Stage
+
+LAST_NAME = "last.ckpt"
+PREVIOUS_NAME = "previous.ckpt"
+BEST_NAME = "best.safetensors"
+
+
+class Stopped(Exception):
+    """The run was told to stop, and its checkpoint is complete."""
+
+    def __init__(self, signal_name: str, step: int) -> None:
+        super().__init__(f"stopped by {signal_name} after step {step}")
+        self.signal_name = signal_name
+
+
+class CheckpointFiles(CheckpointIO):
+    """Writes a checkpoint beside its place, then moves it there; the one before it stays as the previous one."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        place = Path(path)
+        with replacing(place) as temporary:
+            try:
+                torch.save(checkpoint, temporary)
+            except RuntimeError as error:  # torch's name for a full disk
+                raise OSError(f"{place} could not be written, the one before it is untouched: {error}") from error
+            if place.exists():
+                place.replace(place.with_name(PREVIOUS_NAME))
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        return read_checkpoint(Path(path))
+
+    def remove_checkpoint(self, path: Any) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Reads tensors and plain values, never code.
+
+    Raises ValueError naming the file if it is cut off or no checkpoint.
+    """
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: cut off, or no checkpoint ({reason})") from error
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path, int]:
+    """The last checkpoint and its step, or the previous one, with a message, if the last cannot be read.
+
+    Raises ValueError naming the files if none can be read.
+    """
+    reasons = []
+    for path in (folder / LAST_NAME, folder / PREVIOUS_NAME):
+        if path.exists():
+            try:
+                step = read_checkpoint(path)["global_step"]
+            except ValueError as error:
+                reasons.append(str(error))
+            else:
+                for reason in reasons:
+                    print(f"{reason}; going on from {path}, step {step}", file=sys.stderr)
+                return path, step
+    raise ValueError("; ".join(reasons) or f"{folder}: there is no checkpoint")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes what a killed run had begun to write."""
+    for path in folder.glob(".*.part"):
+        path.unlink()
+
+
+class Snapshots(L.Callback):
+    """Writes checkpoints, and stops the run with one on SIGTERM, SIGUSR1 or SIGINT.
+
+    The signal handler only sets a flag: all ranks agree on it at the end of a step. (Lightning's own handler runs a
+    collective operation inside the handler and hangs with several ranks.)
+    """
+
+    def __init__(
+        self, folder: Path, every: int, validate_every: int, last_step: int, lineage: list[dict[str, Any]]
+    ) -> None:
+        self.path = folder / LAST_NAME
+        self.every = every
+        self.validate_every = validate_every
+        self.last_step = last_step
+        self.lineage = lineage
+        """the stages before this one; kept in the checkpoint, so that a resumed run needs no --init"""
+        self._signal: signal.Signals | None = None
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"lineage": self.lineage}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.lineage = state_dict["lineage"]
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
+            signal.signal(number, self._remember)
+        step = trainer.global_step
+        if 0 < step < self.last_step and step % self.validate_every == 0:
+            _validate(trainer)
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert isinstance(pl_module, Stage)
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        step = trainer.global_step
+        stops = self._must_stop(trainer)
+        if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
+            # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
+            pl_module.log_if_due()
+            _require_finite(pl_module, step)
+            trainer.save_checkpoint(self.path)
+        if stops:
+            self._stop(step)
+
+    def on_validation_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        # During a run this step's checkpoint was written before the validation began.
+        if trainer.state.fn == "fit" and self._must_stop(trainer):
+            self._stop(trainer.global_step)
+
+    def _must_stop(self, trainer: L.Trainer) -> bool:
+        return trainer.strategy.reduce_boolean_decision(self._signal is not None, all=False)
+
+    def _stop(self, step: int) -> None:
+        raise Stopped(self._signal.name if self._signal else "another process", step)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.write(sys.stderr.fileno(), b"\nstopping after this step; again to stop at once\n")
+        self._signal = signal.Signals(number)
+
+
+class BestWeights(L.Callback):
+    """Keeps the weights with the lowest validation loss so far; stops the run when it stays away too long.
+
+    Args:
+        write: writes a weights file, given its path and the metrics of the validation.
+        patience: validations without a lower loss after which the run stops; None for never.
+    """
+
+    def __init__(self, path: Path, write: Callable[[Path, dict[str, float]], None], patience: int | None) -> None:
+        self.path = path
+        self.write = write
+        self.patience = patience
+        self.metrics: dict[str, float] = {}
+        """of the best validation"""
+        self.step: int | None = None
+        self.latest: tuple[int, dict[str, float]] = (-1, {})
+        """step and metrics of the latest validation of this process"""
+        self._fruitless = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.metrics, self.step = state_dict["metrics"], state_dict["step"]
+        self._fruitless = state_dict["fruitless"]
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        metrics = validation_metrics(trainer)
+        self.latest = (trainer.global_step, metrics)
+        if not self.metrics or metrics["loss"] < self.metrics["loss"]:
+            self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
+            if trainer.is_global_zero:
+                self.write(self.path, metrics)
+            return
+        self._fruitless += 1
+        if self.patience is not None and self._fruitless >= self.patience:
+            trainer.should_stop = True
+
+
+class Reseeding(L.Callback):
+    """Draws the random numbers of a micro-batch from its place in the run alone, so that none need to be saved."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        place = (self.seed, trainer.global_step, batch_idx % trainer.accumulate_grad_batches, trainer.global_rank)
+        torch.manual_seed(int.from_bytes(sha256(repr(place).encode()).digest()[:8], "big", signed=True))
+
+
+def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
+    """The figures of the latest validation, without their prefix."""
+    prefix = "validation/"
+    return {
+        name.removeprefix(prefix): float(value)
+        for name, value in trainer.callback_metrics.items()
+        if name.startswith(prefix)
+    }
+
+
+def _validate(trainer: L.Trainer) -> None:
+    """Makes the validation that was due when the checkpoint was written; Lightning would skip it."""
+    loop = trainer.fit_loop.epoch_loop.val_loop
+    loop.restarting = False
+    trainer.validating = True
+    loop.run()
+    trainer.training = True
+
+
+def _require_finite(stage: Stage, step: int) -> None:
+    if not all(bool(torch.isfinite(parameter).all()) for parameter in stage.network.parameters()):
+        raise ValueError(
+            f"weights are no longer finite after step {step}: lower optim.learning_rate; "
+            "the last checkpoint is from before it happened"
+        )
