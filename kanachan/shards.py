@@ -73,9 +73,9 @@ def write_shard(
     return path
 
 
-def splits_in(folder: Path) -> dict[str, list[Path]]:
+def splits_in(folder: str | Path) -> dict[str, list[Path]]:
     """The shard files in `folder` by split, in order."""
-    files = {split: sorted(folder.glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
+    files = {split: sorted(Path(folder).glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
     return {split: paths for split, paths in files.items() if paths}
 
 

@@ -1,0 +1,88 @@
+"""A folder of shards as Lightning's data module."""
+
+from typing import Any
+
+import lightning as L
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import DataConfig
+from kanachan.loader import Batches, Sequential
+from kanachan.shards import Shards, open_shards, splits_in
+
+
+class ShardData(L.LightningDataModule):
+    """The train, validation and test splits of `config.path`.
+
+    Raises:
+        ValueError: there are no shards to train on, they cannot be read, or they do not fill one batch.
+    """
+
+    def __init__(self, config: DataConfig, seed: int, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.config = config
+        self.seed = seed
+        self.vocabulary = vocabulary
+        present = splits_in(config.path)
+        self._shards = {split: open_shards(config.path, split, vocabulary) for split in {"train", *present}}
+        self.steps_per_pass = self._batches(rank=0, world=1, pin=False).steps_per_epoch
+        """optimiser steps that a pass over the training split takes"""
+
+    @property
+    def num_train_rows(self) -> int:
+        return len(self._shards["train"])
+
+    @property
+    def num_validation_rows(self) -> int:
+        return len(self._shards["validation"]) if "validation" in self._shards else 0
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Where the data are and how they were made, as plain values."""
+        return {"path": self.config.path, **self._shards["train"].made}
+
+    def train_dataloader(self) -> Batches:
+        trainer = self._trainer()
+        pin = trainer.strategy.root_device.type == "cuda"
+        return self._batches(trainer.global_rank, trainer.world_size, pin)
+
+    def val_dataloader(self) -> Sequential | list[Any]:
+        return self._sequential("validation", self._trainer().limit_val_batches)
+
+    def test_dataloader(self) -> Sequential | list[Any]:
+        return self._sequential("test", self._trainer().limit_test_batches)
+
+    def _batches(self, rank: int, world: int, pin: bool) -> Batches:
+        return Batches(
+            self._shards["train"],
+            self.vocabulary,
+            batch=self.config.batch,
+            micro_batch=self.config.micro_batch,
+            seed=self.seed,
+            exchange_suits=self.config.exchange_suits,
+            actor_first=self.config.actor_first,
+            rank=rank,
+            world=world,
+            pin=pin,
+        )
+
+    def _sequential(self, split: str, limit: int | float | None) -> Sequential | list[Any]:
+        """The batches of a split, none if it is empty; as few rows as fit into `limit` batches, if it is an integer."""
+        if split not in self._shards:
+            return []
+        trainer = self._trainer()
+        size = self.config.validation_batch
+        shards: Shards = self._shards[split]
+        return Sequential(
+            shards,
+            self.vocabulary,
+            batch=size,
+            actor_first=self.config.actor_first,
+            # Lightning would take the first batches of a window, which are its shortest rows.
+            limit=limit * size * trainer.world_size if isinstance(limit, int) else None,
+            rank=trainer.global_rank,
+            world=trainer.world_size,
+        )
+
+    def _trainer(self) -> L.Trainer:
+        assert self.trainer is not None, "loaders are made for a trainer: its ranks share the rows"
+        return self.trainer

@@ -1,0 +1,254 @@
+"""Batches out of shards: in an order that depends on seed, epoch and step alone, and row after row. No Lightning here.
+
+Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.batch import Batch, TokenLayout, collate
+from kanachan.shards import Shards
+from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
+
+BLOCK = 4096  # rows that are read as neighbours: about a megabyte
+BLOCKS_PER_WINDOW = 256  # rows are permuted inside a window: about a million
+_ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
+
+# What a random number is for, so that no two uses share a stream.
+_BLOCKS, _ROWS, _SUITS = range(3)
+
+
+class Order:
+    """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
+
+    Blocks of neighbouring rows are permuted, then rows inside windows of many blocks: memory and disk see windows, not
+    single rows of the whole.
+    """
+
+    def __init__(
+        self, num_rows: int, seed: int, block: int = BLOCK, blocks_per_window: int = BLOCKS_PER_WINDOW
+    ) -> None:
+        self.num_rows = num_rows
+        self.seed = seed
+        self.block = block
+        self.blocks_per_window = blocks_per_window
+        self._epoch: int | None = None
+        self._blocks = np.empty(0, np.int64)
+        self._first = np.empty(0, np.int64)
+        self._windows: dict[int, NDArray[np.int64]] = {}
+
+    def rows(self, epoch: int, first: int, last: int) -> NDArray[np.int64]:
+        """The rows at places `first` up to, but not including, `last` of the epoch."""
+        assert 0 <= first <= last <= self.num_rows
+        if epoch != self._epoch:
+            self._begin(epoch)
+        start, stop = np.searchsorted(self._first, [first, last - 1], side="right") - 1
+        self._windows = {w: self._windows[w] if w in self._windows else self._window(w) for w in range(start, stop + 1)}
+        found = [self._windows[w][max(first - self._first[w], 0) : last - self._first[w]] for w in self._windows]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def _begin(self, epoch: int) -> None:
+        num_blocks = -(-self.num_rows // self.block)
+        self._epoch = epoch
+        self._windows = {}
+        self._blocks = np.random.default_rng((self.seed, epoch, _BLOCKS)).permutation(num_blocks)
+        sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
+        self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, self._window_starts()))])[:-1]
+
+    def _window_starts(self) -> NDArray[np.int64]:
+        return np.arange(0, len(self._blocks), self.blocks_per_window)
+
+    def _window(self, window: int) -> NDArray[np.int64]:
+        first = window * self.blocks_per_window
+        blocks = self._blocks[first : first + self.blocks_per_window]
+        rows = (blocks[:, None] * self.block + np.arange(self.block)).ravel()
+        rows = rows[rows < self.num_rows]
+        assert self._epoch is not None
+        return np.random.default_rng((self.seed, self._epoch, _ROWS, window)).permutation(rows)
+
+
+class Batches:
+    """The micro-batches of this rank, epoch after epoch, prepared one stretch ahead in a thread.
+
+    Step t of an epoch is made of the rows at places t * batch … of the epoch's order. They are sorted by length and cut
+    into micro-batches, of which this rank gets every `world`-th. Each pass of `iter` ends with the epoch; rows that do
+    not fill a last batch are left out of it, other rows in each epoch.
+
+    The state is the number of steps that were handed out whole. It is the same on every rank and for any number of
+    ranks. A state taken within a step counts that step as not begun, so save at the end of one.
+
+    Args:
+        batch: rows of a step, over all ranks.
+        micro_batch: rows of one batch that is handed out; divides `batch`.
+        pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
+
+    Raises:
+        ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        vocabulary: Vocabulary,
+        *,
+        batch: int,
+        micro_batch: int,
+        seed: int,
+        exchange_suits: bool,
+        actor_first: bool,
+        rank: int = 0,
+        world: int = 1,
+        pin: bool = False,
+    ) -> None:
+        if len(shards) < batch:
+            raise ValueError(
+                f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
+            )
+        if batch % (micro_batch * world):
+            raise ValueError(
+                f"data.batch={batch} cannot be shared equally by {world} devices in micro-batches of "
+                f"data.micro_batch={micro_batch}: it must be a multiple of {micro_batch * world}"
+            )
+        self.steps_per_epoch = len(shards) // batch
+        self.step = 0
+        """steps handed out since the start of the run, over all epochs"""
+        self._shards = shards
+        self._vocabulary = vocabulary
+        self._layout = TokenLayout(vocabulary)
+        self._batch = batch
+        self._micro_batch = micro_batch
+        self._seed = seed
+        self._suits = suit_permutations(vocabulary) if exchange_suits else None
+        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        self._rank = rank
+        self._world = world
+        self._pin = pin
+        self._order = Order(len(shards), seed)
+
+    def __len__(self) -> int:
+        """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""
+        return self.steps_per_epoch * self._micro_batches_per_step
+
+    def state_dict(self) -> dict[str, int]:
+        return {"step": self.step, "rows": len(self._shards), "batch": self._batch, "seed": self._seed}
+
+    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+        """Goes on after the step of the state.
+
+        Raises ValueError if data, batch or seed are others, so that the order would be another.
+        """
+        for name, value in self.state_dict().items():
+            if name != "step" and state_dict[name] != value:
+                raise ValueError(
+                    f"the run was begun with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
+                    f"{value}: it cannot go on in the same order"
+                )
+        self.step = state_dict["step"]
+
+    def __iter__(self) -> Iterator[Batch]:
+        # Lightning may make iterators that it never asks for a batch: nothing happens before the first.
+        epoch, first = divmod(self.step, self.steps_per_epoch)
+        stretch = max(1, _ROWS_AT_ONCE // self._batch)
+        starts = range(first, self.steps_per_epoch, stretch)
+        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+            prepared = thread.submit(self._prepare, epoch, first, min(first + stretch, self.steps_per_epoch))
+            for start in starts:
+                batches = prepared.result()
+                following = start + stretch
+                if following < self.steps_per_epoch:
+                    last = min(following + stretch, self.steps_per_epoch)
+                    prepared = thread.submit(self._prepare, epoch, following, last)
+                for number, batch in enumerate(batches, start=1):
+                    if number % self._micro_batches_per_step == 0:
+                        # before it is handed out: a checkpoint is made while the generator waits here
+                        self.step = epoch * self.steps_per_epoch + start + number // self._micro_batches_per_step
+                    yield batch
+
+    @property
+    def _micro_batches_per_step(self) -> int:
+        return self._batch // (self._micro_batch * self._world)
+
+    def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
+        """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
+        row_SG = self._order.rows(epoch, first * self._batch, last * self._batch).reshape(-1, self._batch)
+        length_SG = self._shards.num_tokens(row_SG.ravel()).reshape(row_SG.shape)
+        by_length_SG = np.argsort(length_SG, axis=1, kind="stable")
+        by_length_SMC = by_length_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
+        mine_SG = by_length_SMC.reshape(len(row_SG), -1)
+        columns = self._shards.gather(np.take_along_axis(row_SG, mine_SG, axis=1).ravel(), self._vocabulary)
+        if self._suits is not None:
+            suits_SG = np.stack([self._suit_orders(epoch, step) for step in range(first, last)])
+            columns = self._suits.apply(columns, np.take_along_axis(suits_SG, mine_SG, axis=1).ravel())
+        if self._seats is not None:
+            columns = self._seats.actor_first(columns)
+        starts = range(0, len(columns), self._micro_batch)
+        batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
+        return [batch.pin_memory() for batch in batches] if self._pin else batches
+
+    def _suit_orders(self, epoch: int, step: int) -> NDArray[np.int64]:
+        rng = np.random.default_rng((self._seed, epoch, _SUITS, step))
+        return rng.integers(len(SUIT_ORDERS), size=self._batch)
+
+
+class Sequential:
+    """All rows once, or the first `limit`, always in the same batches; for validation and tests.
+
+    Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
+    have a row more or less; no row comes twice.
+
+    Raises:
+        ValueError: there are fewer rows than ranks.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        vocabulary: Vocabulary,
+        *,
+        batch: int,
+        actor_first: bool,
+        limit: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+        batches_per_window: int = 16,
+    ) -> None:
+        num_rows = len(shards) if limit is None else min(limit, len(shards))
+        if num_rows < world:
+            raise ValueError(f"the {shards.split} split has {num_rows} decisions, fewer than the {world} devices")
+        self.num_rows = num_rows
+        """over all ranks"""
+        self._shards = shards
+        self._vocabulary = vocabulary
+        self._layout = TokenLayout(vocabulary)
+        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        mine = np.arange(rank, num_rows, world)
+        num_batches = -(-num_rows // (batch * world))
+        self._rows = np.array_split(mine, num_batches)
+        self._batches_per_window = batches_per_window
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Batch]:
+        windows = range(0, len(self._rows), self._batches_per_window)
+        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+            waiting = [thread.submit(self._prepare, self._rows[w : w + self._batches_per_window]) for w in windows[:1]]
+            for window in windows:
+                batches = waiting.pop().result()
+                following = self._rows[window + self._batches_per_window :][: self._batches_per_window]
+                if following:
+                    waiting.append(thread.submit(self._prepare, following))
+                yield from batches
+
+    def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
+        row_B = np.concatenate(rows)
+        by_length = np.argsort(self._shards.num_tokens(row_B), kind="stable")
+        columns = self._shards.gather(row_B[by_length], self._vocabulary)
+        if self._seats is not None:
+            columns = self._seats.actor_first(columns)
+        last = np.cumsum([len(part) for part in rows]).tolist()
+        return [collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)]

@@ -1,0 +1,21 @@
+"""Folders of shards for tests."""
+
+from pathlib import Path
+
+from decisions import random_annotations
+
+from annotate.annotation import format_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.pack import Packing, pack
+
+
+def packed(folder: Path, train: int, validation: int = 0, test: int = 0, *, rows_per_shard: int = 1_000_000) -> Path:
+    """Shards of so many random decisions, in as many shards as `rows_per_shard` makes of them."""
+    sources = {}
+    for seed, (split, n) in enumerate({"train": train, "validation": validation, "test": test}.items()):
+        if n:
+            text = folder.parent / f"{folder.name}-{split}.txt"
+            text.write_text("".join(f"{format_line(a)}\n" for a in random_annotations(n, seed)))
+            sources[split] = (str(text),)
+    pack(sources, folder, FOUR_PLAYERS, Packing(rows_per_shard=rows_per_shard))
+    return folder
