@@ -165,6 +165,8 @@ class _Script:
     def __init__(self, events: Sequence[Event], table: Table) -> None:
         self._choices = [event for event in events if event["type"] in _CHOICES]
         self._robbed_kakan = [a for a, b in pairwise(events) if a["type"] == "kakan" and b["type"] == "hora"]
+        # nine terminals and honours: the claims before that draw were passed
+        self._ends_on_draw = [event["type"] for event in events[-2:]] == ["tsumo", "ryukyoku"]
         self._next = 0
         self._table = table
         self._vocabulary = table.vocabulary
@@ -223,7 +225,8 @@ class _Script:
         if outcome == "ryukyoku":
             # three winners abort the round; else every ron was passed
             is_triple = self._peek().get("reason") in ("sanchaho", "triple_ron", "ron3")
-            outcome = "ron" if is_triple else "abort" if turns[0].left > 0 else "pass"
+            is_abort = turns[0].left > 0 and not self._ends_on_draw
+            outcome = "ron" if is_triple else "abort" if is_abort else "pass"
             if is_triple:
                 claims = {turn.seat: {"type": "hora", "target": turns[0].target} for turn in turns}
         choices: dict[int, Choice] = {}
