@@ -79,12 +79,9 @@ def play(
             )
             decisions.append(decision)
             window.append((decision, turn))
-        round_index = table.round_index
         table.step({seat: choice.move for seat, choice in choices.items()})
         if window and turns[0].target is not None:
-            outcome = _outcome(
-                choices, table.done or table.round_index != round_index, turns[0].left, writer.vocabulary
-            )
+            outcome = _outcome(choices, writer.vocabulary)
             for decision, turn in window:
                 decision.is_preempted = is_hidden(
                     turn.options, outcome, decision.actions[decision.chosen], writer.vocabulary
@@ -92,23 +89,23 @@ def play(
     return decisions, num_unknown
 
 
-def _outcome(choices: dict[int, Choice], has_ended: bool, left: int, vocabulary: Vocabulary) -> str:
-    """What the table made of the answers to a discard or kan: the claim that was carried out, "abort" or "pass"."""
+def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:
+    """What the table made of the answers to a discard or kan: the claim that was carried out, or "pass"."""
     kinds = {vocabulary.action.block_of(choice.token).name for choice in choices.values()}
     for kind in ("ron", "daiminkan", "pon", "chi"):
         if kind in kinds:
             return kind
-    return "abort" if has_ended and left > 0 else "pass"
+    return "pass"
 
 
 def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
     """Whether `outcome` keeps a record from showing what a seat with `options` chose.
 
-    A ron stands above pon and kan, and those above chi; an aborted round above all calls. A ron is never hidden:
-    several seats may win the same tile.
+    A ron stands above pon and kan, and those above chi. A ron is never hidden: several seats may win the same tile.
+    Neither is a call before an aborted round: the tile that aborts it can only be won.
 
     Args:
-        outcome: the claim that was carried out ("ron", "daiminkan", "pon", "chi"), "abort" or "pass".
+        outcome: the claim that was carried out ("ron", "daiminkan", "pon", "chi"), or "pass".
         chosen: the seat's action if it is known; one that was carried out is never hidden.
     """
     if outcome in ("pass", "chi"):

@@ -96,6 +96,8 @@ class Table:
         self._followed = [0] * vocabulary.num_seats
         self._num_events = 0
         self._riichi_seat: int | None = None
+        self._untold_ankan: dict[int, Event] = {}
+        """by round: a closed kan that may be robbed, which the engine logs only after nobody has"""
         self.progression: list[int] = []
         """tokens of the current round's public events so far"""
         self.round_index = -1
@@ -135,7 +137,14 @@ class Table:
 
     def log(self) -> list[Event]:
         """All events so far as mjai, all hands open. Slow: ask once."""
-        return self._env.mjai_log
+        events: list[Event] = []
+        untold, round_index = dict(self._untold_ankan), -1
+        for event in self._env.mjai_log:
+            round_index += event["type"] == "start_kyoku"
+            if event["type"] == "hora" and round_index in untold:
+                events.append(untold.pop(round_index))
+            events.append(event)
+        return events
 
     def withhold_dora(self) -> None:
         """Keeps the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
@@ -160,6 +169,11 @@ class Table:
         # the engine answers an illegal action with a penalty and no observations
         assert observations or self._env.done(), moves
         self._look(observations)
+        for seat, (action, _) in moves.items():
+            if action.action_type == ActionType.ANKAN and self.turns and self.turns[0].target == seat:
+                event = _ankan_event(seat, action)
+                self._add(event)
+                self._untold_ankan[self.round_index] = event
 
     def _look(self, observations: Mapping[int, Any]) -> None:
         env = self._env
@@ -195,6 +209,8 @@ class Table:
             self._riichi_seat = None
         elif kind == "reach":
             self._riichi_seat = event["actor"]
+        elif kind == "ankan" and self.round_index in self._untold_ankan:
+            del self._untold_ankan[self.round_index]
         else:
             token = progression_token(event, self._riichi_seat == event.get("actor"), self.vocabulary)
             if token is not None:
@@ -251,6 +267,10 @@ class Table:
             return block["daiminkan"].token(relative_seat, tile)
         assert kind == ActionType.RON, kind
         return block["ron"].token(relative_seat)
+
+
+def _ankan_event(seat: int, action: Action) -> Event:
+    return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
 
 
 def progression_token(event: Event, is_riichi: bool, vocabulary: Vocabulary) -> int | None:

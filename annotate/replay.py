@@ -156,7 +156,8 @@ def replay_round(
     script.check_finished()
     played = [event for event in table.log() if event["type"] not in _NOT_COMPARED]
     _compare([event for event in events if event["type"] not in _NOT_COMPARED], played)
-    return decisions, round_part(events), num_unknown
+    # the engine's own events: not every dialect gives the reason of a draw
+    return decisions, round_part([events[0], *played]), num_unknown
 
 
 class _Script:
@@ -165,8 +166,6 @@ class _Script:
     def __init__(self, events: Sequence[Event], table: Table) -> None:
         self._choices = [event for event in events if event["type"] in _CHOICES]
         self._robbed_kakan = [a for a, b in pairwise(events) if a["type"] == "kakan" and b["type"] == "hora"]
-        # nine terminals and honours: the claims before that draw were passed
-        self._ends_on_draw = [event["type"] for event in events[-2:]] == ["tsumo", "ryukyoku"]
         self._next = 0
         self._table = table
         self._vocabulary = table.vocabulary
@@ -223,10 +222,9 @@ class _Script:
         claims, outcome = self._next_claims(turns)
         self._next += len(claims)
         if outcome == "ryukyoku":
-            # three winners abort the round; else every ron was passed
+            # three winners abort the round; before any other end all was passed
             is_triple = self._peek().get("reason") in ("sanchaho", "triple_ron", "ron3")
-            is_abort = turns[0].left > 0 and not self._ends_on_draw
-            outcome = "ron" if is_triple else "abort" if is_abort else "pass"
+            outcome = "ron" if is_triple else "pass"
             if is_triple:
                 claims = {turn.seat: {"type": "hora", "target": turns[0].target} for turn in turns}
         choices: dict[int, Choice] = {}
