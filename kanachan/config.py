@@ -91,8 +91,8 @@ class DataConfig:
     """decisions that pass the network at once in validation"""
     exchange_suits: bool = True
     """augmentation: exchange the three suits at random (six-fold)"""
-    actor_first: bool = False
-    """rename the seats so that the actor is seat 0"""
+    actor_first: bool = True
+    """rename the seats so that the actor is seat 0: what is learned in one seat serves all"""
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
