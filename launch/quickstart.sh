@@ -35,13 +35,11 @@ if [[ -f $work/made-from && $(<"$work/made-from") != "$made_from" ]]; then
 fi
 echo "$made_from" >"$work/made-from"
 
-if (($# == 0)) && [[ ! -d $work/games ]]; then
-    say "playing $num_games games between rule-based players"
-    rm -rf "$work/games.part"
-    kanachan-simulate -n "$num_games" --seed 1 -o "$work/games.part"
-    mv "$work/games.part" "$work/games"
-fi
 if [[ ! -f $work/annotations.txt.zst ]]; then
+    if (($# == 0)); then
+        say "playing $num_games games between rule-based players"
+        kanachan-simulate -n "$num_games" --seed 1 -o "$work/games"
+    fi
     say "turning games into annotations: one line for each decision of each player"
     kanachan-annotate "${records[@]}" -o "$work/annotations.txt.zst"
 fi
