@@ -8,6 +8,7 @@ from typing import Literal
 
 STAGES = ("imitation", "round_delta", "rank", "grading")
 StageName = Literal["imitation", "round_delta", "rank", "grading"]
+SPLITS = ("train", "validation", "test")
 
 
 def _require(condition: bool, message: str) -> None:

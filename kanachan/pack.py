@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.config import SPLITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PROGRAM = "kanachan-pack"
-SPLITS = ("train", "validation", "test")
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it) into a folder of shards that kanachan-train
 reads. Every line is checked; the first wrong one ends the program and is named. Games go to the train, validation and
 test split by a hash of their id, so a game never changes sides when data are added; or whole files are named as a
@@ -91,7 +91,7 @@ class Packing:
     def __post_init__(self) -> None:
         if any(share < 0 for share in self.fractions) or abs(sum(self.fractions) - 1) > 1e-6:
             raise ValueError(f"fractions must be three shares that sum to 1, not {self.fractions}")
-        if not 1 <= self.rows_per_shard <= 10_000_000:
+        if not 1 <= self.rows_per_shard <= 10_000_000:  # offsets into a column of tokens have 32 bits
             raise ValueError(f"rows per shard must be in 1 ... 10,000,000, not {self.rows_per_shard}")
         if self.seed < 0:
             raise ValueError(f"the seed must not be negative, not {self.seed}")

@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from annotate.files import replacing
 from annotate.vocabulary import Vocabulary
 from kanachan.columns import Columns, Ragged, deciding_seats
+from kanachan.config import SPLITS
 
 FORMAT_VERSION = 1
-SPLITS = ("train", "validation", "test")
-MOST_ROWS = 10_000_000  # of a shard: list offsets are 32-bit
 RAGGED = ("sparse", "progression", "actions")
 _METADATA_KEY = b"kanachan"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
