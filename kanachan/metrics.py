@@ -1,0 +1,293 @@
+"""What a network is measured by on held-out games: figures with intervals, by kind of decision and for values.
+
+Decisions of a game are not independent, so every interval comes from drawing whole games anew (bootstrap). Each
+figure is a function of sums over rows, so that a replicate costs one product of matrices and not a pass over the rows.
+
+Kinds of decision, by what is on offer (a decision can be of several kinds; `taken` = the player's action is of it):
+
+- discard: discards of at least two tiles, red fives and ordinary ones alike
+- riichi: a discard that declares riichi; chi, pon, kan (daiminkan, ankan, kakan), ron, tsumo, kyushu: such an action
+
+Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, G games, K kinds, R replicates.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.vocabulary import NUM_TILES34, Vocabulary, tile34_of
+from kanachan.batch import Batch
+
+Column = NDArray[Any]  # of floats or booleans
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]  # sums [R, C] to [R]
+KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
+CALIBRATION_BINS = 15
+REPLICATES = 1000
+_REPLICATES_AT_ONCE = 50
+_NO_TILE = -1
+
+
+class Figure(NamedTuple):
+    """A number measured, its 95 % interval by games, and over how many decisions it is taken."""
+
+    value: float
+    low: float
+    high: float
+    decisions: int
+
+
+class Bin(NamedTuple):
+    """A group of decisions with predictions near each other."""
+
+    predicted: float
+    """mean prediction"""
+    actual: Figure
+    """mean outcome"""
+
+
+@dataclass(frozen=True)
+class DecisionRows:
+    """What the figures need of every decision."""
+
+    game_B: NDArray[np.int64]
+    is_top_B: NDArray[np.bool_]
+    """the action taken has the greatest score"""
+    is_top_tile_B: NDArray[np.bool_]
+    """the same, where discards of a tile are one action whatever else they say (red five, tsumogiri, riichi)"""
+    log_probability_B: NDArray[np.float32]
+    """of the action taken"""
+    log_probability_of_tile_B: NDArray[np.float32]
+    """of the action taken, or of all discards of that tile together"""
+    confidence_B: NDArray[np.float32]
+    """probability of the candidate with the greatest score"""
+    is_offered_BK: NDArray[np.bool_]
+    is_taken_BK: NDArray[np.bool_]
+    is_predicted_BK: NDArray[np.bool_]
+
+    @staticmethod
+    def concatenate(parts: Sequence["DecisionRows"]) -> "DecisionRows":
+        return DecisionRows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(DecisionRows)))
+
+
+class DecisionMeter:
+    """Batches and their scores → rows. Holds what the vocabulary says of each candidate."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        kinds_of_block = {"daiminkan": "kan", "ankan": "kan", "kakan": "kan", "skip": None}
+        self._kinds_NK = torch.zeros(1 + vocabulary.action.size, len(KINDS), dtype=torch.bool)
+        self._tile_N = torch.full((1 + vocabulary.action.size,), _NO_TILE)
+        for action in range(vocabulary.action.size):
+            block, factors = vocabulary.action.describe(action)
+            kind = kinds_of_block.get(block, block)
+            if kind is not None:
+                self._kinds_NK[1 + action, KINDS.index(kind)] = True
+            if block == "discard":
+                self._tile_N[1 + action] = tile34_of(factors["tile"])
+                self._kinds_NK[1 + action, KINDS.index("riichi")] = bool(factors["riichi"])
+
+    def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
+        """Measures a batch.
+
+        Args:
+            score_BA: -inf at padding. Probabilities are its softmax; where scores are points rather than logits, the
+                rows' probabilities mean nothing.
+        """
+        candidate_BA, chosen_B1 = batch.candidate_BA.long().cpu(), batch.chosen_B[:, None].cpu()
+        score_BA = score_BA.detach().float().cpu()
+        top_B1 = score_BA.argmax(dim=1, keepdim=True)
+        log_probability_BA = score_BA.log_softmax(dim=1)
+        tile_BA = self._tile_N[candidate_BA]
+        chosen_tile_B1, top_tile_B1 = tile_BA.gather(1, chosen_B1), tile_BA.gather(1, top_B1)
+        is_top_B1 = top_B1 == chosen_B1
+        is_same_tile_B1 = (chosen_tile_B1 == top_tile_B1) & (chosen_tile_B1 != _NO_TILE)
+        index_BA = torch.arange(candidate_BA.shape[1])
+        is_alike_BA = (index_BA == chosen_B1) | ((tile_BA == chosen_tile_B1) & (tile_BA != _NO_TILE))
+        kinds_BAK = self._kinds_NK[candidate_BA]
+        is_offered_BK = kinds_BAK.any(dim=1)
+        highest_B = tile_BA.amax(dim=1)
+        lowest_B = tile_BA.masked_fill(tile_BA == _NO_TILE, NUM_TILES34).amin(dim=1)
+        is_offered_BK[:, KINDS.index("discard")] = lowest_B < highest_B
+        return DecisionRows(
+            game_B=batch.game_B.cpu().numpy(),
+            is_top_B=is_top_B1[:, 0].numpy(),
+            is_top_tile_B=(is_top_B1 | is_same_tile_B1)[:, 0].numpy(),
+            log_probability_B=log_probability_BA.gather(1, chosen_B1)[:, 0].numpy(),
+            log_probability_of_tile_B=log_probability_BA.masked_fill(~is_alike_BA, -torch.inf).logsumexp(1).numpy(),
+            confidence_B=log_probability_BA.gather(1, top_B1)[:, 0].exp().numpy(),
+            is_offered_BK=is_offered_BK.numpy(),
+            is_taken_BK=_at(kinds_BAK, chosen_B1).numpy(),
+            is_predicted_BK=_at(kinds_BAK, top_B1).numpy(),
+        )
+
+
+def decision_figures(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Figure]:
+    """Figures of all decisions and, as `kind/…`, of each kind that occurs.
+
+    - `top1`, `nll`: share of decisions whose action taken has the greatest score; mean of -log probability (nats)
+    - `ece`: expected calibration error of the top choice, 15 bins of equal width
+    - `discard/accuracy`, `discard/nll`: as top1 and nll where discards of a tile are one action (34 tiles)
+    - `kind/accuracy` of the other kinds: whether the top choice is of the kind just where the action taken is
+    - `kind/exact`: top1 among the decisions of the kind; `kind/nll` likewise
+    - `kind/recall`: of the decisions where an action of the kind was taken, the share whose top choice is that action
+    - `kind/taken`, `kind/predicted`: share of the decisions of the kind where it was taken, and is the top choice
+
+    Args:
+        has_probability: without it (scores are points) there is no nll and no ece.
+    """
+    ratios: dict[str, tuple[Column, Column]] = {}
+    everywhere_B = np.ones(len(rows.game_B))
+    ratios["top1"] = (rows.is_top_B, everywhere_B)
+    ratios["nll"] = (-rows.log_probability_B.astype(np.float64), everywhere_B)
+    for k, kind in enumerate(KINDS):
+        offered_B, taken_B, predicted_B = (
+            table[:, k] for table in (rows.is_offered_BK, rows.is_taken_BK, rows.is_predicted_BK)
+        )
+        is_discard = kind == "discard"
+        agrees_B = rows.is_top_tile_B if is_discard else taken_B == predicted_B
+        log_probability_B = rows.log_probability_of_tile_B if is_discard else rows.log_probability_B
+        ratios[f"{kind}/accuracy"] = (agrees_B, offered_B)
+        ratios[f"{kind}/exact"] = (rows.is_top_B, offered_B)
+        ratios[f"{kind}/nll"] = (-log_probability_B.astype(np.float64), offered_B)
+        if not is_discard:
+            ratios[f"{kind}/recall"] = (rows.is_top_B, offered_B & taken_B)
+            ratios[f"{kind}/taken"] = (taken_B, offered_B)
+            ratios[f"{kind}/predicted"] = (predicted_B, offered_B)
+    ratios = {
+        name: ratio
+        for name, ratio in ratios.items()
+        if ratio[1].any() and (has_probability or not name.endswith("nll"))
+    }
+    figures = ratio_figures(rows.game_B, ratios)
+    if has_probability:
+        figures["ece"] = calibration_error(rows)
+    return figures
+
+
+def calibration_error(rows: DecisionRows) -> Figure:
+    """Mean distance of confidence from accuracy over 15 bins, weighted by their decisions."""
+    bin_B = np.minimum((rows.confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    gap_B = rows.confidence_B - rows.is_top_B
+
+    def error(sums_RC: Floats) -> Floats:
+        return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
+
+    gaps = (np.where(bin_B == number, gap_B, 0.0) for number in range(CALIBRATION_BINS))
+    columns = chain(gaps, [np.ones(len(gap_B))])
+    (figure,) = figures_of_sums(rows.game_B, columns, [error], [len(gap_B)])
+    return figure
+
+
+def value_figures(
+    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, baseline_B: Floats
+) -> dict[str, Figure]:
+    """How well values predict their targets.
+
+    - `explained_variance`: 1 - mean squared error / variance of the target
+    - `baseline/explained_variance`: the same of the baseline
+    - `skill`: 1 - mean squared error / mean squared error of the baseline
+    - `bias`: mean of value less target
+
+    Args:
+        value_B: the network's prediction.
+        baseline_B: the prediction of something that sees scores and round only (`kanachan.score_baseline`).
+    """
+    centred_B = target_B - target_B.mean()
+    columns = [
+        np.ones(len(target_B)),
+        centred_B,
+        centred_B**2,
+        (value_B - target_B) ** 2,
+        (baseline_B - target_B) ** 2,
+        value_B - target_B,
+    ]
+
+    def explained(error: int) -> Statistic:
+        return lambda s: 1 - s[:, error] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0])
+
+    statistics: dict[str, Statistic] = {
+        "explained_variance": explained(3),
+        "baseline/explained_variance": explained(4),
+        "skill": lambda s: 1 - s[:, 3] / s[:, 4],
+        "bias": lambda s: s[:, 5] / s[:, 0],
+    }
+    figures = figures_of_sums(game_B, columns, list(statistics.values()), [len(target_B)] * len(statistics))
+    return dict(zip(statistics, figures, strict=True))
+
+
+def reliability(game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, num_bins: int = 10) -> list[Bin]:
+    """Predictions in deciles, each with its mean outcome: where values are reliable, the two are equal."""
+    bins = []
+    for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
+        if len(rows):
+            mean = (target_B[rows], np.ones(len(rows)))
+            bins.append(Bin(float(value_B[rows].mean()), ratio_figures(game_B[rows], {"mean": mean})["mean"]))
+    return bins
+
+
+def log_likelihood_figures(game_B: NDArray[np.int64], log_probability: dict[str, Floats]) -> dict[str, Figure]:
+    """Mean log probability (nats) of what came true, by name of the predictor.
+
+    Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
+    """
+    one_B = np.ones(len(game_B))
+    return ratio_figures(game_B, {name: (values, one_B) for name, values in log_probability.items()})
+
+
+def ratio_figures(game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]]) -> dict[str, Figure]:
+    """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
+    pairs = ((np.where(where_B, value_B, 0.0), where_B) for value_B, where_B in ratios.values())
+
+    def ratio(i: int) -> Statistic:
+        return lambda sums_RC: sums_RC[:, 2 * i] / sums_RC[:, 2 * i + 1]
+
+    counts = [int(where_B.sum()) for _, where_B in ratios.values()]
+    figures = figures_of_sums(game_B, chain.from_iterable(pairs), [ratio(i) for i in range(len(ratios))], counts)
+    return dict(zip(ratios, figures, strict=True))
+
+
+def figures_of_sums(
+    game_B: NDArray[np.int64],
+    columns: Iterable[Column],
+    statistics: Sequence[Statistic],
+    counts: Sequence[int],
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> list[Figure]:
+    """Functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
+
+    Args:
+        columns: C times [B]; taken one by one, as all of them together are large.
+        statistics: each takes sums [R, C] and returns [R].
+        counts: of each statistic, the number of decisions behind it.
+    """
+    games, game_index_B = np.unique(game_B, return_inverse=True)
+    sums_GC = np.stack([np.bincount(game_index_B, column, len(games)) for column in columns], axis=1)
+    rng = np.random.default_rng(seed)
+    share_G = np.full(len(games), 1 / len(games))
+    sums_RC = np.concatenate(
+        [
+            rng.multinomial(len(games), share_G, size=min(_REPLICATES_AT_ONCE, replicates - first)) @ sums_GC
+            for first in range(0, replicates, _REPLICATES_AT_ONCE)
+        ]
+    )
+    figures = []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for statistic, count in zip(statistics, counts, strict=True):
+            value = float(statistic(sums_GC.sum(axis=0, keepdims=True))[0])
+            drawn_R = statistic(sums_RC)
+            drawn_R = drawn_R[np.isfinite(drawn_R)]  # a rare kind may be missing from all games drawn
+            low, high = np.quantile(drawn_R, (0.025, 0.975)) if len(drawn_R) else (np.nan, np.nan)
+            figures.append(Figure(value, float(low), float(high), count))
+    return figures
+
+
+def _at(kinds_BAK: Tensor, index_B1: Tensor) -> Tensor:
+    """[B, K] of one candidate per row."""
+    return kinds_BAK.gather(1, index_B1[:, :, None].expand(-1, 1, kinds_BAK.shape[2]))[:, 0]
