@@ -5,31 +5,29 @@ where that brings a hand with a yaku nearer, and some of them fold against riich
 that a table of several shows every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the engine's 136.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from zlib import crc32
 
 from annotate.decisions import kind_of
 from annotate.engine import TILE_OF_ID, Turn, shanten
-from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary, is_red, tile34_of
-
-_FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
-_DRAGONS = (31, 32, 33)
-_MAX_STRAY = 4  # tiles that a plan cannot use, above which it is no plan
-_LATE = 16  # left tiles at which a formal tenpai is worth a call
-
-# kinds that a tile drawn can help, by kind
-_NEAR = tuple(
-    (kind,)
-    if kind >= _FIRST_HONOUR
-    else tuple(
-        other
-        for other in range(kind - 2, kind + 3)
-        if 0 <= other < _FIRST_HONOUR and other // RANKS_PER_SUIT == kind // RANKS_PER_SUIT
-    )
-    for kind in range(NUM_TILES34)
+from annotate.tactics import (
+    ANY,
+    FLUSHES,
+    TANYAO,
+    Plan,
+    View,
+    accepted_tiles,
+    danger_of,
+    without_kind,
+    worth_of,
 )
+from annotate.vocabulary import Vocabulary, is_red, tile34_of
+
+_LATE = 16  # left tiles at which a formal tenpai is worth a call
+_EARLY = 20  # left tiles down to which a better win may still come
+_FOLDING = 300.0  # caution of a player who folds: safety counts more than a step of shanten
 
 
 class Player(Protocol):
@@ -46,7 +44,7 @@ class Temperament:
 
     name: str
     plans: tuple[str, ...]
-    """hands that it calls for: value (a triplet of dragons or winds), tanyao, flush"""
+    """open hands that it goes for, besides triplets of dragons and winds: tanyao, flush"""
     call_shanten: int
     """highest shanten, after the call, at which it calls"""
     fold_shanten: int
@@ -64,7 +62,7 @@ class Temperament:
 TEMPERAMENTS = (
     Temperament(
         name="steady",
-        plans=("value",),
+        plans=(),
         call_shanten=2,
         fold_shanten=2,
         caution=1.0,
@@ -74,7 +72,7 @@ TEMPERAMENTS = (
     ),
     Temperament(
         name="swift",
-        plans=("value", "tanyao"),
+        plans=("tanyao",),
         call_shanten=3,
         fold_shanten=9,
         caution=0.0,
@@ -84,7 +82,7 @@ TEMPERAMENTS = (
     ),
     Temperament(
         name="careful",
-        plans=("value", "tanyao"),
+        plans=("tanyao",),
         call_shanten=1,
         fold_shanten=1,
         caution=2.0,
@@ -94,7 +92,7 @@ TEMPERAMENTS = (
     ),
     Temperament(
         name="flush",
-        plans=("value", "flush"),
+        plans=("flush",),
         call_shanten=3,
         fold_shanten=3,
         caution=0.5,
@@ -104,7 +102,7 @@ TEMPERAMENTS = (
     ),
     Temperament(
         name="bold",
-        plans=("value", "tanyao", "flush"),
+        plans=("tanyao", "flush"),
         call_shanten=2,
         fold_shanten=9,
         caution=0.0,
@@ -113,69 +111,6 @@ TEMPERAMENTS = (
         pass_rate=0.4,
     ),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """A hand to go for: which kinds it can use, and stand-ins for tiles of other kinds, which fit nothing."""
-
-    uses: tuple[bool, ...]
-    stand_ins: tuple[int, ...]
-
-    def applied(self, hand: Iterable[int]) -> list[int]:
-        """The hand with the tiles that the plan cannot use made useless; empty if they are too many."""
-        stand_ins = iter(self.stand_ins)
-        usable = [tile if self.uses[tile // 4] else next(stand_ins, -1) for tile in hand]
-        return [] if -1 in usable else usable
-
-
-def _plan(uses: Callable[[int], bool], stand_ins: Sequence[int]) -> _Plan:
-    return _Plan(tuple(map(uses, range(NUM_TILES34))), tuple(4 * kind for kind in stand_ins[:_MAX_STRAY]))
-
-
-def _is_simple(kind: int) -> bool:
-    return kind < _FIRST_HONOUR and 0 < kind % RANKS_PER_SUIT < RANKS_PER_SUIT - 1
-
-
-def _flush(suit: int) -> _Plan:
-    others = [kind for kind in range(_FIRST_HONOUR) if kind // RANKS_PER_SUIT != suit and kind % 3 == 0]
-    return _plan(lambda kind: kind >= _FIRST_HONOUR or kind // RANKS_PER_SUIT == suit, others)
-
-
-_ANY = _plan(lambda kind: True, ())
-_TANYAO = _plan(_is_simple, range(_FIRST_HONOUR, NUM_TILES34))
-_FLUSHES = tuple(_flush(suit) for suit in range(3))
-
-
-class _View:
-    """What a player needs to know of the table, read once a turn."""
-
-    def __init__(self, turn: Turn) -> None:
-        observation = turn.observation
-        self.hand: list[int] = observation.hand
-        self.discards: list[list[int]] = observation.discards
-        melds = observation.melds
-        self.own_melds: list[list[int]] = [meld.tiles for meld in melds[turn.seat]]
-        self.is_open = any(meld.opened for meld in melds[turn.seat])
-        riichi = observation.riichi_declared
-        self.is_riichi: bool = riichi[turn.seat]
-        self.threats = [seat for seat, declared in enumerate(riichi) if declared and seat != turn.seat]
-        dora_indicators = observation.dora_indicators
-        self.dora = [_next_kind(tile // 4) for tile in dora_indicators]
-        num_seats = len(riichi)
-        self.values = {
-            *_DRAGONS,
-            _FIRST_HONOUR + observation.round_wind,
-            _FIRST_HONOUR + (turn.seat - observation.oya) % num_seats,
-        }
-        self.unseen = [4] * NUM_TILES34
-        for tile in {
-            *self.hand,
-            *dora_indicators,
-            *(tile for river in self.discards for tile in river),
-            *(tile for seat_melds in melds for meld in seat_melds for tile in meld.tiles),
-        }:
-            self.unseen[tile // 4] -= 1
 
 
 class RuleBasedPlayer:
@@ -202,7 +137,7 @@ class RuleBasedPlayer:
             by_kind.setdefault(self._kinds[token], []).append(token)
         if "tsumo" in by_kind:
             return by_kind["tsumo"][0]
-        view = _View(turn)
+        view = View(turn)
         if "ron" in by_kind and not self._passes_ron(turn, view):
             return by_kind["ron"][0]
         if turn.target is not None:
@@ -211,7 +146,7 @@ class RuleBasedPlayer:
 
     # On the seat's own turn ------------------------------------------------------------------------------------------
 
-    def _own_turn(self, turn: Turn, view: _View, by_kind: dict[str, list[int]]) -> int:
+    def _own_turn(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
         if "kyushu" in by_kind and shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
             return by_kind["kyushu"][0]
         plan, distance = self._best_plan(view, view.hand, view.own_melds)
@@ -219,19 +154,19 @@ class RuleBasedPlayer:
         if kan is not None:
             return kan
         if "riichi" in by_kind:
-            ranked = self._ranked_discards(view, by_kind["riichi"], _ANY, 0.0)
+            ranked = self._ranked_discards(view, by_kind["riichi"], ANY, 0.0)
             if ranked[0][1] >= self.temperament.riichi_waits:
                 return ranked[0][2]
         if "discard" not in by_kind:
             return next(iter(turn.options))
         caution = self.temperament.caution if view.threats else 0.0
         if view.threats and distance >= self.temperament.fold_shanten:
-            caution = 100.0
+            caution = _FOLDING
         ranked = self._ranked_discards(view, by_kind["discard"], plan, caution)
         is_slip = len(ranked) > 1 and self._chance(turn, "slip") < self._carelessness
         return ranked[int(is_slip)][2]
 
-    def _own_kan(self, turn: Turn, view: _View, by_kind: dict[str, list[int]], distance: int) -> int | None:
+    def _own_kan(self, turn: Turn, view: View, by_kind: dict[str, list[int]], distance: int) -> int | None:
         kans = by_kind.get("ankan", []) + by_kind.get("kakan", [])
         if not kans or (view.threats and distance > 0 and not view.is_riichi):
             return None
@@ -244,7 +179,7 @@ class RuleBasedPlayer:
         return None
 
     def _ranked_discards(
-        self, view: _View, tokens: Sequence[int], plan: _Plan, caution: float
+        self, view: View, tokens: Sequence[int], plan: Plan, caution: float
     ) -> list[tuple[float, int, int]]:
         """The discards as (merit, number of tiles accepted next, token), the best first, one for each kind of tile.
 
@@ -257,25 +192,25 @@ class RuleBasedPlayer:
             preference = 2 * is_red(tile) - is_tsumogiri  # keep red fives; the drawn tile rather than its like
             if kind not in chosen or preference < chosen[kind][0]:
                 chosen[kind] = preference, token
-        hands = {kind: _without(view.hand, kind) for kind in chosen}
+        hands = {kind: without_kind(view.hand, kind) for kind in chosen}
         planned = {kind: plan.applied(hand) or hand for kind, hand in hands.items()}
         distances = {kind: shanten(hand) for kind, hand in planned.items()}
         nearest = min(distances.values())
         ranked = []
         for kind, (_, token) in chosen.items():
             accepted = 0
-            if distances[kind] == nearest and (caution < 100 or nearest == 0):
-                accepted = _accepted(planned[kind], nearest, view.unseen, plan)
-            merit = accepted - 200.0 * (distances[kind] - nearest) - _worth(kind, view, plan)
+            if distances[kind] == nearest and (caution < _FOLDING or nearest == 0):
+                accepted = accepted_tiles(planned[kind], nearest, view.unseen, plan)
+            merit = accepted - 200.0 * (distances[kind] - nearest) - worth_of(kind, view, plan)
             if caution:
-                merit -= caution * _danger(kind, view)
+                merit -= caution * danger_of(kind, view)
             ranked.append((merit, accepted, token))
         ranked.sort(reverse=True)
         return ranked
 
     # On another seat's tile ------------------------------------------------------------------------------------------
 
-    def _claim(self, turn: Turn, view: _View, by_kind: dict[str, list[int]]) -> int:
+    def _claim(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
         skip = by_kind["skip"][0]
         if view.is_riichi:
             return skip
@@ -284,7 +219,7 @@ class RuleBasedPlayer:
         for token in by_kind.get("daiminkan", []):
             if not view.threats and self._takes_daiminkan(turn, view, token, distance):
                 return token
-        best = (distance, 0, skip)
+        best = (distance, skip)
         for token in (*by_kind.get("pon", []), *by_kind.get("chi", [])):
             action = turn.options[token][0][0]
             rest = [tile for tile in view.hand if tile not in action.consume_tiles]
@@ -292,18 +227,17 @@ class RuleBasedPlayer:
             after = self._call_shanten(turn, view, rest, melds)
             if (is_folding and after > 0) or after > self.temperament.call_shanten:
                 continue
-            accepted = -sum(tile // 4 in _DRAGONS for tile in rest)
-            best = min(best, (after, accepted, token))
-        return best[2] if best[0] < distance else skip
+            best = min(best, (after, token))
+        return best[1] if best[0] < distance else skip
 
-    def _call_shanten(self, turn: Turn, view: _View, rest: list[int], melds: list[list[int]]) -> int:
+    def _call_shanten(self, turn: Turn, view: View, rest: list[int], melds: list[list[int]]) -> int:
         """Shanten after a call, towards a hand with a yaku; late in the round towards any."""
         plans = self._plans(view, rest, melds)
         if turn.left <= _LATE and shanten(rest) == 0:
             return 0
         return min((shanten(hand) for plan in plans if (hand := plan.applied(rest))), default=99)
 
-    def _takes_daiminkan(self, turn: Turn, view: _View, token: int, distance: int) -> bool:
+    def _takes_daiminkan(self, turn: Turn, view: View, token: int, distance: int) -> bool:
         action = turn.options[token][0][0]
         rest = [tile for tile in view.hand if tile not in action.consume_tiles]
         melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
@@ -312,8 +246,8 @@ class RuleBasedPlayer:
             and self._chance(turn, "daiminkan") < self.temperament.kan_rate
         )
 
-    def _passes_ron(self, turn: Turn, view: _View) -> bool:
-        if not self.temperament.pass_rate or view.is_riichi or turn.left < 20 or view.values & set(view.dora):
+    def _passes_ron(self, turn: Turn, view: View) -> bool:
+        if not self.temperament.pass_rate or view.is_riichi or turn.left < _EARLY:
             return False
         tiles = [*view.hand, *(tile for meld in view.own_melds for tile in meld)]
         is_cheap = not any(tile // 4 in view.dora or is_red(TILE_OF_ID[tile]) for tile in tiles)
@@ -321,18 +255,18 @@ class RuleBasedPlayer:
 
     # Plans -----------------------------------------------------------------------------------------------------------
 
-    def _plans(self, view: _View, hand: Sequence[int], melds: Sequence[Sequence[int]]) -> list[_Plan]:
+    def _plans(self, view: View, hand: Sequence[int], melds: Sequence[Sequence[int]]) -> list[Plan]:
         """The plans that give an open hand a yaku."""
         melded = [meld[0] // 4 for meld in melds if meld[0] // 4 == meld[1] // 4]
         concealed = [tile // 4 for tile in hand]
         if any(kind in melded or concealed.count(kind) >= 3 for kind in view.values):
-            return [_ANY]
+            return [ANY]
         kinds = [tile // 4 for meld in melds for tile in meld]
         wanted = self.temperament.plans
-        plans = (_TANYAO,) * ("tanyao" in wanted) + _FLUSHES * ("flush" in wanted)
+        plans = (TANYAO,) * ("tanyao" in wanted) + FLUSHES * ("flush" in wanted)
         return [plan for plan in plans if all(plan.uses[kind] for kind in kinds)]
 
-    def _best_plan(self, view: _View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[_Plan, int]:
+    def _best_plan(self, view: View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[Plan, int]:
         """The plan that is nearest, and its shanten; any hand will do while it is closed."""
         if view.is_open:
             near = [
@@ -343,7 +277,7 @@ class RuleBasedPlayer:
             if near:
                 distance, _, plan = min(near)
                 return plan, distance
-        return _ANY, shanten(hand)
+        return ANY, shanten(hand)
 
     def _chance(self, turn: Turn, purpose: str) -> float:
         """A number in 0 ... 1 that looks random and is the same for the same situation."""
@@ -359,63 +293,3 @@ class RuleBasedPlayer:
             sorted(observation.hand),
         )
         return crc32(repr(situation).encode()) / (1 << 32)
-
-
-def _accepted(hand: list[int], distance: int, unseen: Sequence[int], plan: _Plan) -> int:
-    """How many unseen tiles, of kinds that the plan uses, lower the shanten of 3n + 1 tiles."""
-    near = {other for tile in hand for other in _NEAR[tile // 4]}
-    accepted = 0
-    trial = [*hand, 0]
-    for kind in near:
-        if unseen[kind] and plan.uses[kind]:
-            trial[-1] = 4 * kind
-            if shanten(trial) < distance:
-                accepted += unseen[kind]
-    return accepted
-
-
-def _worth(kind: int, view: _View, plan: _Plan) -> float:
-    """What a tile is worth in the hand beyond its shape, in accepted tiles."""
-    if not plan.uses[kind]:
-        return -3.0
-    worth = 3.0 * view.dora.count(kind)
-    if kind >= _FIRST_HONOUR:
-        return worth + 0.6 * (kind in view.values)
-    rank = kind % RANKS_PER_SUIT
-    return worth + 0.5 * min(rank, RANKS_PER_SUIT - 1 - rank)
-
-
-def _danger(kind: int, view: _View) -> float:
-    """How dangerous a discard is against the seats in riichi, in steps: 0 cannot be won on, about 7 at most."""
-    danger = 0.0
-    for seat in view.threats:
-        river = {tile // 4 for tile in view.discards[seat]}
-        if kind in river:
-            continue
-        if kind >= _FIRST_HONOUR:
-            danger += view.unseen[kind] + 0.5
-            continue
-        rank = kind % RANKS_PER_SUIT
-        partners = [kind + step for step in (-3, 3) if 0 <= rank + step < RANKS_PER_SUIT]
-        is_suji = all(partner in river for partner in partners)
-        inwards = min(rank, RANKS_PER_SUIT - 1 - rank, 3)
-        danger += (1.0 + 0.5 * inwards) if is_suji else 4.0 + inwards
-    return danger + 1.0 * (danger > 0) * view.dora.count(kind)
-
-
-def _without(hand: Sequence[int], kind: int) -> list[int]:
-    rest = list(hand)
-    for position, tile in enumerate(rest):
-        if tile // 4 == kind:
-            del rest[position]
-            break
-    return rest
-
-
-def _next_kind(kind: int) -> int:
-    """The dora that an indicator means."""
-    if kind < _FIRST_HONOUR:
-        return kind - RANKS_PER_SUIT + 1 if kind % RANKS_PER_SUIT == RANKS_PER_SUIT - 1 else kind + 1
-    if kind < _DRAGONS[0]:
-        return _FIRST_HONOUR + (kind - _FIRST_HONOUR + 1) % 4
-    return _DRAGONS[0] + (kind - _DRAGONS[0] + 1) % len(_DRAGONS)

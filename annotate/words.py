@@ -1,0 +1,168 @@
+"""Annotations and actions in words, for people.
+
+Calls have mjai's names. Tiles are written as in the specification: 0 is a red five, 1z ... 7z are E S W N P F C.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import CHI_TILES, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES, Vocabulary, tile_of
+
+ROOMS = ("Bronze", "Silver", "Gold", "Jade", "Throne")
+GRADES = (
+    *(f"{name} {level}" for name in ("Novice", "Adept", "Expert", "Master", "Saint") for level in (1, 2, 3)),
+    "Celestial",
+)
+_STYLES = ("East only", "East and South")
+_WINDS = ("East", "South", "West", "North")
+_PLACES = ("1st", "2nd", "3rd", "4th")
+_RELATIVE_SEATS = ("the right", "across", "the left")
+_WHO = ("right seat", "seat across", "left seat")
+_ROUND_RESULTS = (
+    "own tsumo",
+    *(f"tsumo of the {who}" for who in _WHO),
+    *(f"own ron on the {who}" for who in _WHO),
+    *(f"dealt in to the {who}" for who in _WHO),
+    *(f"ron of the {winner} on the {other}" for winner in _WHO for other in _WHO if other != winner),
+    "exhaustive draw, not tenpai",
+    "exhaustive draw, tenpai",
+    "round aborted",
+)
+
+Situation = defaultdict[str, list[dict[str, int]]]
+"""sparse tokens by block, each as the values of its factors"""
+
+
+def describe_action(token: int, vocabulary: Vocabulary) -> str:
+    """An action in words, such as "discard 5p (just drawn)" or "pon 1z from across"."""
+    name, values = vocabulary.action.describe(token)
+    if name == "discard":
+        return _discard(values)
+    if name == "chi":
+        return _chi(values["chi"])
+    words = [name]
+    if "tile34" in values:
+        words.append(TILE_NAMES[tile_of(values["tile34"])])
+    if "tile" in values:
+        words.append(TILE_NAMES[values["tile"]])
+    if "relative_seat" in values:
+        words.append(f"from {_RELATIVE_SEATS[values['relative_seat']]}")
+    return " ".join(words)
+
+
+def describe(annotation: Annotation, vocabulary: Vocabulary) -> str:
+    """A decision in words, on several lines: the situation, the possible actions with the one taken, the results."""
+    sparse: Situation = defaultdict(list)
+    for token in annotation.sparse:
+        name, values = vocabulary.sparse.describe(token)
+        sparse[name].append(values)
+    seat = sparse["seat"][0]["seat"]
+    numeric = dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
+    actions = [
+        f"{'->' if index == annotation.chosen else '  '} {describe_action(token, vocabulary)}"
+        for index, token in enumerate(annotation.actions)
+    ]
+    done = _done(annotation.progression, vocabulary)
+    melds = [event for event in done[seat] if event.startswith("[")]
+    return "\n".join(
+        [
+            *_heading(annotation.game, sparse, numeric, vocabulary),
+            *_seats(seat, sparse, numeric, vocabulary),
+            "hand: " + "  ".join([_hand(sparse), *melds]),
+            "so far (* just drawn, calls in brackets):",
+            *(f"  seat {other}: {' '.join(events) or '-'}" for other, events in enumerate(done)),
+            f"seat {seat} may:",
+            *actions,
+            *_results(annotation.results, vocabulary),
+        ]
+    )
+
+
+def _heading(game: str, sparse: Situation, numeric: dict[str, int], vocabulary: Vocabulary) -> list[str]:
+    parts = [f"game {game}"]
+    parts += [f"{ROOMS[values['room']]} Room" for values in sparse["room"]]
+    parts += [_STYLES[values["style"]] for values in sparse["style"]]
+    counts = [
+        f"{_WINDS[wind['wind']]} {dealer['dealer'] + 1}"
+        for wind, dealer in zip(sparse["wind"], sparse["round"], strict=False)
+    ]
+    counts += [f"honba {numeric['honba']}", f"riichi deposits {numeric['deposits']}"]
+    counts += [f"tiles left {vocabulary.sparse['left'].size - 1 - values['drawn']}" for values in sparse["left"]]
+    doras = " ".join(TILE_NAMES[values["tile"]] for values in sparse["dora"])
+    return [", ".join(parts), ", ".join(counts), f"dora indicators: {doras}"]
+
+
+def _seats(actor: int, sparse: Situation, numeric: dict[str, int], vocabulary: Vocabulary) -> list[str]:
+    dealers = [values["dealer"] for values in sparse["round"]]
+    lines = []
+    for seat in range(vocabulary.num_seats):
+        standing = [values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat]
+        ranks = [_PLACES[value - NUM_GRADES] for value in standing if value >= NUM_GRADES]
+        grades = [GRADES[value] for value in standing if value < NUM_GRADES]
+        winds = [_WINDS[(seat - dealer) % vocabulary.num_seats] for dealer in dealers]
+        mark = ">" if seat == actor else " "
+        wind, rank, grade = (" ".join(words) for words in (winds, ranks, grades))
+        lines.append(f"{mark} seat {seat}  {wind:<5}  {numeric[f'score_{seat}']:>7,}  {rank:<3}  {grade}".rstrip())
+    return lines
+
+
+def _hand(sparse: Situation) -> str:
+    tiles = [bisect_right(HAND_SLOT_FIRST, values["slot"]) - 1 for values in sparse["hand"]]
+    drawn = "".join(f" + {TILE_NAMES[values['tile']]}" for values in sparse["drawn"])
+    return _grouped(tiles) + drawn
+
+
+def _grouped(tiles: Iterable[int]) -> str:
+    """Tiles by suit, as in "23406m 456p 11z": a red five stands among the fives."""
+    numbers: dict[str, list[str]] = {}
+    # a red five, 0, stands just before the ordinary ones
+    for name in sorted((TILE_NAMES[tile] for tile in tiles), key=lambda name: name.replace("0", "4~")):
+        numbers.setdefault(name[1], []).append(name[0])
+    return " ".join("".join(numbers[suit]) + suit for suit in "mpsz" if suit in numbers)
+
+
+def _done(progression: Sequence[int], vocabulary: Vocabulary) -> list[list[str]]:
+    """What each seat has done."""
+    done: list[list[str]] = [[] for _ in range(vocabulary.num_seats)]
+    for token in progression:
+        name, values = vocabulary.progression.describe(token)
+        if "seat" in values:
+            done[values["seat"]].append(_event(name, values, vocabulary))
+    return done
+
+
+def _event(name: str, values: dict[str, int], vocabulary: Vocabulary) -> str:
+    if name == "discard":
+        riichi = "riichi:" if values["riichi"] else ""
+        return riichi + TILE_NAMES[values["tile"]] + "*" * values["tsumogiri"]
+    if name == "chi":
+        return f"[{_chi(values['chi'])}]"
+    tile = TILE_NAMES[values["tile"] if "tile" in values else tile_of(values["tile34"])]
+    source = ""
+    if "relative_seat" in values:
+        source = f" from seat {(values['seat'] + values['relative_seat'] + 1) % vocabulary.num_seats}"
+    return f"[{name} {tile}{source}]"
+
+
+def _results(results: Sequence[int], vocabulary: Vocabulary) -> list[str]:
+    named = dict(zip(vocabulary.results, results, strict=True))
+    seats = range(vocabulary.num_seats)
+    deltas = ", ".join(f"seat {seat} {named[f'round_delta_{seat}']:+,}" for seat in seats)
+    ranks = ", ".join(f"seat {seat} {_PLACES[named[f'rank_{seat}']]}" for seat in seats)
+    return [
+        f"round: {_ROUND_RESULTS[named['round_result']]}; {deltas}",
+        f"game: {_PLACES[named['rank']]} with {named['score']:,} points, grading points {named['grading_delta']:+,}; "
+        f"{ranks}",
+    ]
+
+
+def _discard(values: dict[str, int]) -> str:
+    riichi = "riichi, " if values["riichi"] else ""
+    return f"{riichi}discard {TILE_NAMES[values['tile']]}{' (just drawn)' if values['tsumogiri'] else ''}"
+
+
+def _chi(chi: int) -> str:
+    first, second, called = CHI_TILES[chi]
+    return f"chi {TILE_NAMES[called]} with {_grouped((first, second))}"

@@ -1,0 +1,136 @@
+import pytest
+
+from annotate.annotation import Annotation, check
+from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES
+from annotate.words import describe, describe_action
+
+V = FOUR_PLAYERS
+SPARSE, EVENT, ACTION = V.sparse, V.progression, V.action
+
+
+def tile(name: str) -> int:
+    return TILE_NAMES.index(name)
+
+
+def chi(called: str, *hand: str) -> int:
+    return CHI_OF_TILES[frozenset(map(tile, hand)), tile(called)]
+
+
+@pytest.mark.parametrize(
+    ("token", "words"),
+    [
+        (ACTION["discard"].token(tile("5p"), 0, 0), "discard 5p"),
+        (ACTION["discard"].token(tile("0p"), 1, 0), "discard 0p (just drawn)"),
+        (ACTION["discard"].token(tile("3z"), 1, 1), "riichi, discard 3z (just drawn)"),
+        (ACTION["ankan"].token(27), "ankan 1z"),
+        (ACTION["kakan"].token(tile("0s")), "kakan 0s"),
+        (ACTION["tsumo"].token(), "tsumo"),
+        (ACTION["kyushu"].token(), "kyushu"),
+        (ACTION["skip"].token(), "skip"),
+        (ACTION["chi"].token(chi("5m", "4m", "6m")), "chi 5m with 46m"),
+        (ACTION["chi"].token(chi("6s", "0s", "4s")), "chi 6s with 40s"),
+        (ACTION["pon"].token(0, tile("7z")), "pon 7z from the right"),
+        (ACTION["daiminkan"].token(1, tile("1m")), "daiminkan 1m from across"),
+        (ACTION["ron"].token(2), "ron from the left"),
+    ],
+)
+def test_an_action_is_told_in_the_words_of_mjai(token: int, words: str) -> None:
+    assert describe_action(token, V) == words
+
+
+def test_every_action_has_words_of_its_own() -> None:
+    assert len({describe_action(token, V) for token in range(V.action.size)}) == V.action.size
+
+
+def annotation() -> Annotation:
+    hand = ["2m", "3m", "4m", "0m", "6m", "4p", "5p", "6p", "1z", "1z"]
+    slots = [HAND_SLOT_FIRST[tile(name)] + hand[:i].count(name) for i, name in enumerate(hand)]
+    tokens = [
+        SPARSE["room"].token(2),
+        SPARSE["style"].token(1),
+        SPARSE["seat"].token(1),
+        SPARSE["wind"].token(1),
+        SPARSE["round"].token(2),
+        SPARSE["dora"].token(0, tile("9s")),
+        SPARSE["dora"].token(1, tile("0p")),
+        SPARSE["left"].token(69 - 40),
+        *(SPARSE["standing"].token(seat, grade) for seat, grade in enumerate((9, 14, 15, 0))),
+        *(SPARSE["standing"].token(seat, NUM_GRADES + rank) for seat, rank in enumerate((2, 0, 1, 3))),
+        *(SPARSE["hand"].token(slot) for slot in slots),
+        SPARSE["drawn"].token(tile("5p")),
+    ]
+    progression = (
+        EVENT["begin"].token(),
+        EVENT["discard"].token(2, tile("4z"), 0, 0),
+        EVENT["discard"].token(3, tile("0s"), 1, 1),
+        EVENT["pon"].token(1, 1, tile("0s")),
+        EVENT["discard"].token(1, tile("9m"), 0, 0),
+        EVENT["chi"].token(2, chi("9m", "7m", "8m")),
+        EVENT["ankan"].token(0, 33),
+    )
+    actions = (ACTION["discard"].token(tile("6m"), 0, 0), ACTION["discard"].token(tile("5p"), 1, 0))
+    return Annotation(
+        game="made-up",
+        sparse=tuple(sorted(tokens)),
+        numeric=(2, 1, 20000, 35000, 30000, 14000),
+        progression=progression,
+        actions=actions,
+        chosen=1,
+        results=(12, 0, 0, 8600, -7600, 2, 1, 0, 3, 1, 33400, -12),
+    )
+
+
+def test_a_decision_is_told_whole() -> None:
+    check(annotation(), V)
+    assert describe(annotation(), V).split("\n") == [
+        "game made-up, Gold Room, East and South",
+        "South 3, honba 2, riichi deposits 1, tiles left 40",
+        "dora indicators: 9s 0p",
+        "  seat 0  West    20,000  3rd  Master 1",
+        "> seat 1  North   35,000  1st  Saint 3",
+        "  seat 2  East    30,000  2nd  Celestial",
+        "  seat 3  South   14,000  4th  Novice 1",
+        "hand: 23406m 456p 11z + 5p  [pon 0s from seat 3]",
+        "so far (* just drawn, calls in brackets):",
+        "  seat 0: [ankan 7z]",
+        "  seat 1: [pon 0s from seat 3] 9m",
+        "  seat 2: 4z [chi 9m with 78m]",
+        "  seat 3: riichi:0s*",
+        "seat 1 may:",
+        "   discard 6m",
+        "-> discard 5p (just drawn)",
+        "round: ron of the seat across on the right seat; seat 0 +0, seat 1 +0, seat 2 +8,600, seat 3 -7,600",
+        "game: 2nd with 33,400 points, grading points -12; seat 0 3rd, seat 1 2nd, seat 2 1st, seat 3 4th",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0, "own tsumo"),
+        (3, "tsumo of the left seat"),
+        (4, "own ron on the right seat"),
+        (8, "dealt in to the seat across"),
+        (10, "ron of the right seat on the seat across"),
+        (11, "ron of the right seat on the left seat"),
+        (13, "ron of the seat across on the left seat"),
+        (15, "ron of the left seat on the seat across"),
+        (16, "exhaustive draw, not tenpai"),
+        (17, "exhaustive draw, tenpai"),
+        (18, "round aborted"),
+    ],
+)
+def test_the_rounds_end_is_told_from_the_seat(code: int, words: str) -> None:
+    told = annotation()
+    results = (code, *told.results[1:])
+    changed = Annotation(
+        told.game, told.sparse, told.numeric, told.progression, told.actions, told.chosen, results=results
+    )
+    assert f"round: {words};" in describe(changed, V)
+
+
+def test_what_an_annotation_leaves_out_is_not_told() -> None:
+    told = annotation()
+    sparse = (SPARSE["seat"].token(3),)
+    bare = Annotation(told.game, sparse, told.numeric, (0,), told.actions, told.chosen, told.results)
+    assert "> seat 3" in describe(bare, V)
