@@ -5,14 +5,12 @@ and a run that was cut short goes on where it stopped.
 """
 
 import argparse
-import gzip
 import hashlib
 import json
 import os
 import random
 import signal
 import sys
-import zlib
 from collections import Counter
 from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -303,10 +301,10 @@ def _read_record(path: Path) -> list[Event]:
     try:
         with reading_text(str(path)) as lines:
             events = [json.loads(line) for line in lines]
-    except (EOFError, gzip.BadGzipFile, zlib.error, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path}: damaged ({error}): delete it") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged, delete it to have it made again ({error})") from None
     if not events or events[-1]["type"] != "end_game":
-        raise ValueError(f"{path}: not a whole game: delete it")
+        raise ValueError(f"{path}: not a whole game, delete it to have it made again")
     return events
 
 
