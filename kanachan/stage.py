@@ -99,7 +99,7 @@ class Stage(L.LightningModule):
     def log_if_due(self) -> None:
         """Writes the row of this optimiser step, once; whoever saves a checkpoint calls it before."""
         step = self.trainer.global_step
-        if step > self._logged_step and step % self.log_every == 0:
+        if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):
             row = self._log_training()
             self.log("loss", row["train/loss"], prog_bar=True, logger=False)
             self.log("samples/s", row["train/samples_per_second"], prog_bar=True, logger=False)
