@@ -70,7 +70,9 @@ class Turn:
 
     seat: int
     observation: Any
-    """riichienv's Observation: hand, melds, discards, dora_indicators, scores, riichi_declared ..."""
+    """riichienv's Observation: hand, melds, discards, scores, riichi_declared ..."""
+    dora_indicators: list[int]
+    """physical tiles, face up"""
     left: int
     """live wall tiles not yet drawn"""
     target: int | None
@@ -156,6 +158,8 @@ class Table:
     def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
         """Plays one move for each seat of `turns`."""
         assert {turn.seat for turn in self.turns} == set(moves)
+        is_kakan = any(action.action_type == ActionType.KAKAN for action, _ in moves.values())
+        num_dora = len(self.turns[0].dora_indicators) if is_kakan else _NUM_INDICATORS
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
@@ -168,14 +172,15 @@ class Table:
                 observations = self._env.step({seat: discard})
         # the engine answers an illegal action with a penalty and no observations
         assert observations or self._env.done(), moves
-        self._look(observations)
+        self._look(observations, num_dora)
         for seat, (action, _) in moves.items():
             if action.action_type == ActionType.ANKAN and self.turns and self.turns[0].target == seat:
                 event = _ankan_event(seat, action)
                 self._add(event)
                 self._untold_ankan[self.round_index] = event
 
-    def _look(self, observations: Mapping[int, Any]) -> None:
+    def _look(self, observations: Mapping[int, Any], num_dora: int = _NUM_INDICATORS) -> None:
+        """Finds whose turn it is. `num_dora`: indicators that may be seen by those who could rob a kan."""
         env = self._env
         if env.done():
             self.turns = []
@@ -187,7 +192,9 @@ class Table:
         self.turns = []
         for seat in sorted(observations):
             observation = observations[seat]
-            turn = Turn(seat, observation, left, target, {})
+            # the engine turns an earlier kan's indicator as soon as the next kan is declared; see withhold_dora
+            dora = observation.dora_indicators[: num_dora if target is not None else None]
+            turn = Turn(seat, observation, dora, left, target, {})
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)

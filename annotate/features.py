@@ -36,7 +36,7 @@ class SituationWriter:
             self._wind.first + observation.round_wind,
             self._dealer + observation.oya,
         ]
-        tokens += [first + TILE_OF_ID[i] for first, i in zip(self._dora, observation.dora_indicators, strict=False)]
+        tokens += [first + TILE_OF_ID[i] for first, i in zip(self._dora, turn.dora_indicators, strict=False)]
         tokens.append(self._none_left - turn.left)
         for grade, rank, place in zip(self._grades, self._ranks, ranks_of(observation.scores), strict=True):
             tokens += (grade, rank + place)

@@ -4,12 +4,15 @@ import gzip
 import io
 import os
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import zstandard
+
+_CHUNK = 1 << 16
 
 
 @contextmanager
@@ -39,14 +42,18 @@ def writing_text(path: str) -> Iterator[IO[str]]:
             # no time and no name in the header, so that the same lines give the same bytes
             binary = cast(IO[bytes], gzip.GzipFile(filename="", mode="wb", fileobj=raw, compresslevel=6, mtime=0))
         elif path.endswith(".zst"):
-            binary = zstandard.ZstdCompressor(level=3).stream_writer(raw, closefd=False)
+            binary = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(raw, closefd=False)
         with io.TextIOWrapper(binary, encoding="utf-8", newline="\n", write_through=False) as text:
             yield text
 
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """A text stream from `path`, decompressed as its suffix says; "-" is standard input."""
+    """A text stream from `path`, decompressed as its suffix says; "-" is standard input.
+
+    Raises:
+        ValueError: while reading: the file is damaged or cut off, or no text. The text starts with `path`.
+    """
     if path == "-":
         yield sys.stdin
         return
@@ -55,6 +62,38 @@ def reading_text(path: str) -> Iterator[IO[str]]:
         if path.endswith(".gz"):
             binary = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
         elif path.endswith(".zst"):
-            binary = cast(IO[bytes], zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
-        with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
-            yield text
+            binary = cast(IO[bytes], io.BufferedReader(_Decompressed(raw), _CHUNK))
+        try:
+            with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
+                yield text
+        except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, UnicodeDecodeError) as error:
+            raise ValueError(f"{path}: damaged or cut off: {error}") from None
+
+
+class _Decompressed(io.RawIOBase):
+    """Zstandard frames, one after another. zstandard's own stream takes a file that is cut off for a whole one."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+        self._frame: Any = None
+        self._input = b""
+        self._output = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._output:
+            self._input = self._input or self._raw.read(_CHUNK)
+            if not self._input:
+                if self._frame is not None:
+                    raise EOFError("the last frame is not complete")
+                return 0
+            self._frame = self._frame or zstandard.ZstdDecompressor().decompressobj()
+            self._output = memoryview(self._frame.decompress(self._input))
+            self._input = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        size = min(len(buffer), len(self._output))
+        buffer[:size], self._output = self._output[:size], self._output[size:]
+        return size

@@ -123,13 +123,14 @@ def _end_of_game(game: Game, report: GameReport, num_seats: int) -> list[tuple[i
 def _replay_under_any(
     recorded: Round, rules: Sequence[Rules], writer: SituationWriter
 ) -> tuple[list[Decision], list[tuple[int, ...]], int]:
-    for number, rule in enumerate(rules):
+    first: Disagreement | None = None
+    for rule in rules:
         try:
             return replay_round(recorded, rule, writer)
-        except Disagreement:
-            if number == len(rules) - 1:
-                raise
-    raise AssertionError("a game has at least one rule set")
+        except Disagreement as error:
+            first = first or error
+    assert first is not None, "a game has at least one rule set"
+    raise first
 
 
 def replay_round(
@@ -151,7 +152,7 @@ def replay_round(
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:
         raise
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # the engine counts honba in a byte
         raise Disagreement(str(error)) from error
     script.check_finished()
     played = [event for event in table.log() if event["type"] not in _NOT_COMPARED]
