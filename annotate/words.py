@@ -52,18 +52,23 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
     return " ".join(words)
 
 
-def describe(annotation: Annotation, vocabulary: Vocabulary) -> str:
-    """A decision in words, on several lines: the situation, the possible actions with the one taken, the results."""
+def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
+    """A decision in words, on several lines: the situation, the possible actions with the one taken, the results.
+
+    Args:
+        actions: lines to stand in the place of the possible actions, where there is more to say of them.
+    """
     sparse: Situation = defaultdict(list)
     for token in annotation.sparse:
         name, values = vocabulary.sparse.describe(token)
         sparse[name].append(values)
     seat = sparse["seat"][0]["seat"]
     numeric = dict(zip(vocabulary.numeric, annotation.numeric, strict=True))
-    actions = [
-        f"{'->' if index == annotation.chosen else '  '} {describe_action(token, vocabulary)}"
-        for index, token in enumerate(annotation.actions)
-    ]
+    if actions is None:
+        actions = [
+            f"{'->' if index == annotation.chosen else '  '} {describe_action(token, vocabulary)}"
+            for index, token in enumerate(annotation.actions)
+        ]
     done = _done(annotation.progression, vocabulary)
     melds = [event for event in done[seat] if event.startswith("[")]
     return "\n".join(

@@ -127,7 +127,9 @@ class DecisionMeter:
         )
 
 
-def decision_figures(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Figure]:
+def decision_figures(
+    rows: DecisionRows, *, has_probability: bool = True, replicates: int = REPLICATES
+) -> dict[str, Figure]:
     """Figures of all decisions and, as `kind/…`, of each kind that occurs.
 
     - `top1`, `nll`: share of decisions whose action taken has the greatest score; mean of -log probability (nats)
@@ -164,13 +166,13 @@ def decision_figures(rows: DecisionRows, *, has_probability: bool = True) -> dic
         for name, ratio in ratios.items()
         if ratio[1].any() and (has_probability or not name.endswith("nll"))
     }
-    figures = ratio_figures(rows.game_B, ratios)
+    figures = ratio_figures(rows.game_B, ratios, replicates)
     if has_probability:
-        figures["ece"] = calibration_error(rows)
+        figures["ece"] = calibration_error(rows, replicates)
     return figures
 
 
-def calibration_error(rows: DecisionRows) -> Figure:
+def calibration_error(rows: DecisionRows, replicates: int = REPLICATES) -> Figure:
     """Mean distance of confidence from accuracy over 15 bins, weighted by their decisions."""
     bin_B = np.minimum((rows.confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     gap_B = rows.confidence_B - rows.is_top_B
@@ -180,12 +182,16 @@ def calibration_error(rows: DecisionRows) -> Figure:
 
     gaps = (np.where(bin_B == number, gap_B, 0.0) for number in range(CALIBRATION_BINS))
     columns = chain(gaps, [np.ones(len(gap_B))])
-    (figure,) = figures_of_sums(rows.game_B, columns, [error], [len(gap_B)])
+    (figure,) = figures_of_sums(rows.game_B, columns, [error], [len(gap_B)], replicates)
     return figure
 
 
 def value_figures(
-    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, baseline_B: Floats
+    game_B: NDArray[np.int64],
+    value_B: Floats,
+    target_B: Floats,
+    baseline_B: Floats,
+    replicates: int = REPLICATES,
 ) -> dict[str, Figure]:
     """How well values predict their targets.
 
@@ -217,30 +223,42 @@ def value_figures(
         "skill": lambda s: 1 - s[:, 3] / s[:, 4],
         "bias": lambda s: s[:, 5] / s[:, 0],
     }
-    figures = figures_of_sums(game_B, columns, list(statistics.values()), [len(target_B)] * len(statistics))
+    counts = [len(target_B)] * len(statistics)
+    figures = figures_of_sums(game_B, columns, list(statistics.values()), counts, replicates)
     return dict(zip(statistics, figures, strict=True))
 
 
-def reliability(game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, num_bins: int = 10) -> list[Bin]:
+def reliability(
+    game_B: NDArray[np.int64],
+    value_B: Floats,
+    target_B: Floats,
+    num_bins: int = 10,
+    replicates: int = REPLICATES,
+) -> list[Bin]:
     """Predictions in deciles, each with its mean outcome: where values are reliable, the two are equal."""
     bins = []
     for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
         if len(rows):
-            mean = (target_B[rows], np.ones(len(rows)))
-            bins.append(Bin(float(value_B[rows].mean()), ratio_figures(game_B[rows], {"mean": mean})["mean"]))
+            mean = {"mean": (target_B[rows], np.ones(len(rows)))}
+            outcome = ratio_figures(game_B[rows], mean, replicates)["mean"]
+            bins.append(Bin(float(value_B[rows].mean()), outcome))
     return bins
 
 
-def log_likelihood_figures(game_B: NDArray[np.int64], log_probability: dict[str, Floats]) -> dict[str, Figure]:
+def log_likelihood_figures(
+    game_B: NDArray[np.int64], log_probability: dict[str, Floats], replicates: int = REPLICATES
+) -> dict[str, Figure]:
     """Mean log probability (nats) of what came true, by name of the predictor.
 
     Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
     """
     one_B = np.ones(len(game_B))
-    return ratio_figures(game_B, {name: (values, one_B) for name, values in log_probability.items()})
+    return ratio_figures(game_B, {name: (values, one_B) for name, values in log_probability.items()}, replicates)
 
 
-def ratio_figures(game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]]) -> dict[str, Figure]:
+def ratio_figures(
+    game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
+) -> dict[str, Figure]:
     """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
     pairs = ((np.where(where_B, value_B, 0.0), where_B) for value_B, where_B in ratios.values())
 
@@ -248,7 +266,8 @@ def ratio_figures(game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Col
         return lambda sums_RC: sums_RC[:, 2 * i] / sums_RC[:, 2 * i + 1]
 
     counts = [int(where_B.sum()) for _, where_B in ratios.values()]
-    figures = figures_of_sums(game_B, chain.from_iterable(pairs), [ratio(i) for i in range(len(ratios))], counts)
+    statistics = [ratio(i) for i in range(len(ratios))]
+    figures = figures_of_sums(game_B, chain.from_iterable(pairs), statistics, counts, replicates)
     return dict(zip(ratios, figures, strict=True))
 
 

@@ -172,9 +172,9 @@ class _Situation:
         self.score_BS = columns.numeric[:, score_columns].astype(np.int64)
         self.stick_BN = np.delete(columns.numeric, score_columns, axis=1).astype(np.int64)
         self.room_B, self.style_B, self.wind_B, self.dealer_B = (
-            _token_value(columns.sparse, vocabulary, block) for block in ("room", "style", "wind", "round")
+            token_value(columns.sparse, vocabulary, block) for block in ("room", "style", "wind", "round")
         )
-        self.grade_B = _own_grade(columns, vocabulary)
+        self.grade_B = own_grade(columns, vocabulary)
 
     def distinct(self, game_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The first row of each distinct situation of a game [U], and which of these each row is like [B]."""
@@ -215,7 +215,7 @@ class _Situation:
         return np.concatenate([f.astype(np.float32) for f in features], axis=1)
 
 
-def _own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """The actor's grade [B]."""
     block = vocabulary.sparse["standing"]
     is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
@@ -228,7 +228,7 @@ def _own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     return grade_B
 
 
-def _token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
+def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
     """Which token of a block each row has [B]; every row has just one."""
     block = vocabulary.sparse[block_name]
     values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]

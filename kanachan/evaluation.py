@@ -1,0 +1,276 @@
+"""What networks are worth on held-out decisions: their answers, row by row, and the figures made of them.
+
+Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary
+from kanachan.batch import Batch
+from kanachan.columns import Columns
+from kanachan.config import StageName
+from kanachan.metrics import (
+    REPLICATES,
+    Bin,
+    DecisionMeter,
+    DecisionRows,
+    Figure,
+    decision_figures,
+    log_likelihood_figures,
+    ratio_figures,
+    reliability,
+    value_figures,
+)
+from kanachan.model import Output
+from kanachan.objectives import Objective, Rank
+from kanachan.point_table import PointTable
+from kanachan.policy import Policy
+from kanachan.score_baseline import ScoreBaseline, actor_orders, rank_probability
+from kanachan.shards import open_shards, splits_in
+
+Floats = NDArray[np.float64]
+MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
+
+
+class Answers(NamedTuple):
+    """What one network says of all held-out decisions, in the order of their columns."""
+
+    decisions: DecisionRows
+    numbers: dict[str, Floats]
+    """by name, [B] or [B, R]; see `_numbers`"""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of one network. What it does not predict is missing."""
+
+    stage: StageName
+    agreement: dict[str, Figure]
+    """`kanachan.metrics.decision_figures`: of the best action with the player's"""
+    values: dict[str, dict[str, Figure]]
+    """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
+    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
+    log_likelihood: dict[str, dict[str, Figure]]
+    """`rank` and `order`, each by predictor"""
+    reliability: list[Bin]
+    """of `action`, by decile of the prediction"""
+    against_first: dict[str, Figure]
+    """compared with another network of the stage on the same decisions (positive: this one is better):
+    `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
+
+
+class HeldOut:
+    """The decisions to be measured on, longest first, and what a baseline learns of the train split.
+
+    Args:
+        columns: as annotated, sorted by length.
+        train: decisions that the baselines are fitted to; None: there are no baselines.
+        replicates: draws behind an interval.
+    """
+
+    def __init__(self, columns: Columns, train: Columns | None, vocabulary: Vocabulary, replicates: int) -> None:
+        self.columns = columns
+        self.train = train
+        self.vocabulary = vocabulary
+        self.replicates = replicates
+        self.num_games = len(np.unique(columns.game))
+        self._means: dict[StageName, Floats] = {}
+
+    @property
+    def game_B(self) -> NDArray[np.int64]:
+        return self.columns.game.view(np.int64)
+
+    @property
+    def note(self) -> str | None:
+        """What is missing, for people."""
+        return None if self.train is not None else "no baseline: it is fitted to a train split of two games or more"
+
+    def mean_by_scores(self, stage: StageName) -> Floats | None:
+        """[B] the target of a stage of points as the baseline expects it."""
+        if self.train is None:
+            return None
+        if stage not in self._means:
+            baseline = ScoreBaseline(self.vocabulary).fit(self.train, _points(stage, self.train, self.vocabulary))
+            self._means[stage] = baseline.predict(self.columns)
+        return self._means[stage]
+
+    @cached_property
+    def order_by_scores(self) -> Floats | None:
+        """[B, O] probabilities of the orders of `actor_orders` as the baseline expects them."""
+        if self.train is None:
+            return None
+        orders_B = actor_orders(self.train, self.vocabulary)
+        num_orders = int(np.prod(np.arange(1, self.vocabulary.num_seats + 1)))
+        return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
+
+
+def held_out_rows(
+    folder: str, split: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES
+) -> HeldOut:
+    """The decisions of a split of a folder of shards, the first `limit` of them.
+
+    Raises:
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+    """
+    shards = open_shards(folder, split, vocabulary, verify=True)
+    if not len(shards):
+        raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another --split")
+    rows = np.arange(min(len(shards), limit or len(shards)))
+    # The longest first: if memory does not suffice, that shows at once.
+    order = np.argsort(-shards.num_tokens(rows), kind="stable")
+    train = None
+    if "train" in splits_in(Path(folder)):
+        train_shards = open_shards(folder, "train", vocabulary)
+        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)), vocabulary)
+        train = train if len(np.unique(train.game)) > 1 else None
+    return HeldOut(shards.gather(rows[order], vocabulary), train, vocabulary, replicates)
+
+
+@torch.inference_mode()
+def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Answers:
+    """Asks a network about every row, `batch` at a time; `progress` is told how many rows were done."""
+    meter = DecisionMeter(policy.vocabulary)
+    decisions: list[DecisionRows] = []
+    numbers: list[dict[str, Floats]] = []
+    for first in range(0, len(columns), batch):
+        rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
+        output = policy.output(rows)
+        decisions.append(meter.rows(policy.objective.score(output), rows))
+        found = _numbers(policy.objective, output, rows)
+        numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
+        progress(len(rows))
+    joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
+    return Answers(DecisionRows.concatenate(decisions), joined)
+
+
+def mixture_of(rank_answers: Sequence[Answers], held_out: HeldOut) -> Floats | None:
+    """[B] grading points expected by the first of some rank networks and what each rank is worth; None if it cannot."""
+    if not rank_answers or held_out.train is None:
+        return None
+    points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
+    return (rank_answers[0].numbers["rank_probability"] * points_BR).sum(axis=1)
+
+
+def evaluated(
+    policy: Policy, answers: Answers, held_out: HeldOut, first: Answers | None = None, mixture_B: Floats | None = None
+) -> Evaluation:
+    """The figures of a network's answers.
+
+    Args:
+        first: those of another network of the stage, to compare with.
+        mixture_B: grading: the points expected by a rank network and the points of each rank.
+    """
+    against_first = {} if first is None else _against(first, answers, held_out)
+    if not policy.objective.has_value:
+        figures = decision_figures(answers.decisions, replicates=held_out.replicates)
+        return Evaluation(policy.stage, figures, {}, {}, [], against_first)
+    numbers = answers.numbers
+    target_B = numbers["target"]
+    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
+    log_likelihood: dict[str, dict[str, Figure]] = {}
+    if isinstance(policy.objective, Rank):
+        order_BO = held_out.order_by_scores
+        rank_BR = None if order_BO is None else rank_probability(order_BO)
+        points_R = policy.objective.points_R.double().cpu().numpy()
+        predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
+        log_likelihood = _log_likelihood(held_out, numbers, rank_BR, order_BO)
+    else:
+        predicted_B["scores"] = held_out.mean_by_scores(policy.stage)
+        predicted_B["mixture"] = mixture_B if policy.stage == "grading" else None
+    values = {
+        name: _value_figures(held_out, value_B, target_B, predicted_B["scores"])
+        for name, value_B in predicted_B.items()
+        if value_B is not None
+    }
+    agreement = decision_figures(answers.decisions, has_probability=False, replicates=held_out.replicates)
+    bins = reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)
+    return Evaluation(policy.stage, agreement, values, log_likelihood, bins, against_first)
+
+
+def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Tensor]:
+    """By name: `target`, and its prediction given the action taken, `action`, and before it, `situation`.
+
+    For ranks also `rank_probability` [B, R] after the action, and log probabilities of what came true: `rank/action`,
+    `rank/situation`, `order/situation`.
+    """
+    if not objective.has_value:
+        return {}
+    found = {"target": objective.target(batch), "action": objective.value(output, batch)}
+    has_summary = objective.num_summary_outputs > 0
+    if has_summary:
+        found["situation"] = objective.baseline_value(output, batch)
+    if isinstance(objective, Rank):
+        rank_B1 = objective.rank(batch)[:, None]
+        log_BR = objective.rank_log_probability(output, batch)
+        found["rank_probability"] = log_BR.exp()
+        found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
+        if has_summary:
+            before_BR = objective.baseline_rank_probability(output, batch)
+            found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
+            log_BO = objective.order_log_probability(output)
+            found["order/situation"] = log_BO.gather(1, objective.order(batch)[:, None])[:, 0]
+    return found
+
+
+def _value_figures(
+    held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
+) -> dict[str, Figure]:
+    """`value_figures` without those of the baseline, which is a predictor of its own here, and the absolute error."""
+    game_B, replicates = held_out.game_B, held_out.replicates
+    figures = value_figures(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
+    del figures["baseline/explained_variance"]
+    if baseline_B is None or baseline_B is value_B:
+        del figures["skill"]
+    error = {"mean_absolute_error": (np.abs(value_B - target_B), np.ones(len(game_B)))}
+    return figures | ratio_figures(game_B, error, replicates)
+
+
+def _against(first: Answers, answers: Answers, held_out: HeldOut) -> dict[str, Figure]:
+    game_B, replicates = held_out.game_B, held_out.replicates
+    theirs, ours = first.numbers, answers.numbers
+    figures = {}
+    if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
+        against = value_figures(game_B, ours["action"], ours["target"], theirs["action"], replicates)
+        figures["skill"] = against["skill"]
+    if "rank/action" in ours:
+        gain_B = ours["rank/action"] - theirs["rank/action"]
+    elif "target" not in ours:
+        gain_B = answers.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
+    else:
+        return figures
+    return figures | log_likelihood_figures(game_B, {"log_likelihood": gain_B}, replicates)
+
+
+def _log_likelihood(
+    held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
+) -> dict[str, dict[str, Figure]]:
+    columns, vocabulary = held_out.columns, held_out.vocabulary
+    of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
+    if rank_BR is not None and order_BO is not None:
+        row_B = np.arange(len(columns))
+        of["rank/scores"] = np.log(rank_BR[row_B, columns.results[:, vocabulary.results.index("rank")]])
+        of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
+    figures = log_likelihood_figures(held_out.game_B, of, held_out.replicates)
+    return {
+        what: {name.partition("/")[2]: figure for name, figure in figures.items() if name.startswith(f"{what}/")}
+        for what in ("rank", "order")
+    }
+
+
+def _points(stage: StageName, columns: Columns, vocabulary: Vocabulary) -> Floats:
+    """[B] the target of round_delta or grading."""
+    if stage == "grading":
+        return columns.results[:, vocabulary.results.index("grading_delta")].astype(np.float64)
+    assert stage == "round_delta", stage
+    deltas = [vocabulary.results.index(f"round_delta_{seat}") for seat in range(vocabulary.num_seats)]
+    delta_BS = columns.results[:, deltas]
+    return np.take_along_axis(delta_BS, columns.seat[:, None], axis=1)[:, 0].astype(np.float64)

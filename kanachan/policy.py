@@ -1,0 +1,152 @@
+"""Weights and situations to scores of the candidate actions: what play, review and `kanachan-predict` ask.
+
+Shapes: B decisions, A candidates, R ranks.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import Vocabulary
+from kanachan.batch import Batch, TokenLayout, collate
+from kanachan.checkpoint import load_network
+from kanachan.columns import Columns, columns_of_annotations
+from kanachan.config import StageName
+from kanachan.model import Network, Output
+from kanachan.objectives import Imitation, Objective, Rank
+from kanachan.symmetry import SeatRenaming
+
+DEFAULT_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
+
+    score: NDArray[np.float32]
+    """[A] the greater the better: logits after imitation, else expected points of the stage's target"""
+    probability: NDArray[np.float32] | None
+    """[A] imitation: that the player takes the action"""
+    rank_probability: NDArray[np.float32] | None
+    """[A, R] rank: of every final rank of the actor after the action"""
+
+    @property
+    def shown(self) -> NDArray[np.float32]:
+        """[A] what people are shown: the probability where there is one, else the score."""
+        return self.score if self.probability is None else self.probability
+
+
+class Policy:
+    """A trained network that is asked about decisions.
+
+    Args:
+        actor_first: as in the settings of its training.
+        card: of its weights file.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        objective: Objective,
+        *,
+        actor_first: bool,
+        card: Mapping[str, Any] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.network = network.to(device).eval()
+        self.objective = objective.to(device).eval()
+        self.card = dict(card or {})
+        self.device = torch.device(device)
+        self.vocabulary: Vocabulary = objective.vocabulary
+        self._layout = TokenLayout(self.vocabulary)
+        self._renaming = SeatRenaming(self.vocabulary) if actor_first else None
+
+    @classmethod
+    def load(cls, weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
+        """The policy of a weights file or of the folder of a run that has ended.
+
+        Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of another size than
+        its card says.
+        """
+        network, objective, card = load_network(weights, device)
+        return cls(network, objective, actor_first=card["config"]["data"]["actor_first"], card=card, device=device)
+
+    @property
+    def stage(self) -> StageName:
+        return self.objective.stage
+
+    def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
+        """The score of every candidate, [A] for each annotation, in the order of its field 4."""
+        return [prediction.score for prediction in self.predictions(annotations, batch)]
+
+    def predictions(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
+        """What the network says of each annotation, in their order; `batch` of them pass the network at once."""
+        lengths = np.array([len(a.sparse) + len(a.progression) for a in annotations], np.int64)
+        found: list[Prediction | None] = [None] * len(annotations)
+        for rows in batches_by_length(lengths, batch):
+            columns = columns_of_annotations([annotations[row] for row in rows], self.vocabulary)
+            for row, prediction in zip(rows, self.predict(self.batch(columns)), strict=True):
+                found[row] = prediction
+        return [prediction for prediction in found if prediction is not None]
+
+    def batch(self, columns: Columns) -> Batch:
+        """Decisions as this network was trained to see them."""
+        if self._renaming is not None:
+            columns = self._renaming.actor_first(columns)
+        return collate(columns, self._layout)
+
+    @torch.inference_mode()
+    def output(self, batch: Batch) -> Output:
+        """What the network says of `batch`, which must be on the policy's device."""
+        return self.network(batch)
+
+    @torch.inference_mode()
+    def predict(self, batch: Batch) -> list[Prediction]:
+        """A prediction for each row of `batch`, wherever the batch is."""
+        output = self.output(batch.to(self.device))
+        score_BA = self.objective.score(output)
+        probability_BA = score_BA.softmax(dim=1) if isinstance(self.objective, Imitation) else None
+        rank_BAR = output.candidate_BAK.float().softmax(dim=2) if isinstance(self.objective, Rank) else None
+        num_candidates_B = output.mask_BA.sum(dim=1).tolist()
+        scores, probabilities, ranks = (
+            _rows(tensor, num_candidates_B) for tensor in (score_BA, probability_BA, rank_BAR)
+        )
+        return [Prediction(*row) for row in zip(scores, probabilities, ranks, strict=True)]
+
+
+def chosen_device(name: str) -> torch.device:
+    """The device that a command was given; "auto" is a GPU if torch sees one, else the CPU.
+
+    Raises ValueError if there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    return device
+
+
+def batches_by_length(lengths: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
+    """Yields the indices of all rows, `batch` at a time, from the longest row to the shortest."""
+    # The longest first: if memory does not suffice, that shows at once.
+    order = np.argsort(-lengths, kind="stable")
+    for first in range(0, len(order), batch):
+        yield order[first : first + batch]
+
+
+def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
+    """The rows without their padding; None for each where there is no tensor."""
+    if tensor is None:
+        return [None] * len(num_candidates_B)
+    rows = tensor.cpu().numpy()
+    return [row[:num].copy() for row, num in zip(rows, num_candidates_B, strict=True)]

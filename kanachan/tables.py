@@ -1,0 +1,203 @@
+"""Evaluations as text for people, at most 100 columns wide."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from kanachan.evaluation import Evaluation
+from kanachan.metrics import KINDS, Figure
+
+WIDTH = 100
+_GAP = "  "
+_MISSING = "-"
+_STAGE_TITLES = {
+    "imitation": "Imitation: the action that the player takes",
+    "round_delta": "Round delta: the change of the actor's score in the round, in points",
+    "rank": "Rank: points of the actor's rank at the end of the game",
+    "grading": "Grading: the actor's grading points",
+}
+_PREDICTORS = {
+    "action": "action taken",
+    "situation": "situation alone",
+}
+_OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
+"""predictors that are the same beside every network of the stage"""
+_Lettered = Mapping[str, Evaluation]
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
+    """Columns as wide as their widest cell under a ruled header; the first `flush_left` ones are flush left."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        _GAP.join(
+            cell.ljust(width) if i < flush_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([texts[0], "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)), *texts[1:]])
+
+
+def with_interval(figure: Figure | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
+    """A figure with its interval: `71.2 [70.3, 72.1]`; a dash where there is none.
+
+    Args:
+        scale: 100 for per cent.
+        sign: "+" shows the sign of positive numbers too.
+    """
+    if figure is None or not math.isfinite(figure.value):
+        return _MISSING
+    value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in figure[:3])
+    return f"{value} [{low}, {high}]"
+
+
+def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
+    """All tables of one stage, the networks side by side under their letters.
+
+    Args:
+        num_orders: in how many orders a game can end.
+    """
+    title = _STAGE_TITLES[stage]
+    parts = [f"{title}\n{'=' * len(title)}"]
+    if stage == "imitation":
+        parts += [_decision_table(evaluations, has_probability=True), _calibration_line(evaluations)]
+        return "\n\n".join([*parts, *_comparison(evaluations)])
+    parts.append(_value_table(evaluations))
+    if stage == "rank":
+        parts.append(_likelihood_table(evaluations, num_orders))
+    parts += _comparison(evaluations)
+    parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
+    parts.append(_reliability_table(evaluations))
+    parts.append("Agreement of the best action with the player's")
+    parts.append(_decision_table(evaluations, has_probability=False))
+    return "\n\n".join(parts)
+
+
+def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
+    header = ["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"]
+    rows = []
+    for label, accuracy, prefix in _decision_rows():
+        for letter, evaluation in evaluations.items():
+            figures = evaluation.agreement
+            figure = figures.get(accuracy)
+            if figure is None:
+                continue
+            nll = figures.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
+            taken = figures.get(f"{prefix}taken")
+            rows.append(
+                [
+                    f"{label} {letter}".rstrip(),
+                    f"{figure.decisions:,}",
+                    _MISSING if taken is None else f"{taken.value:.1%}",
+                    with_interval(figure, 1, 100),
+                    *([with_interval(nll, 3)] if has_probability else []),
+                    with_interval(figures.get(f"{prefix}recall"), 1, 100),
+                ]
+            )
+    return table(header, rows)
+
+
+def _decision_rows() -> list[tuple[str, str, str]]:
+    """Label, name of the accuracy and prefix of the other figures, of each row."""
+    rows = [("all", "top1", "")]
+    for kind in KINDS:
+        if kind == "discard":
+            rows += [("discard tile", "discard/accuracy", "discard/"), ("discard exact", "discard/exact", "discard/")]
+        else:
+            rows.append((kind, f"{kind}/accuracy", f"{kind}/"))
+    return rows
+
+
+def _calibration_line(evaluations: _Lettered) -> str:
+    texts = [
+        f"{letter} {with_interval(evaluation.agreement['ece'], 2, 100)}".lstrip()
+        for letter, evaluation in evaluations.items()
+    ]
+    return f"expected calibration error %: {', '.join(texts)}"
+
+
+def _value_table(evaluations: _Lettered) -> str:
+    header = ["points predicted from", "explained variance %", "skill %", "mean absolute error"]
+    rows = []
+    for letter, evaluation in evaluations.items():
+        rows += [
+            [f"{letter} {label}".lstrip(), *_value_cells(evaluation, predictor)]
+            for predictor, label in _PREDICTORS.items()
+            if predictor in evaluation.values
+        ]
+    first = next(iter(evaluations.values()))
+    rows += [
+        [label, *_value_cells(first, predictor)] for predictor, label in _OF_ALL.items() if predictor in first.values
+    ]
+    return table(header, rows)
+
+
+def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
+    figures = evaluation.values[predictor]
+    return [
+        with_interval(figures["explained_variance"], 1, 100),
+        with_interval(figures.get("skill"), 1, 100),
+        with_interval(figures["mean_absolute_error"], _digits(evaluation)),
+    ]
+
+
+def _digits(evaluation: Evaluation) -> int:
+    """After the decimal point: points of the round need none."""
+    return 0 if evaluation.stage == "round_delta" else 1
+
+
+def _likelihood_table(evaluations: _Lettered, num_orders: int) -> str:
+    num_ranks = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
+    rows = []
+    for letter, evaluation in evaluations.items():
+        rows += [
+            [f"{letter} {label}".lstrip(), *_likelihood_cells(evaluation, predictor)]
+            for predictor, label in _PREDICTORS.items()
+            if predictor in evaluation.log_likelihood["rank"]
+        ]
+    first = next(iter(evaluations.values()))
+    if "scores" in first.log_likelihood["rank"]:
+        rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores")])
+    rows.append(["chance", f"{-math.log(num_ranks):.3f}", f"{-math.log(num_orders):.3f}"])
+    header = ["log-likelihood given", f"rank (1 of {num_ranks})", f"order (1 of {num_orders})"]
+    return table(header, rows)
+
+
+def _likelihood_cells(evaluation: Evaluation, predictor: str) -> list[str]:
+    return [with_interval(evaluation.log_likelihood[what].get(predictor), 3) for what in ("rank", "order")]
+
+
+def _comparison(evaluations: _Lettered) -> list[str]:
+    """A paragraph that compares the further networks with the first, if there are any."""
+    first, *others = evaluations
+    lines = []
+    for letter in others:
+        against = evaluations[letter].against_first
+        parts = []
+        if "skill" in against:
+            parts.append(f"skill % {with_interval(against['skill'], 1, 100, sign='+')}")
+        if "log_likelihood" in against:
+            parts.append(f"log-likelihood {with_interval(against['log_likelihood'], 3, sign='+')}")
+        lines.append(f"{letter} over {first}, on the same decisions: {', '.join(parts)}")
+    return ["\n".join(lines)] if lines else []
+
+
+def _reliability_table(evaluations: _Lettered) -> str:
+    """Two networks beside each other, further ones below."""
+    items = list(evaluations.items())
+    tables = []
+    for first in range(0, len(items), 2):
+        pair = items[first : first + 2]
+        header = [""]
+        for letter, _ in pair:
+            header += [f"{letter} predicted".lstrip(), "outcome"]
+        rows = []
+        for number in range(max(len(evaluation.reliability) for _, evaluation in pair)):
+            row = [str(number + 1)]
+            for _, evaluation in pair:
+                predicted, outcome = evaluation.reliability[number]
+                digits = _digits(evaluation)
+                row += [f"{predicted:+z,.{digits}f}", with_interval(outcome, digits, sign="+")]
+            rows.append(row)
+        tables.append(table(header, rows))
+    return "\n\n".join(tables)
