@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from annotate.files import replacing
 from annotate.terminal import run_cleanly
-from kanachan.shards import SPLITS
+from kanachan.config import SPLITS, STAGES
 
 if TYPE_CHECKING:
     from kanachan.evaluation import Evaluation
@@ -117,7 +117,6 @@ def _letter(index: int) -> str:
 
 
 def _report(header: dict[str, Any], note: str | None, evaluations: dict[_Subject, "Evaluation"]) -> str:
-    from kanachan.config import STAGES
     from kanachan.tables import stage_tables, table
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
