@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from kanachan.batch import Batch, TokenLayout
 from kanachan.config import ModelConfig
 
-_INIT_STD = 0.02
 # In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
 _POINTS_PER_UNIT = 10_000.0
@@ -248,14 +247,22 @@ def _attention_mask(mask_BT: Tensor) -> Tensor | None:
 
 
 def _initialise(module: nn.Module, num_residuals: int) -> None:
-    """Normal weights; the projections that are added to the residual stream shrink with their number."""
+    """Embeddings of unit variance, matrices that keep the variance of their input.
+
+    Smaller weights (the usual 0.02) let every query attend to all tokens alike at first, and a narrow network then
+    stays for long at what it can tell without looking at single tokens. The projections that are added to the
+    residual stream shrink with their number.
+    """
+    embeddings = [part for part in module.modules() if isinstance(part, nn.Embedding)]
     for name, parameter in module.named_parameters():
-        if parameter.ndim >= 2:
-            residual = name.endswith("projection.weight")
-            nn.init.normal_(parameter, std=_INIT_STD / num_residuals**0.5 if residual else _INIT_STD)
+        if name.endswith("embedding.weight") or name.endswith("number_weight"):
+            nn.init.normal_(parameter)
+        elif parameter.ndim >= 2:
+            std = parameter.shape[1] ** -0.5
+            nn.init.normal_(parameter, std=std / num_residuals**0.5 if name.endswith("projection.weight") else std)
         elif name.endswith("bias"):
             nn.init.zeros_(parameter)
-    for part in module.modules():
-        if isinstance(part, nn.Embedding) and part.padding_idx is not None:
+    for embedding in embeddings:
+        if embedding.padding_idx is not None:
             with torch.no_grad():
-                part.weight[part.padding_idx].zero_()
+                embedding.weight[embedding.padding_idx].zero_()
