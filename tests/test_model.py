@@ -23,11 +23,7 @@ def random_batch(num_rows: int, seed: int = 0) -> Batch:
 
 def tiny_network(num_candidate_outputs: int = 3, num_summary_outputs: int = 2) -> Network:
     torch.manual_seed(0)
-    network = Network(CONFIG, LAYOUT, FOUR_PLAYERS.max_progression, num_candidate_outputs, num_summary_outputs).eval()
-    with torch.no_grad():  # freshly made, all outputs are nearly equal and would hide a difference
-        for parameter in network.parameters():
-            parameter.mul_(5 if parameter.ndim >= 2 else 1)
-    return network
+    return Network(CONFIG, LAYOUT, FOUR_PLAYERS.max_progression, num_candidate_outputs, num_summary_outputs).eval()
 
 
 @torch.no_grad()
