@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import IO
 
 from tqdm import tqdm
@@ -159,25 +160,25 @@ def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: i
 
 
 def _explain(path: str, number: int, room: int, grade: int) -> str:
-    annotations = _annotations_of(path, room, grade)
+    annotations = _annotations_of(path, room, grade, most=max(number, 1))
     if not 1 <= number <= len(annotations):
         raise ValueError(f"{path}: --explain {number} is not in 1 ... {len(annotations)}")
     return describe(annotations[number - 1], FOUR_PLAYERS)
 
 
-def _annotations_of(path: str, room: int, grade: int) -> list[Annotation]:
-    """The annotations of a file of records, or of a file of annotation lines."""
+def _annotations_of(path: str, room: int, grade: int, most: int) -> list[Annotation]:
+    """The annotations of a file of records, or the first `most` of a file of annotation lines."""
     try:
         games = read_games(path)
     except ValueError as error:
-        return _parse_lines(path, str(error))
+        return _parse_lines(path, str(error), most)
     return [annotation for game in games for annotation in annotate_game(game, FOUR_PLAYERS, room, grade).annotations]
 
 
-def _parse_lines(path: str, why_no_record: str) -> list[Annotation]:
+def _parse_lines(path: str, why_no_record: str, most: int) -> list[Annotation]:
     annotations: list[Annotation] = []
     with reading_text(path) as lines:
-        for line in lines:
+        for line in islice(lines, most):
             try:
                 annotations.append(parse_line(line, FOUR_PLAYERS))
             except ValueError as error:

@@ -10,4 +10,5 @@
 # games are simulated.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+set_up
 exec python "$CHECKOUT/launch/benchmark.py" "$@"

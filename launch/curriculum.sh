@@ -14,8 +14,6 @@
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-usage() { sed -n '/^#   /s/^#   //p' "${BASH_SOURCE[0]}"; }
-
 shards='' out=runs/curriculum fresh=false later_steps=400
 imitation_length=(--run.passes 1)
 while (($#)); do
@@ -34,23 +32,23 @@ done
 [[ -n $shards ]] || fail "a folder of shards is missing: launch/curriculum.sh SHARDS"
 [[ -d $shards ]] || fail "$shards: there is no such folder; kanachan-pack makes folders of shards"
 settings=("$@")
+set_up
 
-# train RUN STAGE [SETTINGS]: trains and measures one run, unless that is done.
+runs=()
+
+# train RUN STAGE [SETTINGS]: trains one run, unless that is done.
 train() {
     local run=$out/$1 stage=$2
     shift 2
+    runs+=("$run")
     if [[ -f $run/weights.safetensors ]]; then
         say "$run: trained already"
-    else
-        say "training $stage in $run"
-        kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
-        # told to stop by a signal, kanachan-train leaves a checkpoint and ends well, but there are no weights yet
-        [[ -f $run/weights.safetensors ]] || fail "stopped; the same command goes on from here"
+        return
     fi
-    if [[ ! -f $run/evaluation.json ]]; then
-        say "measuring $run on the test split"
-        kanachan-evaluate "$run" "$shards" --json "$run/evaluation.json"
-    fi
+    say "training $stage in $run"
+    kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
+    # told to stop by a signal, kanachan-train leaves a checkpoint and ends well, but there are no weights yet
+    [[ -f $run/weights.safetensors ]] || fail "stopped; the same command goes on from here"
 }
 
 train imitation imitation "${imitation_length[@]}"
@@ -66,5 +64,18 @@ if $fresh; then
     done
 fi
 
-say "results on the test split"
-python "$CHECKOUT/launch/results.py" "$out"
+is_measured() {
+    local run
+    [[ -f $out/evaluation.of && $(<"$out/evaluation.of") == "${runs[*]}" ]] || return
+    for run in "${runs[@]}"; do
+        [[ $out/evaluation.json -nt $run/weights.safetensors ]] || return
+    done
+}
+
+if ! is_measured; then
+    say "measuring on the test split"
+    kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" >"$out/evaluation.txt"
+    echo "${runs[*]}" >"$out/evaluation.of"
+fi
+say "results (in full: $out/evaluation.txt)"
+python "$CHECKOUT/launch/results.py" "$out/evaluation.json"

@@ -6,14 +6,14 @@
 #   launch/quickstart.sh             games that rule-based players play, in quickstart/simulated
 #   launch/quickstart.sh RECORDS…    your game records (files, folders or glob patterns), in quickstart/records
 #
-# QUICKSTART names another folder than quickstart.
+# The variable QUICKSTART names another folder than quickstart in the checkout.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-num_games=240
+num_games=300
 folder=${QUICKSTART:-$CHECKOUT/quickstart}
 case ${1:-} in
-    --help | -h) sed -n '2,/^set/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit ;;
+    --help | -h) usage && exit ;;
     -*) fail "$1: there are no options; launch/quickstart.sh --help says what there is" ;;
 esac
 if (($#)); then
@@ -29,6 +29,7 @@ else
     made_from="$num_games simulated games"
     records=("$work/games")
 fi
+set_up
 mkdir -p "$work"
 if [[ -f $work/made-from && $(<"$work/made-from") != "$made_from" ]]; then
     fail "$work was made from $(tr '\n' ' ' <"$work/made-from"): remove it, or name another folder with QUICKSTART=DIR"

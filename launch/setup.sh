@@ -1,5 +1,5 @@
-# Sourced by the other scripts: makes sure that the program is installed, and puts it on the PATH. 2 to 3 minutes the
-# first time and after a change of the dependencies, else at once.
+# Sourced by the other scripts. `set_up` makes sure that the program is installed and puts it on the PATH: 2 to 3 minutes
+# the first time and after a change of the dependencies, else at once.
 #
 #   PYTHON         the interpreter to make the environment with (default: the first on the PATH that is new enough)
 #   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an environment that is there is used
@@ -7,6 +7,9 @@
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
 [[ $VENV == /* ]] || VENV=$PWD/$VENV
+
+# usage: prints the running script's comment on how to call it.
+usage() { sed -n '/^#   /s/^#   //p' "$0"; }
 
 say() { printf '\n== %s\n' "$*" >&2; }
 
@@ -50,8 +53,9 @@ make_environment() {
     "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
 }
 
-install_if_needed() {
+set_up() {
     local stamp=$VENV/installed-from
+    export PATH="$VENV/bin:$PATH"
     if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
         return
     fi
@@ -62,6 +66,3 @@ install_if_needed() {
         fail "the installation failed; what pip says of it is above"
     fingerprint >"$stamp"
 }
-
-install_if_needed
-export PATH="$VENV/bin:$PATH"

@@ -8,11 +8,13 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$CHECKOUT"
 
+[[ ${1:-} != --help ]] || { usage && exit; }
 selection=(-m "not slow")
 if [[ ${1:-} == --all ]]; then
     selection=(-m "")
     shift
 fi
+set_up
 
 say "style"
 ruff check .

@@ -1,0 +1,6 @@
+"""One thread for the tests' networks, and for the programs that tests start: they are too small to share out, and
+threads that wait for each other on a busy machine make tests ten times as slow."""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
