@@ -7,6 +7,7 @@ heavy, so that --help and the message about a wrong setting come at once.
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -61,9 +62,8 @@ class Request:
 
 def requested(argv: Sequence[str]) -> Request:
     """Reads the command line; after a mistake, prints the usage and one line, and exits with status 2."""
-    arguments = list(argv)
     try:
-        return _requested(arguments)
+        return _requested(_files_first(argv))
     except (ArgumentError, ValueError, OSError) as error:
         _exit_with(str(error))
 
@@ -227,6 +227,20 @@ def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str |
                 entry = entry.get(part) if isinstance(entry, dict) else None
             value = None if entry is None else str(entry)
     return value
+
+
+def _files_first(argv: Sequence[str]) -> list[str]:
+    """The command line with its --config files in front: jsonargparse lets what comes later win."""
+    files, settings = [], []
+    arguments = iter(argv)
+    for argument in arguments:
+        if argument == "--config":
+            files += [argument, *islice(arguments, 1)]
+        elif argument.startswith("--config="):
+            files.append(argument)
+        else:
+            settings.append(argument)
+    return files + settings
 
 
 def _on_command_line(argv: list[str], key: str) -> str | None:

@@ -48,7 +48,7 @@ def test_a_config_file_overrides_the_stage_file(tmp_path: Path) -> None:
 def test_the_command_line_overrides_a_config_file_wherever_it_stands(tmp_path: Path) -> None:
     given = yaml_file(tmp_path, "run: {seed: 5, steps: 7}")
     run = config_of("--run.seed", "6", "--config", given).run
-    assert run.steps == 7
+    assert (run.seed, run.steps) == (6, 7)
     assert config_of("--config", given, "--run.seed", "6").run.seed == 6
 
 
