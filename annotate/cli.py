@@ -2,13 +2,12 @@
 
 import argparse
 import os
-import signal
 import sys
-from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import IO
 
@@ -22,9 +21,8 @@ from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from annotate.words import describe
+from annotate.workers import in_order
 
-_FILES_PER_TASK = 4
-_TASKS_AHEAD = 4  # per worker: bounds the memory, whatever the number of files
 _KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
 
 
@@ -116,46 +114,21 @@ def annotate_file(path: str, room: int, grade: int) -> tuple[list[AnnotatedGame]
 _FAULT = "a fault of this program, please report it with the file:"
 
 
-def _annotate_files(paths: list[str], room: int, grade: int) -> list[tuple[list[AnnotatedGame], Report]]:
-    return [annotate_file(path, room, grade) for path in paths]
-
-
-def _annotate_all(
-    paths: Sequence[str], room: int, grade: int, jobs: int
-) -> Iterator[tuple[list[AnnotatedGame], Report]]:
-    """Results in the order of `paths`, whatever the number of workers."""
-    if jobs == 1 or len(paths) == 1:
-        for path in paths:
-            yield annotate_file(path, room, grade)
-        return
-    tasks = deque(list(paths[i : i + _FILES_PER_TASK]) for i in range(0, len(paths), _FILES_PER_TASK))
-    pending: deque[Future[list[tuple[list[AnnotatedGame], Report]]]] = deque()
-    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        try:
-            while tasks or pending:
-                while tasks and len(pending) < jobs * _TASKS_AHEAD:
-                    pending.append(pool.submit(_annotate_files, tasks.popleft(), room, grade))
-                yield from pending.popleft().result()
-        except BrokenProcessPool:
-            raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
 def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: int) -> Report:
     report = Report()
     file_of_game: dict[str, str] = {}
-    for games, file_report in tqdm(
-        _annotate_all(paths, room, grade, jobs), total=len(paths), unit="file", disable=None, smoothing=0.05
-    ):
-        report.add(file_report)
-        for game in games:
-            first = file_of_game.setdefault(game.id, game.file)
-            if first != game.file:
-                report.left_out.append(f"{game.file}: game {game.id} was there before, in {first}")
-                continue
-            output.write(game.lines)
-            report.add(game.report)
+    task = partial(annotate_file, room=room, grade=grade)
+    with closing(in_order(task, paths, jobs)) as results:
+        for games, file_report in tqdm(results, total=len(paths), unit="file", disable=None, smoothing=0.05):
+            report.add(file_report)
+            for game in games:
+                if game.id in file_of_game:
+                    first = file_of_game[game.id]
+                    report.left_out.append(f"{game.file}: game {game.id} was there before, in {first}")
+                    continue
+                file_of_game[game.id] = game.file
+                output.write(game.lines)
+                report.add(game.report)
     return report
 
 

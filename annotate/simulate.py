@@ -9,12 +9,9 @@ import hashlib
 import json
 import os
 import random
-import signal
 import sys
 from collections import Counter
-from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -35,11 +32,11 @@ from annotate.replay import annotation_of, game_part, round_part
 from annotate.results import EXHAUSTIVE, NAGASHI
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.workers import in_order
 
 STYLES = ("east", "south")
 NUM_ROOMS = 5
 SUFFIX = ".jsonl.gz"
-_GAMES_PER_TASK = 4
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
 _MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; the highest never does
 _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
@@ -247,29 +244,13 @@ def run(options: Options) -> Report:
     report = Report()
     with ExitStack() as stack:
         output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None
-        results = stack.enter_context(closing(_simulate_all(options)))
+        task = partial(_simulate_one, options)
+        results = stack.enter_context(closing(in_order(task, range(options.num_games), options.num_jobs)))
         for one, lines in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
             report.add(one)
             if output is not None:
                 output.write(lines)
     return report
-
-
-def _simulate_all(options: Options) -> Generator[tuple[Report, str]]:
-    """Results in the games' order, whatever the number of workers."""
-    task = partial(_simulate_one, options)
-    if options.num_jobs == 1 or options.num_games == 1:
-        yield from map(task, range(options.num_games))
-        return
-    with ProcessPoolExecutor(
-        options.num_jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)
-    ) as pool:
-        try:
-            yield from pool.map(task, range(options.num_games), chunksize=_GAMES_PER_TASK)
-        except BrokenProcessPool:
-            raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
