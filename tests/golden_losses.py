@@ -1,0 +1,27 @@
+"""Rewrites tests/data/losses/: the losses of 20 steps of every stage, which tests compare with.
+
+    python tests/golden_losses.py
+
+To be run only where the computation was meant to change; the difference is to be read and explained.
+"""
+
+import tempfile
+from pathlib import Path
+
+from runs import LOSSES, golden_losses, pack_decisions
+
+from kanachan.config import STAGES, StageName
+
+
+def rewrite() -> None:
+    LOSSES.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        shards = pack_decisions(Path(folder))
+        for stage in STAGES:
+            name: StageName = stage  # type: ignore[assignment]
+            losses = golden_losses(name, shards, Path(folder) / stage)
+            (LOSSES / f"{stage}.txt").write_text("".join(f"{loss:.7g}\n" for loss in losses))
+
+
+if __name__ == "__main__":
+    rewrite()

@@ -1,0 +1,58 @@
+"""Tiny training runs on made-up decisions, in this process or in one of their own."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+from decisions import random_annotations
+
+from annotate.annotation import format_line
+from kanachan import pack, train
+from kanachan.config import StageName
+
+CONFIGS = Path(__file__).parent.parent / "configs"
+STEPS_PER_PASS = 18
+LOSSES = Path(__file__).parent / "data" / "losses"
+
+
+def pack_decisions(folder: Path) -> Path:
+    """A folder of shards: 600 decisions to train on, 80 to validate on."""
+    for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
+        lines = [format_line(annotation) + "\n" for annotation in random_annotations(count, seed)]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    shards = folder / "shards"
+    files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
+    assert pack.main(["--train", *files, "-o", str(shards)]) == 0
+    return shards
+
+
+def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str]:
+    """20 steps of the tiny model with dropout, unless `more` says otherwise."""
+    return [
+        *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
+        *("--run.out", str(out), "--run.threads", "1", "--model.dropout", "0.1", *more),
+    ]
+
+
+def run(stage: StageName, shards: Path, out: Path, *more: str) -> int:
+    """kanachan-train in this process; returns its exit status."""
+    return train.main(arguments(stage, shards, out, *more))
+
+
+def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    """kanachan-train in a process of its own."""
+    command = [sys.executable, "-m", "kanachan.train", *arguments(stage, shards, out, *more)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    """metrics.csv without what the clock decides."""
+    with open(out / "metrics.csv", newline="") as file:
+        return [{k: v for k, v in row.items() if k != "train/samples_per_second"} for row in csv.DictReader(file)]
+
+
+def golden_losses(stage: StageName, shards: Path, out: Path) -> list[float]:
+    """The training losses of 20 steps."""
+    assert run(stage, shards, out) == 0
+    return [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]

@@ -1,0 +1,260 @@
+"""kanachan-train from shards to weights: what comes out, and that a run survives whatever ends it."""
+
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from runs import LOSSES, golden_losses, pack_decisions, rows_of, run, started
+from safetensors.torch import load_file
+
+from kanachan.checkpoint import lineage_of, read_weights
+from kanachan.config import STAGES, StageName
+from kanachan.snapshots import read_checkpoint
+
+ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "5")
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pack_decisions(tmp_path_factory.mktemp("decisions"))
+
+
+@pytest.fixture(scope="module")
+def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended."""
+    out = tmp_path_factory.mktemp("runs") / "imitation"
+    assert run("imitation", shards, out) == 0
+    return out
+
+
+@pytest.fixture(autouse=True)
+def threads() -> Iterator[None]:
+    """Runs compute in one thread, for equal bits everywhere; other tests need not."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def wait_for_rows(out: Path, count: int) -> None:
+    deadline = time.monotonic() + 120
+    while not (out / "metrics.csv").exists() or len((out / "metrics.csv").read_text().splitlines()) <= count:
+        assert time.monotonic() < deadline, f"{out} has not got {count} rows in two minutes"
+        time.sleep(0.01)
+
+
+def signal_after_rows(out: Path, count: int, number: signal.Signals) -> None:
+    """Sends a signal to this process when the run in it, which must be endless, has written `count` rows."""
+
+    def send() -> None:
+        wait_for_rows(out, count)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=send, daemon=True).start()
+
+
+# What comes out ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: Path, tmp_path: Path) -> None:
+    recorded = [float(line) for line in (LOSSES / f"{stage}.txt").read_text().split()]
+    assert golden_losses(stage, shards, tmp_path / "run") == pytest.approx(recorded, rel=1e-4)
+
+
+def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
+    names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
+    checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors")}
+    assert names == {"config.yaml", "metrics.csv", "weights.safetensors", "card.json"} | checkpoints
+
+
+def test_the_card_tells_stage_data_length_and_metrics(imitation: Path) -> None:
+    card = read_weights(imitation).card
+    assert (card["stage"], card["steps"], card["samples"], card["lineage"]) == ("imitation", 20, 640, [])
+    assert card["data"]["decisions"] == {"train": 600, "validation": 80}
+    assert card["metrics"]["loss"] == pytest.approx(float(rows_of(imitation)[-1]["validation/loss"]), rel=1e-6)
+    assert card["config"]["run"]["seed"] == 0
+    assert json.loads((imitation / "card.json").read_text()) == card
+
+
+def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
+    imitation: Path, shards: Path, tmp_path: Path
+) -> None:
+    frozen = ("--optim.encoder_learning_rate", "0", "--run.steps", "3")
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), *frozen) == 0
+    earlier, later = read_weights(imitation), read_weights(tmp_path / "rank")
+    encoder = [name for name in earlier.tensors if name.startswith("encoder.")]
+    assert encoder and all(torch.equal(earlier.tensors[name], later.tensors[name]) for name in encoder)
+    assert later.card["lineage"] == lineage_of(earlier)
+
+
+def test_an_encoder_of_another_size_is_refused_before_training(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--model.width", "32") == 1
+    assert "model.width is 16 there, 32 here" in capsys.readouterr().err
+    assert not (tmp_path / "rank" / "metrics.csv").exists()
+
+
+def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    # So high a rate that the loss soon rises.
+    hasty = ("--optim.learning_rate", "0.5", "--optim.warmup", "0", "--run.validate_every", "1")
+    assert run("rank", shards, out, *hasty, "--run.early_stopping", "2", "--run.steps", "200") == 0
+    losses = [float(row["validation/loss"]) for row in rows_of(out) if row["validation/loss"]]
+    card = read_weights(out).card
+    assert len(losses) < 200 and card["metrics"]["loss"] == pytest.approx(min(losses), rel=1e-6)
+    assert card["steps"] == 1 + losses.index(min(losses)) == len(losses) - 2
+    best, final = read_weights(out / "checkpoints" / "best.safetensors"), read_weights(out)
+    assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
+
+
+def test_weights_that_are_no_longer_finite_end_the_run_and_spare_the_checkpoint(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert run("round_delta", shards, out, "--objective.loss", "mse", "--optim.learning_rate", "1e30") == 1
+    assert "no longer finite after step 10: lower optim.learning_rate" in capsys.readouterr().err
+    assert not (out / "checkpoints" / "last.ckpt").exists()
+
+
+def test_an_out_folder_that_cannot_be_made_is_named_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert run("rank", shards, tmp_path / "file" / "run") == 1
+    assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+# wandb ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_off_line_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:
+    out = tmp_path / "run"
+    assert run("rank", shards, out, "--run.wandb", "offline", "--run.steps", "4", "--init", str(imitation)) == 0
+    wandb = str(Path(sys.executable).with_name("wandb"))
+    command = [wandb, "leet", "inspect", "--summary", "--json", str(out / "wandb")]
+    inspected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    train_row, validation_row = rows_of(out)[-2:]
+    assert inspected["summary"]["train/loss"] == pytest.approx(float(train_row["train/loss"]))
+    assert inspected["summary"]["validation/loss"] == pytest.approx(float(validation_row["validation/loss"]))
+    assert inspected["config"]["model"]["width"] == 16
+
+
+def test_a_run_with_wandb_disabled_does_not_import_it(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)  # whoever imports it now, fails
+    assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
+
+
+# How a run ends and goes on ------------------------------------------------------------------------------------------
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
+    length = ("--run.steps", "60", "--run.checkpoint_every", "7", "--run.log_every", "3")
+    assert run("grading", shards, tmp_path / "whole", *length) == 0
+    rows = random.randrange(1, 15)
+    process = started("grading", shards, tmp_path / "killed", *length)
+    wait_for_rows(tmp_path / "killed", rows)
+    process.kill()
+    process.communicate()
+    assert run("grading", shards, tmp_path / "killed", *length, "--resume", "auto") == 0
+    assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole"), f"killed after {rows} rows"
+    assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
+    number: signal.Signals, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 7, number)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    said = capsys.readouterr().out
+    step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
+    assert f"stopped by {number.name} after step {step}; go on with: kanachan-train --resume {out}" in said
+
+
+def test_a_stop_signal_does_not_wait_for_a_validation(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    # Validations of one decision at a time, after every step.
+    slow = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validate_every", "1")
+    signal_after_rows(out, 2, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS, *slow) == 0
+    assert read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"] >= 1
+
+
+def test_a_run_that_has_ended_is_not_begun_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from kanachan.train import main
+
+    before = (imitation / "weights.safetensors").stat().st_mtime_ns
+    assert main(["--resume", str(imitation)]) == 0
+    assert "has ended already" in capsys.readouterr().out
+    assert (imitation / "weights.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 13, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    last = out / "checkpoints" / "last.ckpt"
+    last.write_bytes(last.read_bytes()[:-1000])
+    previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
+    capsys.readouterr()
+    signal_after_rows(out, 17, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
+    said = capsys.readouterr()
+    assert f"{last}: cut off" in said.err and f"previous.ckpt, step {previous_step}" in said.err
+    assert f"goes on from step {previous_step}" in said.out
+
+
+def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 2, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    last = out / "checkpoints" / "last.ckpt"
+    last.write_bytes(last.read_bytes()[:1000])
+    (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    said = capsys.readouterr().err
+    assert f"error: {last}: cut off" in said and "previous.ckpt: cut off" in said
+
+
+def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 7, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    last = out / "checkpoints" / "last.ckpt"
+    before = last.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        status = run("rank", shards, out, *ENDLESS, "--resume", "auto")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert status == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith(f"kanachan-train: error: {last} could not be written")
+    assert last.read_bytes() == before
+    assert sorted(path.name for path in last.parent.iterdir() if path.suffix == ".part") == []
