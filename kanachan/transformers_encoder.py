@@ -82,25 +82,21 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
     def forward(
         self, tokens: Tensor, positions: Tensor, numbers: Tensor, return_dict: bool | None = None
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
-        """Takes what `inputs_of` gives: tokens [B, T] (0 is padding), positions [B, T], numbers [B, N]."""
+        """Takes what `inputs_of` returns: tokens [B, T] (0 is padding), positions [B, T], numbers [B, N]."""
         encoded_BTD = self.encoder(tokens, positions, numbers)
         if return_dict is False:
             return encoded_BTD, encoded_BTD[:, 0]
         return BaseModelOutputWithPooling(last_hidden_state=encoded_BTD, pooler_output=encoded_BTD[:, 0])
 
+    def inputs_of(self, lines: Iterable[str]) -> dict[str, Tensor]:
+        """Annotation lines to the keyword arguments of `forward`, in their order, on the encoder's device.
 
-def inputs_of(lines: Iterable[str], actor_first: bool = False) -> dict[str, Tensor]:
-    """Annotation lines to the keyword arguments of the encoder, in their order.
-
-    Args:
-        actor_first: as in the encoder's configuration.
-
-    Raises:
-        ValueError: a line is no annotation; says why.
-    """
-    annotations = [parse_line(line.rstrip("\n"), FOUR_PLAYERS) for line in lines]
-    batch = batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=actor_first)
-    return {"tokens": batch.token_BT, "positions": batch.position_BT, "numbers": batch.numeric_BN}
+        Raises:
+            ValueError: a line is no annotation; says why.
+        """
+        annotations = [parse_line(line.rstrip("\n"), FOUR_PLAYERS) for line in lines]
+        batch = batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=self.config.actor_first).to(self.device)
+        return {"tokens": batch.token_BT, "positions": batch.position_BT, "numbers": batch.numeric_BN}
 
 
 AutoConfig.register(KanachanConfig.model_type, KanachanConfig)

@@ -8,12 +8,13 @@ import torch
 from decisions import random_annotations
 from transformers import AutoConfig, AutoModel
 
-from annotate.annotation import format_line
+from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import batch_of_annotations
 from kanachan.checkpoint import build_network, load_network, make_card, write_weights
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.export import main
-from kanachan.transformers_encoder import KanachanEncoder, inputs_of
+from kanachan.transformers_encoder import KanachanEncoder
 
 README = Path(__file__).parent.parent / "README.md"
 LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)]
@@ -39,7 +40,7 @@ def exported(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported: Path) -> None:
     encoder = AutoModel.from_pretrained(exported)
-    inputs = inputs_of(LINES)
+    inputs = encoder.inputs_of(LINES)
     with torch.inference_mode():
         expected = load_network(weights).network.encoder(*inputs.values())
         output = encoder(**inputs)
@@ -60,9 +61,16 @@ def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(expo
         KanachanEncoder(config)
 
 
-def test_a_line_that_is_no_annotation_is_refused() -> None:
+def test_seats_are_renamed_for_an_encoder_that_was_trained_so(exported: Path) -> None:
+    encoder = AutoModel.from_pretrained(exported, actor_first=True)
+    expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
+    assert torch.equal(encoder.inputs_of(LINES)["tokens"], expected.token_BT)
+    assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["tokens"], expected.token_BT)
+
+
+def test_a_line_that_is_no_annotation_is_refused(exported: Path) -> None:
     with pytest.raises(ValueError, match="fields"):
-        inputs_of(["game\t1,2"])
+        AutoModel.from_pretrained(exported).inputs_of(["game\t1,2"])
 
 
 def test_what_is_no_weights_file_is_answered_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
