@@ -107,8 +107,10 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         "limit": arguments.limit,
         "bootstrap": arguments.bootstrap,
     }
-    print(_report(header, held_out.note, evaluations))
-    _write(header, evaluations, arguments)
+    try:
+        print(_report(header, held_out.note, evaluations), flush=True)
+    finally:  # the figures are not lost with the reader of the table (`| head`)
+        _write(header, evaluations, arguments)
 
 
 def _letter(index: int) -> str:

@@ -1,7 +1,9 @@
 """kanachan-evaluate against plain loops over the decisions, and what it says of what is missing."""
 
+import io
 import json
 import math
+import sys
 from collections import defaultdict
 from itertools import permutations
 from pathlib import Path
@@ -263,6 +265,18 @@ def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(sha
     (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
     assert set(entry["values"]) == {"action", "scores"}
     assert set(entry["log_likelihood"]["order"]) == {"scores"}
+
+
+def test_the_figures_are_kept_if_the_table_cannot_be_written(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError("no space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert main([str(weights["rank"]), str(shards), "--json", str(tmp_path / "out.json"), *DRAWS]) == 1
+    assert json.loads((tmp_path / "out.json").read_text())["decisions"] == NUM_TEST
 
 
 def test_what_cannot_be_measured_is_refused_in_one_line(
