@@ -129,84 +129,78 @@ class Vocabulary:
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _four_players() -> Vocabulary:
-    seat = Factor(Axis.SEAT, 4, "seat")
-    relative_seat = Factor(Axis.RELATIVE_SEAT, 3, "relative_seat")
-    tile = Factor(Axis.TILE, NUM_TILES, "tile")
-    tile34 = Factor(Axis.TILE34, NUM_TILES34, "tile34")
-    chi = Factor(Axis.CHI, NUM_SUITS * CHIS_PER_SUIT, "chi")
-    tsumogiri = Factor(Axis.OTHER, 2, "tsumogiri")
-    riichi = Factor(Axis.OTHER, 2, "riichi")
+def _other(name: str, size: int) -> Factor:
+    return Factor(Axis.OTHER, size, name)
 
-    def other(name: str, size: int) -> Factor:
-        return Factor(Axis.OTHER, size, name)
 
-    sparse = Field(
+_SEAT = Factor(Axis.SEAT, 4, "seat")
+_RELATIVE_SEAT = Factor(Axis.RELATIVE_SEAT, 3, "relative_seat")
+_TILE = Factor(Axis.TILE, NUM_TILES, "tile")
+_TILE34 = Factor(Axis.TILE34, NUM_TILES34, "tile34")
+_CHI = Factor(Axis.CHI, NUM_SUITS * CHIS_PER_SUIT, "chi")
+_TSUMOGIRI = _other("tsumogiri", 2)
+_RIICHI = _other("riichi", 2)
+
+FOUR_PLAYERS = Vocabulary(
+    name="kanachan-4p",
+    num_seats=4,
+    sparse=Field(
         "sparse",
         [
-            ("room", (other("room", 5),)),
-            ("style", (other("style", 2),)),  # 0 East only, 1 East and South
-            ("seat", (seat,)),
-            ("wind", (other("wind", 3),)),
+            ("room", (_other("room", 5),)),
+            ("style", (_other("style", 2),)),  # 0 East only, 1 East and South
+            ("seat", (_SEAT,)),
+            ("wind", (_other("wind", 3),)),
             ("round", (Factor(Axis.SEAT, 4, "dealer"),)),  # the number of the round is the dealer's seat
-            ("dora", (other("position", 5), tile)),
-            ("left", (other("drawn", 70),)),  # 69 - the number of left tiles
-            ("standing", (seat, other("grade_or_rank", 20))),  # 16 grades, then 4 ranks
+            ("dora", (_other("position", 5), _TILE)),
+            ("left", (_other("drawn", 70),)),  # 69 - the number of left tiles
+            ("standing", (_SEAT, _other("grade_or_rank", 20))),  # 16 grades, then 4 ranks
             ("hand", (Factor(Axis.HAND_SLOT, 136, "slot"),)),
-            ("drawn", (tile,)),
+            ("drawn", (_TILE,)),
         ],
-    )
-    progression = Field(
+    ),
+    progression=Field(
         "progression",
         [
             ("begin", ()),
-            ("unused", (other("unused", 4),)),
-            ("discard", (seat, tile, tsumogiri, riichi)),
-            ("chi", (seat, chi)),
-            ("pon", (seat, relative_seat, tile)),
-            ("daiminkan", (seat, relative_seat, tile)),  # da ming gang
-            ("ankan", (seat, tile34)),  # an gang
-            ("kakan", (seat, tile)),  # jia gang
+            ("unused", (_other("unused", 4),)),
+            ("discard", (_SEAT, _TILE, _TSUMOGIRI, _RIICHI)),
+            ("chi", (_SEAT, _CHI)),
+            ("pon", (_SEAT, _RELATIVE_SEAT, _TILE)),
+            ("daiminkan", (_SEAT, _RELATIVE_SEAT, _TILE)),  # da ming gang
+            ("ankan", (_SEAT, _TILE34)),  # an gang
+            ("kakan", (_SEAT, _TILE)),  # jia gang
         ],
-    )
-    action = Field(
+    ),
+    action=Field(
         "action",
         [
-            ("discard", (tile, tsumogiri, riichi)),
-            ("ankan", (tile34,)),
-            ("kakan", (tile,)),
+            ("discard", (_TILE, _TSUMOGIRI, _RIICHI)),
+            ("ankan", (_TILE34,)),
+            ("kakan", (_TILE,)),
             ("tsumo", ()),
             ("kyushu", ()),  # nine different terminals and honours: abort the round
             ("skip", ()),
-            ("chi", (chi,)),
-            ("pon", (relative_seat, tile)),
-            ("daiminkan", (relative_seat, tile)),
-            ("ron", (relative_seat,)),
+            ("chi", (_CHI,)),
+            ("pon", (_RELATIVE_SEAT, _TILE)),
+            ("daiminkan", (_RELATIVE_SEAT, _TILE)),
+            ("ron", (_RELATIVE_SEAT,)),
         ],
-    )
-    return Vocabulary(
-        name="kanachan-4p",
-        num_seats=4,
-        sparse=sparse,
-        progression=progression,
-        action=action,
-        numeric=("honba", "deposits", "score_0", "score_1", "score_2", "score_3"),
-        results=(
-            "round_result",
-            *(f"round_delta_{s}" for s in range(4)),
-            *(f"rank_{s}" for s in range(4)),
-            "rank",
-            "score",
-            "grading_delta",
-        ),
-        num_round_results=19,
-        # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
-        # 4 kans: 1 + 86 + 16 + 4 events.
-        max_progression=112,
-    )
-
-
-FOUR_PLAYERS = _four_players()
+    ),
+    numeric=("honba", "deposits", "score_0", "score_1", "score_2", "score_3"),
+    results=(
+        "round_result",
+        *(f"round_delta_{s}" for s in range(4)),
+        *(f"rank_{s}" for s in range(4)),
+        "rank",
+        "score",
+        "grading_delta",
+    ),
+    num_round_results=19,
+    # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
+    # 4 kans: 1 + 86 + 16 + 4 events.
+    max_progression=112,
+)
 NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
 
 
