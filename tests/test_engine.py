@@ -205,6 +205,39 @@ def test_the_discard_after_four_kans_of_several_seats_can_only_be_won(rules) -> 
     assert played.events[-1]["reason"] == "suukansansen"
 
 
+@pytest.mark.parametrize(
+    "script, hands, draws, reason",
+    [
+        ("0 discard 1z; 1 discard 1z; 2 discard 1z; 3 discard 1z", ["1z", "1z", "1z", "1z"], "", "sufuurenta"),
+        (
+            "0 riichi 8m; 1 riichi 8m; 2 riichi 2p; 3 riichi 9m",
+            ["123m456p789s1133z", "456m789p123s2244z", "789m123p456s5566z", "234m567p678s779m9p"],
+            "8m8m2p8p",
+            "suucha_riichi",
+        ),
+    ],
+)
+def test_four_equal_winds_and_four_riichis_abort_the_round(
+    script: str, hands: list[str], draws: str, reason: str
+) -> None:
+    played = play_round(script, hands, draws)
+    assert played.events[-1] == {"type": "ryukyoku", "reason": reason, "deltas": [0, 0, 0, 0]}
+    assert len(played.all("dahai")) == 4
+
+
+@pytest.mark.parametrize("points, is_possible", [(900, False), (1000, True)])
+def test_riichi_needs_a_stick(points: int, is_possible: bool) -> None:
+    start = start_of_round(scores=(points, 30000, 30000, 40000 - points))
+    played = play_round("", [TENPAI, *DULL[1:]], "8m", start=start)
+    assert ("riichi 8m" in options(played.of(0)[0])) == is_possible
+
+
+def test_riichi_needs_a_draw_to_come() -> None:
+    played = play_round("", [TENPAI, *DULL[1:]], "8m")
+    lefts = {left_of(d) for d in played.of(0) if any("riichi" in word for word in options(d))}
+    assert min(lefts) == 5  # seat 0 is to draw at 69, 65 ... 5, 1
+
+
 def test_options_are_ascending_and_distinct() -> None:
     for decision in play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z").decisions:
         assert list(decision.actions) == sorted(set(decision.actions))
