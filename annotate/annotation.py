@@ -3,6 +3,7 @@
 Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results.
 """
 
+import re
 from dataclasses import dataclass
 
 from annotate.vocabulary import Vocabulary
@@ -109,9 +110,11 @@ def _check_length(number: int, name: str, values: tuple[int, ...], length: int) 
         raise ValueError(f"field {number} ({name}) must have {length} elements, not {len(values)}")
 
 
+_INTEGERS = re.compile("-?[0-9]+(?:,-?[0-9]+)*")
+
+
 def _integers(name: str, text: str) -> tuple[int, ...]:
-    try:
-        return tuple(map(int, text.split(",")))
-    except ValueError:
+    if not _INTEGERS.fullmatch(text):  # int() alone would take " 5" and "1_0" too
         number = FIELDS.index(name)
-        raise ValueError(f"field {number} ({name}) is no comma-separated list of integers: {text[:80]!r}") from None
+        raise ValueError(f"field {number} ({name}) is no comma-separated list of integers: {text[:80]!r}")
+    return tuple(map(int, text.split(",")))
