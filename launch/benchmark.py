@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from annotate.annotation import parse_line
 from annotate.cli import annotate_file
 from annotate.records.reading import find_records, read_games
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.simulate import simulate
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.batch import Batch, TokenLayout, batch_of_annotations
@@ -43,7 +44,7 @@ PARTS = ("annotate", "data", "train")
 FIXED_LENGTH = 184
 """tokens to which the plain network's batches are padded: more than any situation has"""
 _MATRIX = 1536
-_NUM_DATA_BATCHES = 200
+_NUM_DATA_BATCHES = 400
 _NUM_TRAIN_BATCHES = 2
 
 
@@ -124,12 +125,11 @@ def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], 
     folder = Path(given or os.environ.get("KANACHAN_RECORDS", beside))
     if given or folder.is_dir():
         houou = folder / "tenhou" / "houou-4p-2021"
-        files = [path for path in find_records([str(houou if houou.is_dir() else folder)]) if _is_readable(path)]
+        found = find_records([str(houou if houou.is_dir() else folder)])
+        files = list(islice(filter(_is_readable, found), num_games))
         if not files:
             raise ValueError(f"{folder}: no game that can be read")
-        return files[:num_games], "real, mjlog" if houou.is_dir() else "real"
-    from annotate.cli import simulate
-
+        return files, "real, mjlog" if houou.is_dir() else "real"
     if simulate(["-n", str(num_games), "--seed", "1", "-o", str(work / "games")]):
         raise ValueError("the games could not be simulated")
     return find_records([str(work / "games")]), "simulated, mjai"
@@ -157,11 +157,11 @@ def _packed(lines: list[str], work: Path) -> Path:
 def in_turns(ours: Callable[[], object], plain: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Medians of the seconds that the two take, measured in turns after one run of each for warmth."""
     seconds: tuple[list[float], list[float]] = ([], [])
-    for repeat in range(repeats + 1):
+    for number in range(repeats + 1):
         for body, measured in zip((ours, plain), seconds, strict=True):
             start = time.perf_counter()
             body()
-            if repeat:
+            if number:
                 measured.append(time.perf_counter() - start)
     return statistics.median(seconds[0]), statistics.median(seconds[1])
 
@@ -229,16 +229,16 @@ def measure_annotate(files: list[str], kind: str, repeats: int) -> Figure:
 
 def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
     """Decisions a second from shards to augmented batches, against parsing the text of the same number of lines."""
-    size = 256
-    num_batches = min(_NUM_DATA_BATCHES, len(lines) // size)
-    plain_batches = max(1, num_batches // 10)
+    size = DataConfig.batch
+    plain_batches = min(_NUM_DATA_BATCHES // 20, len(lines) // size)
+    batches = _batches(shards, size, size)
 
     def parse() -> None:
         for first in range(0, plain_batches * size, size):
             batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in lines[first : first + size]], FOUR_PLAYERS)
 
     def read() -> None:
-        for _ in _batches(shards, size, size, num_batches):
+        for _ in islice(batches, _NUM_DATA_BATCHES):
             pass
 
     ours, plain = in_turns(read, parse, repeats)
@@ -246,15 +246,15 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
         part="data",
         what=f"shards to batches of {size}, suits exchanged",
         unit="decisions/s",
-        ours=num_batches * size / ours,
+        ours=_NUM_DATA_BATCHES * size / ours,
         plain="parsing the lines of text and making the same batches, without augmentation",
         plainly=plain_batches * size / plain,
-        more={"batches/s": num_batches / ours, "plain batches/s": plain_batches / plain},
+        more={"batches/s": _NUM_DATA_BATCHES / ours, "plain batches/s": plain_batches / plain},
     )
 
 
-def _batches(shards: Path, batch: int, micro_batch: int, steps: int) -> Iterator[Batch]:
-    """The micro-batches of the first `steps` steps, as training gets them."""
+def _batches(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
+    """The micro-batches as training gets them, epoch after epoch."""
     batches = Batches(
         open_shards(shards, "train", FOUR_PLAYERS),
         FOUR_PLAYERS,
@@ -264,7 +264,7 @@ def _batches(shards: Path, batch: int, micro_batch: int, steps: int) -> Iterator
         exchange_suits=True,
         actor_first=False,
     )
-    return islice(batches, steps * batch // micro_batch)
+    return chain.from_iterable(repeat(batches))
 
 
 # Training ------------------------------------------------------------------------------------------------------------
@@ -291,8 +291,8 @@ class PlainEncoder(Encoder):
 def measure_train(shards: Path, model: ModelConfig, repeats: int) -> Figure:
     """Decisions a second of forward, backward and optimiser, against torch's layers on batches of fixed length."""
     size, micro_size = DataConfig.batch, DataConfig.micro_batch
-    batches = list(_batches(shards, size, micro_size, _NUM_TRAIN_BATCHES))
-    padded = [_padded(batch) for batch in _batches(shards, size, size, 1)]
+    batches = list(islice(_batches(shards, size, micro_size), _NUM_TRAIN_BATCHES * size // micro_size))
+    padded = [_padded(batch) for batch in islice(_batches(shards, size, size), 1)]
     padded = [_rows(batch, first, first + micro_size) for batch in padded for first in range(0, size, micro_size)]
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     plain_network, _ = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)

@@ -1,0 +1,169 @@
+"""The launch scripts: that they refuse what they should, use what is there, and hang together with the project."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from decisions import random_annotations
+from packaging.requirements import Requirement
+from packed import packed
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import batch_of_annotations
+from kanachan.checkpoint import build_network
+from kanachan.config import ModelConfig, ObjectiveConfig
+
+ROOT = Path(__file__).parent.parent
+LAUNCH = ROOT / "launch"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+SCRIPTS = sorted(path for path in (*LAUNCH.glob("*.sh"), ROOT / ".ci" / "run") if path.name != "setup.sh")
+
+
+def program(name: str) -> ModuleType:
+    """A Python program of launch/, which is no package."""
+    spec = importlib.util.spec_from_file_location(f"launch_{name}", LAUNCH / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def run(command: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, **variables}
+    return subprocess.run(["bash", "-c", command], cwd=cwd, env=environment, capture_output=True, text=True)
+
+
+def executable(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+def pins() -> dict[str, str]:
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {name.lower(): pin for name, pin in (line.split("==") for line in lines if not line.startswith("#"))}
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_can_be_run_and_stops_at_the_first_error(script: Path) -> None:
+    assert os.access(script, os.X_OK)
+    assert "\nset -euo pipefail\n" in script.read_text()
+    assert run(f"bash -n {script}", ROOT).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "requirement", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]], ids=lambda text: text
+)
+def test_every_dependency_has_a_tested_version_within_its_range(requirement: str) -> None:
+    wanted = Requirement(requirement)
+    assert wanted.specifier.contains(pins()[wanted.name.lower()], prereleases=True)
+
+
+def test_no_tested_version_is_bound_to_a_machine() -> None:
+    assert not [pin for pin in pins().values() if "+" in pin or "@" in pin]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("curriculum.sh", "a folder of shards is missing"),
+        ("curriculum.sh nowhere", "nowhere: there is no such folder"),
+        ("curriculum.sh . --wrong", "--wrong: no such option"),
+        ("quickstart.sh --wrong", "--wrong: there are no options"),
+    ],
+)
+def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, message: str, tmp_path: Path) -> None:
+    done = run(f"{LAUNCH}/{command}", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize("script", ["curriculum.sh", "quickstart.sh", "test.sh", "benchmark.sh"])
+def test_help_tells_how_to_call_a_script(script: str, tmp_path: Path) -> None:
+    done = run(f"{LAUNCH / script} --help", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
+    assert done.returncode == 0
+    assert f"launch/{script}" in done.stdout
+
+
+def test_an_old_python_is_refused_by_name(tmp_path: Path) -> None:
+    old = executable(tmp_path / "old-python", '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" || exit 1\n')
+    done = run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, PYTHON=str(old), KANACHAN_VENV=str(tmp_path / "venv"))
+    assert done.returncode == 1
+    assert "Python 3.9.2; Python 3.11 or newer is needed" in done.stderr
+    assert not (tmp_path / "venv").exists()
+
+
+def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
+    executable(tmp_path / "venv" / "bin" / "kanachan-train", "#!/bin/sh\necho mine\n")
+    made = f"source {LAUNCH}/setup.sh; fingerprint > venv/installed-from; set_up; kanachan-train"
+    done = run(made, tmp_path, KANACHAN_VENV="venv")
+    assert (done.stdout, done.stderr) == ("mine\n", "")
+
+
+def test_the_work_of_a_decision_is_what_torch_counts() -> None:
+    model = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers=2)
+    batch = batch_of_annotations(random_annotations(1, seed=0) * 4, FOUR_PLAYERS)
+    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        objective.loss(network(batch), batch)["loss"].backward()
+    assert program("benchmark").flops(model, [batch]) == pytest.approx(counter.get_total_flops() / 4, rel=0.01)
+
+
+def figure(value: float) -> dict[str, float]:
+    return {"value": value, "low": value - 0.01, "high": value + 0.01, "decisions": 50}
+
+
+def network(stage: str, lineage: list[str], **figures: object) -> dict[str, object]:
+    about = {"stage": stage, "steps": 400, "lineage": [{"stage": earlier} for earlier in lineage]}
+    return {**about, "agreement": {}, "values": {}, "log_likelihood": {}, **figures}
+
+
+def test_the_results_in_short_put_networks_and_baseline_below_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {"action": {"explained_variance": figure(0.25)}, "scores": {"explained_variance": figure(0.5)}}
+    agreement = {"top1": figure(0.7), "nll": figure(0.9), "chi/accuracy": figure(0.8), "chi/recall": figure(0.1)}
+    likelihood = {"rank": {"action": figure(-1.2), "scores": figure(-1.1)}}
+    networks = [
+        network("imitation", [], agreement=agreement),
+        network("rank", ["imitation", "round_delta"], values=values, log_likelihood=likelihood),
+        network("rank", [], values=values, log_likelihood={}),
+    ]
+    (tmp_path / "e.json").write_text(json.dumps({"split": "test", "games": 2, "decisions": 50, "weights": networks}))
+    program("results").main(str(tmp_path / "e.json"))
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert ["all", "50", "70.0 [69.0, 71.0]", "0.900 [0.890, 0.910]", ""] in rows
+    assert ["chi", "50", "80.0 [79.0, 81.0]", "", "10.0 [9.0, 11.0]"] in rows
+    assert [row[1:] for row in rows if row and row[0] == "points of the rank"] == [
+        ["round_delta", "400", "25.0 [24.0, 26.0]", "-1.200 [-1.210, -1.190]"],
+        ["scratch", "400", "25.0 [24.0, 26.0]", ""],
+        ["scores and round only", "", "50.0 [49.0, 51.0]", "-1.100 [-1.110, -1.090]"],
+    ]
+
+
+@pytest.mark.slow
+def test_the_experiment_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
+    if run(f"source {LAUNCH}/setup.sh; cmp $VENV/installed-from <(fingerprint)", ROOT).returncode:
+        pytest.skip("the environment was not made by launch/setup.sh")
+    shards = packed(tmp_path / "shards", train=200, validation=40, test=40)
+    command = (
+        f"{LAUNCH}/curriculum.sh {shards} --imitation-steps 3 --later-steps 2 -- --config {ROOT}/configs/debug.yaml"
+    )
+    stopped = run(f"{command} --objective.bins 100", tmp_path)  # the second stage refuses it, the first even sooner
+    assert stopped.returncode != 0
+    first = run(command, tmp_path)
+    assert first.returncode == 0, first.stderr
+    again = run(command, tmp_path)
+    assert again.stderr.count("trained already") == 4
+    assert again.stdout == first.stdout[first.stdout.index("test split:") :]
