@@ -75,7 +75,7 @@ def run_stage(request: Request) -> int:
     mode = wandb_mode(config)
     loggers: list[Logger] = [MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1)]
     loggers += [wandb_logger(config, out, mode)] if mode != "disabled" else []
-    callbacks = [Reseeding(config.run.seed), Progress(steps, config.data.batch), snapshots, best]
+    callbacks = [Reseeding(config.run.seed), Progress(steps), snapshots, best]
     trainer = _trainer(config, data, steps, loggers, callbacks)
     _announce(config, data, stage, steps, trainer, mode, resumption)
     try:

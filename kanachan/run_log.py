@@ -141,11 +141,11 @@ def _artifact(entry: Mapping[str, Any]) -> Any:
 class Progress(L.Callback):
     """A bar on a terminal; elsewhere a plain line now and then."""
 
-    def __init__(self, total_steps: int, batch: int) -> None:
+    def __init__(self, total_steps: int) -> None:
         self.total_steps = total_steps
-        self.batch = batch
         self._bar: tqdm | None = None
-        self._is_terminal = sys.stderr.isatty()
+        # A terminal without a size (some containers) would show nothing of a bar.
+        self._is_terminal = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).lines > 1
         self._first_step = 0
         self._started = self._shown = 0.0
 
@@ -183,10 +183,7 @@ class Progress(L.Callback):
         seconds_per_step = (time.monotonic() - self._started) / steps
         left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
         figures = "".join(f", {name} {value}" for name, value in _shown_figures(trainer).items())
-        self._say(
-            f"step {trainer.global_step} of {self.total_steps}{figures}, "
-            f"{self.batch / seconds_per_step:.0f} decisions/s, {left} left"
-        )
+        self._say(f"step {trainer.global_step} of {self.total_steps}{figures}, {left} left")
 
     def _say(self, line: str) -> None:
         if self._bar is not None:
@@ -198,7 +195,11 @@ class Progress(L.Callback):
 def _shown_figures(trainer: L.Trainer) -> dict[str, str]:
     return {
         name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
-        for name, key, digits in (("loss", "loss", 4), ("validation loss", "validation/loss", 4))
+        for name, key, digits in (
+            ("loss", "loss", 4),
+            ("validation", "validation/loss", 4),
+            ("decisions/s", "samples/s", 0),
+        )
         if key in trainer.callback_metrics
     }
 

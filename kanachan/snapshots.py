@@ -43,7 +43,9 @@ class CheckpointFiles(CheckpointIO):
             try:
                 torch.save(checkpoint, temporary)
             except RuntimeError as error:  # torch's name for a full disk
-                raise OSError(f"{place} could not be written, the one before it is untouched: {error}") from error
+                raise OSError(
+                    f"{place} could not be written (is the disk full?); the one before it is untouched: {error}"
+                ) from error
             if place.exists():
                 place.replace(place.with_name(PREVIOUS_NAME))
 
@@ -154,7 +156,7 @@ class Snapshots(L.Callback):
     def _remember(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            os.write(sys.stderr.fileno(), b"\nstopping after this step; again to stop at once\n")
+            os.write(2, b"\nstopping after this step; again to stop at once\n")
         self._signal = signal.Signals(number)
 
 

@@ -178,13 +178,13 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path:
     assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGUSR1, 0), (signal.SIGINT, 130)])
 def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
-    number: signal.Signals, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    number: signal.Signals, status: int, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
     signal_after_rows(out, 7, number)
-    assert run("rank", shards, out, *ENDLESS) == 0
+    assert run("rank", shards, out, *ENDLESS) == status
     said = capsys.readouterr().out
     step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
     assert f"stopped by {number.name} after step {step}; go on with: kanachan-train --resume {out}" in said
