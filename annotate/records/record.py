@@ -9,10 +9,34 @@ Event = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """What the record says that one seat could do at one moment, as mjai events that leave out who and whose tile.
+
+    {"type": "dahai", "forbidden": [...]} is a discard of any other tile, {"type": "reach", "pai": ...} a riichi with
+    that tile, {"type": "chi", "consumed": [...]} and so on a call with these tiles; hora and ryukyoku say nothing more.
+    """
+
+    after: int
+    """place in Round.events of the event that is answered: the seat's own draw or call, or another's discard or kan"""
+    seat: int
+    options: tuple[Event, ...]
+    """a pass, always possible as the answer to another seat's tile, is not among them"""
+    pressed: Event | None = None
+    """which of them the player pressed, or {"type": "none"} for a pass; None if the record does not tell. Told for
+    answers to another seat's tile, where events may not show it"""
+
+
+@dataclass(frozen=True, slots=True)
 class Round:
-    """Events from start_kyoku to the last hora or ryukyoku; end_kyoku and end_game are left out."""
+    """Events from start_kyoku to the last hora or ryukyoku; end_kyoku and end_game are left out.
+
+    Where a record tells only what several winners were paid together, the last hora has it and the others no deltas.
+    Where it tells the scores after the round, the last event has them as `scores`.
+    """
 
     events: tuple[Event, ...]
+    offers: tuple[Offer, ...] | None = None
+    """what the record says each seat could do, where it says so; nothing is taken from it but `pressed`"""
 
     @property
     def name(self) -> str:

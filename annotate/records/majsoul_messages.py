@@ -1,0 +1,217 @@
+"""Mahjong Soul's messages, as far as this program reads them: their wire format, and how JSON is put into them.
+
+Field numbers are the protocol's own. Fields that are not in the table are skipped, in protobuf as in JSON, so records
+of later clients can be read as long as what is in the table keeps its meaning.
+"""
+
+from functools import cache
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError, Message
+
+PACKAGE = "lq"
+
+# message: its fields as "number name type"; * stands before the type of a repeated field
+_MESSAGES = {
+    "Wrapper": "1 name string, 2 data bytes",
+    "ResGameRecord": "1 error Error, 3 head RecordGame, 4 data bytes, 5 data_url string",
+    "Error": "1 code uint32",
+    "RecordGame": "1 uuid string, 5 config GameConfig, 11 accounts *Account, 12 result GameEndResult",
+    "GameConfig": "1 category uint32, 2 mode GameMode, 3 meta GameMetaData",
+    "GameMode": "1 mode uint32, 6 detail_rule GameDetailRule, 7 testing_environment GameTestingEnvironmentSet",
+    "GameTestingEnvironmentSet": "1 paixing uint32, 2 left_count uint32",
+    "GameMetaData": "2 mode_id uint32",
+    "GameDetailRule": (
+        "3 dora_count uint32, 4 shiduan uint32, 5 init_point uint32, 6 fandian uint32, 7 can_jifei bool,"
+        "8 tianbian_value uint32, 9 liqibang_value uint32, 10 changbang_value uint32, 11 noting_fafu_1 uint32,"
+        "12 noting_fafu_2 uint32, 13 noting_fafu_3 uint32, 14 have_liujumanguan bool, 15 have_qieshangmanguan bool,"
+        "16 have_biao_dora bool, 17 have_gang_biao_dora bool, 18 ming_dora_immediately_open bool, 19 have_li_dora bool,"
+        "20 have_gang_li_dora bool, 21 have_sifenglianda bool, 22 have_sigangsanle bool, 23 have_sijializhi bool,"
+        "24 have_jiuzhongjiupai bool, 25 have_sanjiahele bool, 26 have_toutiao bool, 27 have_helelianzhuang bool,"
+        "28 have_helezhongju bool, 29 have_tingpailianzhuang bool, 30 have_tingpaizhongju bool, 31 have_yifa bool,"
+        "32 have_nanruxiru bool, 39 have_zimosun bool, 40 disable_multi_yukaman bool, 41 fanfu uint32,"
+        "42 guyi_mode uint32, 43 dora3_mode uint32, 44 begin_open_mode uint32, 45 jiuchao_mode uint32,"
+        "46 muyu_mode uint32, 47 open_hand uint32, 48 xuezhandaodi uint32, 49 huansanzhang uint32, 50 chuanma uint32,"
+        "51 reveal_discard uint32, 60 disable_leijiyiman bool, 62 disable_double_yakuman uint32,"
+        "63 disable_composite_yakuman uint32, 64 enable_shiti uint32, 65 enable_nontsumo_liqi uint32,"
+        "66 disable_double_wind_four_fu uint32, 67 disable_angang_guoshi uint32, 68 enable_renhe uint32,"
+        "69 enable_baopai_extend_settings uint32,"
+        # of no meaning for the play: thinking time, the placement bonus, hints, robots
+        "1 time_fixed uint32, 2 time_add uint32, 33 jingsuanyuandian uint32, 34 shunweima_2 int32,"
+        "35 shunweima_3 int32, 36 shunweima_4 int32, 37 bianjietishi bool, 38 ai_level uint32"
+    ),
+    "Account": "2 seat uint32, 7 level AccountLevel",
+    "AccountLevel": "1 id uint32",
+    "GameEndResult": "1 players *PlayerItem",
+    "PlayerItem": "1 seat uint32, 3 part_point_1 int32, 5 grading_score int32",
+    "GameDetailRecords": "1 records *bytes, 2 version uint32, 3 actions *GameAction",
+    "GameAction": "3 result bytes, 4 user_input GameUserInput",
+    "GameUserInput": "1 seat uint32, 2 type uint32, 11 cpg GameChiPengGang",
+    "GameChiPengGang": "1 type uint32, 2 index uint32, 3 cancel_operation bool",
+    "OptionalOperationList": "1 seat uint32, 2 operation_list *OptionalOperation",
+    "OptionalOperation": "1 type uint32, 2 combination *string",
+    "LiQiSuccess": "1 seat uint32, 4 failed bool",
+    "RecordNewRound": (
+        "1 chang uint32, 2 ju uint32, 3 ben uint32, 4 dora string, 5 scores *int32, 6 liqibang uint32,"
+        "7 tiles0 *string, 8 tiles1 *string, 9 tiles2 *string, 10 tiles3 *string,"
+        "12 operation OptionalOperationList, 16 doras *string, 19 operations *OptionalOperationList"
+    ),
+    "RecordDealTile": (
+        "1 seat uint32, 2 tile string, 5 liqi LiQiSuccess, 6 doras *string, 8 operation OptionalOperationList"
+    ),
+    "RecordDiscardTile": (
+        "1 seat uint32, 2 tile string, 3 is_liqi bool, 5 moqie bool, 8 doras *string, 9 is_wliqi bool,"
+        "10 operations *OptionalOperationList"
+    ),
+    "RecordChiPengGang": (
+        "1 seat uint32, 2 type uint32, 3 tiles *string, 4 froms *uint32, 5 liqi LiQiSuccess,"
+        "8 operation OptionalOperationList"
+    ),
+    "RecordAnGangAddGang": (
+        "1 seat uint32, 2 type uint32, 3 tiles string, 6 doras *string, 7 operations *OptionalOperationList"
+    ),
+    "RecordBaBei": "1 seat uint32",
+    "RecordHule": "1 hules *HuleInfo, 3 delta_scores *int32, 5 scores *int32",
+    "HuleInfo": "3 hu_tile string, 4 seat uint32, 5 zimo bool, 8 doras *string, 9 li_doras *string",
+    "RecordLiuJu": "1 type uint32, 5 liqi LiQiSuccess",
+    "RecordNoTile": "1 liujumanguan bool, 3 scores *NoTileScoreInfo",
+    "NoTileScoreInfo": "2 old_scores *int32, 3 delta_scores *int32",
+}
+
+RECORDS = tuple(name for name in _MESSAGES if name.startswith("Record") and name != "RecordGame")
+"""the messages that a game's events are recorded as"""
+
+_EXPECTED: dict[str, tuple[type, str]] = {
+    "string": (str, "a text"),
+    "bytes": (bytes, "bytes"),
+    "bool": (bool, "true or false"),
+    "uint32": (int, "an integer"),
+    "int32": (int, "an integer"),
+}
+_RANGES = {"uint32": range(2**32), "int32": range(-(2**31), 2**31)}
+
+Field = tuple[str, str, bool]
+"""name, type, and whether it is repeated"""
+
+
+def decode(name: str, data: bytes) -> Message:
+    """The message `name` that `data` holds.
+
+    Raises:
+        ValueError: `data` is no such message.
+    """
+    try:
+        return _classes()[name].FromString(data)
+    except DecodeError:
+        raise ValueError(f"cut off or damaged: no {name} where one is expected") from None
+
+
+def encode(name: str, content: dict[str, Any]) -> bytes:
+    """The bytes of the message `name` with `content`: as JSON would hold it, bytes fields as bytes."""
+    message = _classes()[name]()
+    fill(message, content, name)
+    return message.SerializeToString()
+
+
+def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
+    """The message `name` with the content of a JSON object, and the keys of it that no field is known for.
+
+    Keys may be written in any of the usual ways: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1.
+
+    Raises:
+        ValueError: a value of the wrong type or out of range; the text says where, starting with `where`.
+    """
+    message = _classes()[name]()
+    return message, fill(message, content, where)
+
+
+def fill(message: Message, content: Any, where: str) -> list[str]:
+    """Puts the content of a JSON object into `message`; returns the keys that it knows no field for.
+
+    Only those whose value says something (not null, 0, false or empty) are returned.
+    """
+    if type(content) is not dict:
+        raise ValueError(f"{where} must be an object, not {_shown(content)}")
+    fields = _fields(message.DESCRIPTOR.name)
+    unknown = []
+    for key, value in content.items():
+        field = fields.get(squeezed(key))
+        if field is None:
+            if value:
+                unknown.append(f"{where}.{key}")
+            continue
+        if value is None:
+            continue
+        name, kind, is_repeated = field
+        if is_repeated:
+            if type(value) is not list:
+                raise ValueError(f"{where}.{key} must be a list, not {_shown(value)}")
+            unknown += _extend(message, name, kind, value, f"{where}.{key}")
+        elif kind in _MESSAGES:
+            child = getattr(message, name)
+            child.SetInParent()
+            unknown += fill(child, value, f"{where}.{key}")
+        else:
+            setattr(message, name, _checked(kind, value, f"{where}.{key}"))
+    return unknown
+
+
+def squeezed(key: str) -> str:
+    """A key without what the ways of writing it differ in."""
+    return key.replace("_", "").lower()
+
+
+def _extend(message: Message, name: str, kind: str, values: list[Any], where: str) -> list[str]:
+    repeated = getattr(message, name)
+    if kind not in _MESSAGES:
+        repeated.extend(_checked(kind, value, f"{where}[{i}]") for i, value in enumerate(values))
+        return []
+    return [key for i, value in enumerate(values) for key in fill(repeated.add(), value, f"{where}[{i}]")]
+
+
+def _checked(kind: str, value: Any, where: str) -> Any:
+    expected, words = _EXPECTED[kind]
+    if type(value) is not expected or (kind == "string" and not value.isprintable()):
+        raise ValueError(f"{where} must be {words}, not {_shown(value)}")
+    if kind in _RANGES and value not in _RANGES[kind]:
+        allowed = _RANGES[kind]
+        raise ValueError(f"{where} must be in {allowed[0]} ... {allowed[-1]}, not {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    return {type(None): "null", dict: "an object", list: "a list"}.get(type(value)) or ascii(value)[:40]
+
+
+@cache
+def _fields(name: str) -> dict[str, Field]:
+    """By squeezed key."""
+    fields = {}
+    for text in _MESSAGES[name].split(","):
+        _, field, kind = text.split()
+        fields[squeezed(field)] = (field, kind.removeprefix("*"), kind.startswith("*"))
+    return fields
+
+
+@cache
+def _classes() -> dict[str, type[Message]]:
+    proto = descriptor_pb2.FileDescriptorProto
+    file = proto(name="annotate/records/majsoul.proto", package=PACKAGE, syntax="proto3")
+    field_proto = descriptor_pb2.FieldDescriptorProto
+    for name, fields in _MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for text in fields.split(","):
+            number, field, kind = text.split()
+            is_repeated, kind = kind.startswith("*"), kind.removeprefix("*")
+            added = message.field.add(name=field, number=int(number))
+            added.label = field_proto.LABEL_REPEATED if is_repeated else field_proto.LABEL_OPTIONAL
+            if kind in _MESSAGES:
+                added.type, added.type_name = field_proto.TYPE_MESSAGE, f".{PACKAGE}.{kind}"
+            else:
+                added.type = getattr(field_proto, f"TYPE_{kind.upper()}")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {
+        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}")) for name in _MESSAGES
+    }

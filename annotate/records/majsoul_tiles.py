@@ -1,0 +1,38 @@
+"""Mahjong Soul's names of tiles and numbers of seats, checked and turned into mjai's."""
+
+from collections.abc import Iterable
+from typing import Any
+
+NUM_SEATS = 4
+LARGEST_SCORE = 10_000_000
+"""far beyond any game, and within 32 bits when summed"""
+
+_HONOURS = "ESWNPFC"
+_MJAI = {f"{rank}{suit}": f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)}
+_MJAI |= {f"0{suit}": f"5{suit}r" for suit in "mps"} | {f"{i}z": name for i, name in enumerate(_HONOURS, start=1)}
+
+
+def tile_of(name: str) -> str:
+    """mjai's name of a tile; ValueError if there is no such tile."""
+    if name not in _MJAI:
+        raise ValueError(f"{ascii(name)[:40]} is no tile")
+    return _MJAI[name]
+
+
+def tiles_of(names: Iterable[str]) -> list[str]:
+    return [tile_of(name) for name in names]
+
+
+def kind_of(name: str) -> str:
+    """mjai's name of the ordinary tile in place of a red one."""
+    return name.removesuffix("r")
+
+
+def seat_of(number: int) -> int:
+    return in_range(number, "seat", NUM_SEATS - 1)
+
+
+def in_range(number: Any, name: str, high: int) -> int:
+    if not 0 <= number <= high:
+        raise ValueError(f"{name} must be in 0 ... {high}, not {number}")
+    return number
