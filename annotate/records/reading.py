@@ -9,9 +9,10 @@ from collections.abc import Sequence
 
 from annotate.records.mjai import read_mjai
 from annotate.records.record import Game
+from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, read_tenhou_json
 from annotate.records.tenhou_xml import read_tenhou_xml
 
-ACCEPTED = "Tenhou mjlog XML or mjai JSON lines, plain or gzip"
+ACCEPTED = "Tenhou mjlog XML, tenhou.net/6 JSON or mjai JSON lines, plain or gzip"
 SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".gz")
 """what is looked for in folders; a file that is named itself may have any suffix"""
 
@@ -93,25 +94,35 @@ def _games(data: bytes, name: str) -> list[Game]:
         text = data.decode()
     except UnicodeDecodeError:
         raise ValueError(f"no game record: neither text nor gzip; accepted are {ACCEPTED}") from None
+    if _is_tenhou_json(text):
+        return read_tenhou_json(text, _stem(name))
     _require_mjai(text)
     return read_mjai(text, _stem(name))
 
 
+def _is_tenhou_json(text: str) -> bool:
+    if text.lstrip().startswith(("https://tenhou.net/6/#json=", "http://tenhou.net/6/#json=")):
+        return True
+    # asked of the text first, as files of mjai lines are long
+    return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)
+
+
 def _require_mjai(text: str) -> None:
     """Raises ValueError for texts that are something else, naming the formats that are known."""
-    first = text.lstrip().split("\n", 1)[0]
-    try:
-        event = json.loads(first)
-    except (json.JSONDecodeError, RecursionError):
-        event = None
-    if isinstance(event, dict) and "type" in event:
+    if _is_mjai(text):
         return
     kind = "no game record"
-    if '"log"' in text and '"rule"' in text:
-        kind = "tenhou.net/6 JSON, which is not supported yet"
-    elif '"head"' in text and '"accounts"' in text:
+    if '"head"' in text and '"accounts"' in text:
         kind = "Mahjong Soul JSON, which is not supported yet"
     raise ValueError(f"{kind}; accepted are {ACCEPTED}")
+
+
+def _is_mjai(text: str) -> bool:
+    try:
+        event = json.loads(text.lstrip().split("\n", 1)[0])
+    except (json.JSONDecodeError, RecursionError):
+        return False
+    return isinstance(event, dict) and "type" in event
 
 
 def _stem(name: str) -> str:
