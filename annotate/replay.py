@@ -7,25 +7,25 @@ dora indicators, payments and scores.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import NamedTuple
 
+from annotate.agreement import Disagreement, compare_events, compare_scores, in_words
 from annotate.annotation import Annotation
-from annotate.decisions import Choice, Decision, choice_of, is_hidden, play
+from annotate.decisions import CLAIMS, Choice, Decision, choice_of, is_hidden, play
 from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end, wall_of
 from annotate.features import SituationWriter
 from annotate.grading import ranks_of
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+from annotate.witness import Witness
 
 DEFAULT_ROOM = 4  # Throne
 DEFAULT_GRADE = 14  # 雀聖3
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "hora", "ryukyoku")
-
-
-class Disagreement(ValueError):
-    """The record's round cannot be played as it is written, or ends otherwise than it says."""
+_OPENING = ("tsumo", "chi", "pon")
+"""after these a seat must discard or declare"""
 
 
 @dataclass
@@ -40,8 +40,23 @@ class GameReport:
     """"round: why" for each round left out"""
     num_unknown: int = 0
     """choices that the record cannot show, because another seat's call or ron came first"""
+    differences: list[str] = field(default_factory=list)
+    """"round: what" where options that the record lists are not those of the engine; the round is kept"""
     notes: list[str] = field(default_factory=list)
     """assumptions made for want of better knowledge, such as a default room"""
+
+
+class Replayed(NamedTuple):
+    """A round that was played again and found to be as recorded."""
+
+    decisions: list[Decision]
+    """the decision points"""
+    results: list[tuple[int, ...]]
+    """the round's part of the results, by seat"""
+    num_unknown: int
+    """choices left out because the record cannot show them"""
+    differences: list[str]
+    """where options that the record lists are not those of the engine"""
 
 
 def annotate_game(
@@ -65,13 +80,16 @@ def annotate_game(
     game_part = _end_of_game(game, report, len(grades))
     for recorded in game.rounds:
         try:
-            decisions, round_part, num_unknown = _replay_under_any(recorded, game.rules, writer)
+            replayed = _replay_under_any(recorded, game.rules, writer)
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")
             continue
         report.num_rounds += 1
-        report.num_unknown += num_unknown
-        report.annotations += [annotation_of(game.id, decision, round_part, game_part) for decision in decisions]
+        report.num_unknown += replayed.num_unknown
+        report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
+        report.annotations += [
+            annotation_of(game.id, decision, replayed.results, game_part) for decision in replayed.decisions
+        ]
     return report
 
 
@@ -120,9 +138,7 @@ def _end_of_game(game: Game, report: GameReport, num_seats: int) -> list[tuple[i
     return game_part(scores, deltas)
 
 
-def _replay_under_any(
-    recorded: Round, rules: Sequence[Rules], writer: SituationWriter
-) -> tuple[list[Decision], list[tuple[int, ...]], int]:
+def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: SituationWriter) -> Replayed:
     first: Disagreement | None = None
     for rule in rules:
         try:
@@ -133,14 +149,8 @@ def _replay_under_any(
     raise first
 
 
-def replay_round(
-    recorded: Round, rules: Rules, writer: SituationWriter
-) -> tuple[list[Decision], list[tuple[int, ...]], int]:
+def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Replayed:
     """Plays one recorded round again.
-
-    Returns:
-        The decision points, the round's part of the results by seat, and the number of choices left out because
-        the record cannot show them.
 
     Raises:
         Disagreement: with the first difference between the record and the engine.
@@ -148,39 +158,57 @@ def replay_round(
     events = recorded.events
     try:
         table = Table.of_round(rules, events[0], wall_of(events), writer.vocabulary)
-        script = _Script(events, table)
+        script = _Script(recorded, table)
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:
         raise
     except (ValueError, OverflowError) as error:  # the engine counts honba in a byte
         raise Disagreement(str(error)) from error
     script.check_finished()
-    played = [event for event in table.log() if event["type"] not in _NOT_COMPARED]
-    _compare([event for event in events if event["type"] not in _NOT_COMPARED], played)
+    played = compare_events(events, table.log())
+    compare_scores(events[-1].get("scores"), played)
     # the engine's own events: not every dialect gives the reason of a draw
-    return decisions, round_part([events[0], *played]), num_unknown
+    return Replayed(decisions, round_part(played), num_unknown, script.differences)
 
 
 class _Script:
     """Chooses what the record chose."""
 
-    def __init__(self, events: Sequence[Event], table: Table) -> None:
-        self._choices = [event for event in events if event["type"] in _CHOICES]
+    def __init__(self, recorded: Round, table: Table) -> None:
+        events = self._events = recorded.events
+        self._places = [place for place, event in enumerate(events) if event["type"] in _CHOICES]
+        self._choices = [events[place] for place in self._places]
         self._robbed_kakan = [a for a, b in pairwise(events) if a["type"] == "kakan" and b["type"] == "hora"]
         self._next = 0
         self._table = table
         self._vocabulary = table.vocabulary
+        self._witness = Witness(recorded, table.vocabulary)
+
+    @property
+    def differences(self) -> list[str]:
+        """Where options that the record lists are not those of the engine."""
+        return self._witness.differences
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
+        self._answered = self._place_answered(turns)
+        self._witness.compare(self._answered, turns)
         if turns[0].target is None:
             assert len(turns) == 1, turns
             return {turns[0].seat: self._own_turn(turns[0])}
         return self._claims(turns)
 
+    def _place_answered(self, turns: list[Turn]) -> int:
+        """The place of the event that the seats act on: a discard or kan, or the last tile drawn or called."""
+        if turns[0].target is not None:
+            return self._places[self._next - 1]
+        place = self._places[self._next] if self._next < len(self._places) else len(self._events)
+        return next((i for i in range(place - 1, 0, -1) if self._events[i]["type"] in _OPENING), 0)
+
     def check_finished(self) -> None:
+        self._witness.finish()
         rest = self._choices[self._next :]
         if rest and rest[0]["type"] != "ryukyoku":
-            raise Disagreement(f"the round is over, but the record goes on with {_in_words(rest[0])}")
+            raise Disagreement(f"the round is over, but the record goes on with {in_words(rest[0])}")
 
     def _peek(self) -> Event:
         if self._next == len(self._choices):
@@ -195,14 +223,14 @@ class _Script:
         if kind == "ryukyoku":
             return self._choice(turn, action["kyushu"].first, event)
         if event["actor"] != turn.seat:
-            raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {_in_words(event)}")
+            raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
         if kind == "dahai":
             return self._discard(turn, event, is_riichi=False)
         if kind == "reach":
             discard = self._peek()
             self._next += 1
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
-                raise Disagreement(f"riichi is followed by {_in_words(discard)}")
+                raise Disagreement(f"riichi is followed by {in_words(discard)}")
             return self._discard(turn, discard, is_riichi=True)
         if kind == "ankan":
             return self._choice(turn, action["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]])), event)
@@ -212,7 +240,7 @@ class _Script:
             return self._choice(turn, action["kakan"].token(TILE_OF_MJAI[event["pai"]]), event)
         if kind == "hora" and event["target"] == turn.seat:
             return self._choice(turn, action["tsumo"].first, event)
-        raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {_in_words(event)}")
+        raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
 
     def _discard(self, turn: Turn, event: Event, is_riichi: bool) -> Choice:
         is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
@@ -235,13 +263,28 @@ class _Script:
             if claim is not None and self._token_of_claim(turn, claim) in turn.options:
                 choices[turn.seat] = self._choice(turn, self._token_of_claim(turn, claim), claim)
             elif claim is not None and outcome != "ron":
-                raise Disagreement(f"not a legal action: {_in_words(claim)}")
+                raise Disagreement(f"not a legal action: {in_words(claim)}")
             else:
                 is_known = not is_hidden(turn.options, outcome, None, self._vocabulary)
-                choices[turn.seat] = Choice(skip, turn.options[skip][0], is_known)
+                pressed = skip if is_known else self._pressed(turn)
+                token = skip if pressed is None else pressed
+                choices[turn.seat] = Choice(token, turn.options[skip][0], pressed is not None)
         if claims:
-            raise Disagreement(f"not a legal action: {_in_words(next(iter(claims.values())))}")
+            raise Disagreement(f"not a legal action: {in_words(next(iter(claims.values())))}")
         return choices
+
+    def _pressed(self, turn: Turn) -> int | None:
+        """What the seat wanted, if the record says that although another seat came first."""
+        event = self._witness.pressed(self._answered, turn.seat)
+        if event is not None and event["type"] == "none":
+            return self._vocabulary.action["skip"].first
+        if event is None or event["type"] not in CLAIMS or event["pai"] is None:
+            return None
+        try:
+            token = self._token_of_claim(turn, event)
+        except Disagreement:
+            return None  # its options differ from the engine's, which is told
+        return token if token in turn.options else None
 
     def _next_claims(self, turns: list[Turn]) -> tuple[dict[int, Event], str]:
         """The claims of the tile in question that the record goes on with, and what became of it."""
@@ -268,54 +311,17 @@ class _Script:
         if event["type"] == "chi":
             consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
             if (consumed, tile) not in CHI_OF_TILES:
-                raise Disagreement(f"no sequence: {_in_words(event)}")
+                raise Disagreement(f"no sequence: {in_words(event)}")
             return action["chi"].token(CHI_OF_TILES[consumed, tile])
         return action[event["type"]].token(relative_seat, tile)
 
     def _choice(self, turn: Turn, token: int, event: Event) -> Choice:
         moves = turn.options.get(token)
         if moves is None:
-            raise Disagreement(f"not a legal action: {_in_words(event)}")
+            raise Disagreement(f"not a legal action: {in_words(event)}")
         if len(moves) > 1 and "consumed" in event:
             wanted = sorted(TILE_OF_MJAI[name] for name in event["consumed"])
             for move in moves:
                 if sorted(TILE_OF_ID[i] for i in move[0].consume_tiles) == wanted:
                     return Choice(token, move)
         return choice_of(turn, token)
-
-
-_NOT_COMPARED = ("start_game", "start_kyoku", "end_kyoku", "end_game", "none")
-_COMPARED_KEYS = ("type", "actor", "target", "pai", "tsumogiri", "dora_marker")
-
-
-def _compare(recorded: Sequence[Event], played: Sequence[Event]) -> None:
-    """Raises Disagreement at the first event that the record and the engine tell differently."""
-    is_first_discard = True
-    for index in range(max(len(recorded), len(played))):
-        if index >= len(played):
-            raise Disagreement(f"the engine's round ends before {_in_words(recorded[index])}")
-        if index >= len(recorded):
-            raise Disagreement(f"the engine goes on with {_in_words(played[index])}")
-        ours, theirs = _essence(played[index]), _essence(recorded[index])
-        if is_first_discard and theirs["type"] == "dahai":
-            is_first_discard = False
-            ours.pop("tsumogiri", None)  # the dealer's first discard has none of the two
-            theirs.pop("tsumogiri")
-        if ours != theirs:
-            raise Disagreement(f"event {index}: record {_in_words(theirs)}, engine {_in_words(ours)}")
-
-
-def _essence(event: Event) -> dict[str, Any]:
-    essence = {key: event[key] for key in _COMPARED_KEYS if event.get(key) is not None}
-    if event["type"] in ("hora", "ankan"):
-        essence.pop("pai", None)  # not every dialect tells
-    if "consumed" in event:
-        essence["consumed"] = sorted(event["consumed"])
-    if event["type"] in ("hora", "ryukyoku"):
-        essence["deltas"] = list(event.get("deltas") or ())
-    return essence
-
-
-def _in_words(event: Event) -> str:
-    values = ", ".join(f"{key} {value}" for key, value in event.items() if key != "type")
-    return f"{event['type']} ({values})"

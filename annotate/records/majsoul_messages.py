@@ -172,7 +172,7 @@ def _extend(message: Message, name: str, kind: str, values: list[Any], where: st
 
 def _checked(kind: str, value: Any, where: str) -> Any:
     expected, words = _EXPECTED[kind]
-    if type(value) is not expected or (kind == "string" and not value.isprintable()):
+    if type(value) is not expected or (isinstance(value, str) and not value.isprintable()):
         raise ValueError(f"{where} must be {words}, not {_shown(value)}")
     if kind in _RANGES and value not in _RANGES[kind]:
         allowed = _RANGES[kind]

@@ -1,0 +1,114 @@
+"""A record's own lists of what each seat could do: a second witness of the rules, compared with the engine.
+
+A difference is put into words and changes nothing: what the engine allows is what annotations hold. Only what a player
+pressed is taken from the record, where another seat's call or ron kept it from being carried out.
+"""
+
+from collections.abc import Sequence
+
+from annotate.engine import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI, Turn
+from annotate.records.record import Event, Offer, Round
+from annotate.vocabulary import CHI_TILES, Vocabulary, tile34_of, tile_of
+
+_WORDS = {"tsumo": "win", "ron": "win", "hora": "win", "kyushu": "nine terminals", "ryukyoku": "nine terminals"}
+
+
+class Witness:
+    """The offers of one recorded round."""
+
+    def __init__(self, recorded: Round, vocabulary: Vocabulary) -> None:
+        self.differences: list[str] = []
+        self._events = recorded.events
+        self._offers = {(offer.after, offer.seat): offer for offer in recorded.offers or ()}
+        self._is_asked = recorded.offers is not None
+        self._vocabulary = vocabulary
+        self._heard: set[tuple[int, int]] = set()
+
+    def compare(self, after: int, turns: Sequence[Turn]) -> None:
+        """Compares the options of the seats that must act now with what the record offers them.
+
+        Args:
+            after: place of the event that they answer; see Offer.
+        """
+        if not self._is_asked:
+            return
+        for turn in turns:
+            self._heard.add((after, turn.seat))
+            offer = self._offers.get((after, turn.seat))
+            if offer is None and len(turn.options) < 2:
+                continue  # nothing to choose
+            recorded, engine = _offered(offer, turn), _possible(turn, self._vocabulary)
+            if turn.observation.riichi_declared[turn.seat]:
+                # the discard is no choice, and is not always offered
+                recorded, engine = ({word for word in side if "discard" not in word} for side in (recorded, engine))
+            self._tell(after, turn.seat, recorded, engine)
+
+    def finish(self) -> None:
+        """Tells of the offers to seats that the engine gave no turn."""
+        for after, seat in sorted(self._offers.keys() - self._heard):
+            kinds = {event["type"] for event in self._offers[after, seat].options}
+            self._tell(after, seat, {_WORDS.get(kind, kind) for kind in kinds}, set())
+
+    def pressed(self, after: int, seat: int) -> Event | None:
+        """What a seat pressed as an answer to another's tile, as a whole event ("none": a pass); None if not told."""
+        offer = self._offers.get((after, seat))
+        if offer is None or offer.pressed is None:
+            return None
+        answered = self._events[after]
+        return {"actor": seat, "target": answered["actor"], "pai": answered.get("pai"), **offer.pressed}
+
+    def _tell(self, after: int, seat: int, recorded: set[str], engine: set[str]) -> None:
+        if recorded == engine:
+            return
+        answered = self._events[after]
+        what = " ".join(str(answered[key]) for key in ("type", "actor", "pai") if key in answered)
+        sides = (("the record", recorded - engine), ("the engine", engine - recorded))
+        told = [f"only {side} has {', '.join(sorted(words))}" for side, words in sides if words]
+        self.differences.append(f"options of seat {seat} after event {after} ({what}): {'; '.join(told)}")
+
+
+def _possible(turn: Turn, vocabulary: Vocabulary) -> set[str]:
+    """The engine's options in words that a record's can be put into as well; passing is left out."""
+    words = set()
+    for token in turn.options:
+        kind, values = vocabulary.action.describe(token)
+        if kind == "discard":
+            is_riichi, tile = values["riichi"], values["tile"]
+            words.add(f"riichi {MJAI_NAMES[tile]}" if is_riichi else f"discard {_kind(tile)}")
+        elif kind == "chi":
+            words.add(_chi(CHI_TILES[values["chi"]][:2]))
+        elif kind == "ankan":
+            words.add(f"ankan {_kind(tile_of(values['tile34']))}")
+        elif kind == "kakan":
+            words.add(f"kakan {_kind(values['tile'])}")
+        elif kind != "skip":
+            words.add(_WORDS.get(kind) or kind)
+    return words
+
+
+def _offered(offer: Offer | None, turn: Turn) -> set[str]:
+    """The record's options in the same words."""
+    words = set()
+    for event in offer.options if offer is not None else ():
+        kind, tiles = event["type"], [TILE_OF_MJAI[name] for name in event.get("consumed", ())]
+        if kind == "dahai":
+            forbidden = {_kind(TILE_OF_MJAI[name]) for name in event["forbidden"]}
+            words |= {f"discard {name}" for name in {_kind(TILE_OF_ID[i]) for i in turn.observation.hand} - forbidden}
+        elif kind == "reach":
+            words.add(f"riichi {event['pai']}")
+        elif kind == "chi":
+            words.add(_chi(tiles))
+        elif kind in ("ankan", "kakan"):
+            words.add(f"{kind} {_kind(tiles[0])}")
+        else:
+            words.add(_WORDS.get(kind) or kind)
+    return words
+
+
+def _chi(tiles: Sequence[int]) -> str:
+    return f"chi {' '.join(MJAI_NAMES[tile] for tile in sorted(tiles, key=tile34_of))}"
+
+
+def _kind(tile: int) -> str:
+    """The name of the ordinary tile in place of a red one."""
+    return MJAI_NAMES[tile_of(tile34_of(tile))]
