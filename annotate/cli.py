@@ -16,7 +16,7 @@ from tqdm import tqdm
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.decisions import KINDS, kind_of
 from annotate.files import reading_text, writing_text
-from annotate.records.reading import ACCEPTED, find_records, read_games
+from annotate.records.reading import ACCEPTED, Record, find_records, read_record, records_of
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
@@ -31,6 +31,9 @@ class Report:
     """What became of the records; sums over games, files and workers."""
 
     files: int = 0
+    """and members of archives"""
+    size: int = 0
+    """bytes of them, as they lie on the disk"""
     games: int = 0
     rounds: int = 0
     decisions: int = 0
@@ -44,6 +47,7 @@ class Report:
 
     def add(self, other: "Report") -> None:
         self.files += other.files
+        self.size += other.size
         self.games += other.games
         self.rounds += other.rounds
         self.decisions += other.decisions
@@ -89,26 +93,26 @@ class AnnotatedGame:
     report: Report
 
 
-def annotate_file(path: str, room: int, grade: int) -> tuple[list[AnnotatedGame], Report]:
-    """The games of one file, and the report of the file itself (its games' reports are their own)."""
-    file_report = Report(files=1)
+def annotate_record(record: Record, room: int, grade: int) -> tuple[list[AnnotatedGame], Report]:
+    """The games of one record, and the report of the record itself (its games' reports are their own)."""
+    record_report = Report(files=1, size=record.size)
     try:
-        games = read_games(path)
+        games = read_record(record)
         annotated = []
         for game in games:
             result = annotate_game(game, FOUR_PLAYERS, room, grade)
             report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
-            report.left_out = [f"{path}: {text}" for text in result.left_out]
+            report.left_out = [f"{record.name}: {text}" for text in result.left_out]
             report.count(result.annotations)
             lines = "".join(f"{format_line(annotation)}\n" for annotation in result.annotations)
-            annotated.append(AnnotatedGame(game.id, path, lines, report))
+            annotated.append(AnnotatedGame(game.id, record.name, lines, report))
     except ValueError as error:
-        file_report.left_out.append(str(error))
-        return [], file_report
+        record_report.left_out.append(str(error))
+        return [], record_report
     except Exception as error:  # a fault of ours must not cost the other files; it is reported and fails the run
-        file_report.left_out.append(f"{path}: {_FAULT} {type(error).__name__}: {error}")
-        return [], file_report
-    return annotated, file_report
+        record_report.left_out.append(f"{record.name}: {_FAULT} {type(error).__name__}: {error}")
+        return [], record_report
+    return annotated, record_report
 
 
 _FAULT = "a fault of this program, please report it with the file:"
@@ -117,10 +121,12 @@ _FAULT = "a fault of this program, please report it with the file:"
 def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: int) -> Report:
     report = Report()
     file_of_game: dict[str, str] = {}
-    task = partial(annotate_file, room=room, grade=grade)
-    with closing(in_order(task, paths, jobs)) as results:
-        for games, file_report in tqdm(results, total=len(paths), unit="file", disable=None, smoothing=0.05):
-            report.add(file_report)
+    task = partial(annotate_record, room=room, grade=grade)
+    progress = tqdm(total=_size(paths), unit="B", unit_scale=True, disable=None, smoothing=0.05)
+    with progress, closing(in_order(task, records_of(paths), jobs)) as results:
+        for games, record_report in results:
+            report.add(record_report)
+            progress.update(record_report.size)
             for game in games:
                 if game.id in file_of_game:
                     first = file_of_game[game.id]
@@ -132,19 +138,32 @@ def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: i
     return report
 
 
-def _explain(path: str, number: int, room: int, grade: int) -> str:
-    annotations = _annotations_of(path, room, grade, most=max(number, 1))
+def _size(paths: Sequence[str]) -> int | None:
+    """Bytes to be read, where that can be told; the number of records in archives cannot."""
+    try:
+        return sum(map(os.path.getsize, paths))
+    except OSError:
+        return None
+
+
+def _explain(paths: Sequence[str], number: int, room: int, grade: int) -> str:
+    records = list(islice(records_of(paths), 2))
+    if len(records) != 1:
+        raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
+    annotations = _annotations_of(records[0], room, grade, most=max(number, 1))
     if not 1 <= number <= len(annotations):
-        raise ValueError(f"{path}: --explain {number} is not in 1 ... {len(annotations)}")
+        raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
     return describe(annotations[number - 1], FOUR_PLAYERS)
 
 
-def _annotations_of(path: str, room: int, grade: int, most: int) -> list[Annotation]:
-    """The annotations of a file of records, or the first `most` of a file of annotation lines."""
+def _annotations_of(record: Record, room: int, grade: int, most: int) -> list[Annotation]:
+    """The annotations of a record, or the first `most` of a file of annotation lines."""
     try:
-        games = read_games(path)
+        games = read_record(record)
     except ValueError as error:
-        return _parse_lines(path, str(error), most)
+        if record.data is not None or record.problem is not None:
+            raise
+        return _parse_lines(record.name, str(error), most)
     return [annotation for game in games for annotation in annotate_game(game, FOUR_PLAYERS, room, grade).annotations]
 
 
@@ -167,7 +186,12 @@ def _parser() -> argparse.ArgumentParser:
         f"one line of text. Accepts {ACCEPTED}; formats are told by content. A round that the rules engine cannot "
         "replay exactly is left out and named in the report, which goes to standard error.",
     )
-    parser.add_argument("records", nargs="+", help="files, folders (with all below them) or glob patterns")
+    parser.add_argument(
+        "records",
+        nargs="+",
+        help="files, folders (with all below them), glob patterns; archives "
+        "(zip, or tar that is plain, gzip or zstd) are read member by member, and archive.zip!folder/game.xml is one",
+    )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "-o",
@@ -210,9 +234,7 @@ def annotate(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         paths = find_records(options.records)
         if options.explain is not None:
-            if len(paths) != 1:
-                raise ValueError(f"--explain needs one file, not {len(paths)}")
-            print(_explain(paths[0], options.explain, options.room, options.grade))
+            print(_explain(paths, options.explain, options.room, options.grade))
             return 0
         with writing_text(options.output) as output:
             report = _write(paths, output, options.room, options.grade, options.jobs)

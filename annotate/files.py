@@ -13,6 +13,11 @@ from typing import IO, Any, cast
 import zstandard
 
 _CHUNK = 1 << 16
+_SMALL_CHUNK = 1 << 10  # of zstandard, in which each byte may stand for 32 KiB
+_MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+
+DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
+"""what reading a damaged stream raises, EOFError if it is cut off"""
 
 
 @contextmanager
@@ -66,15 +71,35 @@ def reading_text(path: str) -> Iterator[IO[str]]:
         try:
             with io.TextIOWrapper(binary, encoding="utf-8", newline="\n") as text:
                 yield text
-        except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError, UnicodeDecodeError) as error:
+        except (*DECOMPRESSION_ERRORS, UnicodeDecodeError) as error:
             raise ValueError(f"{path}: damaged or cut off: {error}") from None
+
+
+def compression_of(start: bytes) -> str | None:
+    """ "gzip", "zstd" or None, by the first bytes of a file."""
+    return next((name for name, magic in _MAGICS.items() if start.startswith(magic)), None)
+
+
+def decompressing(raw: IO[bytes]) -> IO[bytes]:
+    """The content of `raw`, which can seek, as a stream: decompressed if its first bytes say so.
+
+    Reading it may raise DECOMPRESSION_ERRORS. However much a few bytes stand for, reading takes little memory.
+    """
+    compression = compression_of(raw.read(len(_MAGICS["zstd"])))
+    raw.seek(0)
+    if compression == "gzip":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=raw))
+    if compression == "zstd":
+        return cast(IO[bytes], io.BufferedReader(_Decompressed(raw, _SMALL_CHUNK), _CHUNK))
+    return raw
 
 
 class _Decompressed(io.RawIOBase):
     """Zstandard frames, one after another. zstandard's own stream takes a file that is cut off for a whole one."""
 
-    def __init__(self, raw: IO[bytes]) -> None:
+    def __init__(self, raw: IO[bytes], chunk: int = _CHUNK) -> None:
         self._raw = raw
+        self._chunk = chunk
         self._frame: Any = None
         self._input = b""
         self._output = memoryview(b"")
@@ -84,7 +109,7 @@ class _Decompressed(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._output:
-            self._input = self._input or self._raw.read(_CHUNK)
+            self._input = self._input or self._raw.read(self._chunk)
             if not self._input:
                 if self._frame is not None:
                     raise EOFError("the last frame is not complete")

@@ -2,9 +2,10 @@
 
 import signal
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain, islice
 from typing import TypeVar
 
 _ITEMS_PER_TASK = 4
@@ -14,25 +15,30 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def in_order(function: Callable[[Item], Result], items: Sequence[Item], num_jobs: int) -> Generator[Result]:
+def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs: int) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes.
+
+    Items are asked for only as they are needed.
 
     Close the generator when it is not read to its end (`contextlib.closing`), so that the processes end at once.
 
     Raises:
         OSError: a process was killed.
     """
-    if num_jobs == 1 or len(items) <= 1:
-        yield from map(function, items)
+    rest = iter(items)
+    first = list(islice(rest, 2 if num_jobs > 1 else 0))
+    if len(first) <= 1:
+        yield from map(function, chain(first, rest))
         return
-    starts = deque(range(0, len(items), _ITEMS_PER_TASK))
+    tasks = _in_groups(chain(first, rest))
     pending: deque[Future[list[Result]]] = deque()
     with ProcessPoolExecutor(num_jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         try:
-            while starts or pending:
-                while starts and len(pending) < num_jobs * _TASKS_AHEAD:
-                    start = starts.popleft()
-                    pending.append(pool.submit(_all_of, function, items[start : start + _ITEMS_PER_TASK]))
+            while True:
+                for group in islice(tasks, num_jobs * _TASKS_AHEAD - len(pending)):
+                    pending.append(pool.submit(_all_of, function, group))
+                if not pending:
+                    return
                 yield from pending.popleft().result()
         except BrokenProcessPool:
             raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
@@ -40,5 +46,11 @@ def in_order(function: Callable[[Item], Result], items: Sequence[Item], num_jobs
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _all_of(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+def _in_groups(items: Iterable[Item]) -> Generator[list[Item]]:
+    rest = iter(items)
+    while group := list(islice(rest, _ITEMS_PER_TASK)):
+        yield group
+
+
+def _all_of(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
     return [function(item) for item in items]

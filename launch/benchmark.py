@@ -24,8 +24,8 @@ from torch import Tensor, nn
 
 import annotate.engine
 from annotate.annotation import parse_line
-from annotate.cli import annotate_file
-from annotate.records.reading import find_records, read_games
+from annotate.cli import annotate_record
+from annotate.records.reading import Record, find_records, read_games
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.simulate import simulate
 from annotate.terminal import run_cleanly
@@ -143,7 +143,7 @@ def _is_readable(path: str) -> bool:
 
 
 def _annotated(path: str) -> list[str]:
-    games, _ = annotate_file(path, DEFAULT_ROOM, DEFAULT_GRADE)
+    games, _ = annotate_record(Record(path, 0), DEFAULT_ROOM, DEFAULT_GRADE)
     return [game.lines for game in games]
 
 

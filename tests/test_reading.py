@@ -55,7 +55,7 @@ def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) ->
         (b"", f"empty; {ACCEPTED}"),
         (b" \n", f"empty; {ACCEPTED}"),
         (gzip.compress(b""), f"empty; {ACCEPTED}"),
-        (bytes(range(128, 256)) * 4, f"no game record: neither text nor gzip; {ACCEPTED}"),
+        (bytes(range(128, 256)) * 4, f"no game record: neither text nor compressed; {ACCEPTED}"),
         (b"# a list of games\n", f"no game record; {ACCEPTED}"),
         (b'{"a": 1}', f"no game record; {ACCEPTED}"),
         (b"[1, 2]", f"no game record; {ACCEPTED}"),

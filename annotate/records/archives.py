@@ -1,0 +1,191 @@
+"""Archives of records: zip, and tar that is plain, gzip or zstd. Members are read one by one, never unpacked to disk.
+
+What may come of a small archive that was made to exhaust a machine is bounded: a member of more than LARGEST_MEMBER
+bytes is refused, and an archive that yields more than MOST_EXPANSION times its size (or HARMLESS bytes, if that is
+more) is given up. Names are never used as paths.
+"""
+
+import lzma
+import os
+import struct
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from typing import IO, Any, NamedTuple
+
+from annotate.files import DECOMPRESSION_ERRORS, decompressing
+
+LARGEST_MEMBER = 64 << 20
+MOST_EXPANSION = 200
+HARMLESS = 1 << 30
+
+_ZIP_MAGICS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+_ZIP_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    NotImplementedError,  # a way of compressing that zipfile does not know
+    RuntimeError,  # a password is wanted
+    ValueError,
+)
+_LARGEST_TAR_HEADER = 1 << 20  # of a long name or other attributes
+
+
+class Member(NamedTuple):
+    """A file in an archive, or a part of the archive that could not be read."""
+
+    name: str
+    """within the archive; empty for the archive as a whole"""
+    data: bytes
+    size: int
+    """how much of the archive's file it took"""
+    problem: str | None = None
+    """why there is no data"""
+
+
+def is_archive(raw: IO[bytes]) -> bool:
+    """Whether the content of a file (which can seek) is an archive, compressed or not; `raw` is left at its start."""
+    start = raw.read(len(_ZIP_MAGICS[0]))
+    raw.seek(0)
+    if start in _ZIP_MAGICS:
+        return True
+    try:
+        return _is_tar(decompressing(raw).read(tarfile.BLOCKSIZE))
+    except DECOMPRESSION_ERRORS:
+        return False  # whoever reads the file as a record will say what is wrong with it
+    finally:
+        raw.seek(0)
+
+
+def members(path: str, is_wanted: Callable[[str], bool]) -> Iterator[Member]:
+    """The members of the archive `path` with a wanted name, in the archive's order.
+
+    What cannot be read is a member with a problem, so that it costs only itself; where nothing after it can be read,
+    the problem says so.
+
+    Raises:
+        OSError: the archive's file cannot be read.
+    """
+    with open(path, "rb") as raw:
+        limit = max(HARMLESS, MOST_EXPANSION * os.fstat(raw.fileno()).st_size)
+        magic = raw.read(len(_ZIP_MAGICS[0]))
+        raw.seek(0)
+        yield from (_of_zip if magic in _ZIP_MAGICS else _of_tar)(raw, is_wanted, limit)
+
+
+def _too_large(size: int) -> str:
+    return f"{size:,} bytes: more than the {LARGEST_MEMBER >> 20} MiB that a file in an archive may have"
+
+
+def _expands(limit: int) -> str:
+    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size: the rest is left out"
+
+
+# zip -----------------------------------------------------------------------------------------------------------------
+
+
+def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
+    try:
+        archive = zipfile.ZipFile(raw)
+    except _ZIP_ERRORS as error:
+        yield Member("", b"", 0, f"the zip archive is damaged or cut off ({error}): get it again")
+        return
+    total = 0
+    for info in archive.infolist():
+        if info.is_dir() or not is_wanted(info.filename):
+            continue
+        if info.file_size > LARGEST_MEMBER:
+            yield Member(info.filename, b"", info.compress_size, _too_large(info.file_size))
+            continue
+        total += info.file_size
+        if total > limit:
+            yield Member("", b"", 0, _expands(limit))
+            return
+        try:
+            with archive.open(info) as file:
+                data = file.read()  # never more than the declared size
+        except _ZIP_ERRORS as error:
+            yield Member(info.filename, b"", info.compress_size, f"damaged in the archive ({error})")
+            continue
+        yield Member(info.filename, data, info.compress_size)
+
+
+# tar -----------------------------------------------------------------------------------------------------------------
+
+
+_ATTRIBUTE_TYPES = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+
+
+class _DamagedTar(Exception):
+    pass
+
+
+class _Header(tarfile.TarInfo):
+    """A member's header. tarfile takes a damaged one for the end of the archive."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise _DamagedTar("a member's header is damaged or missing") from error
+        if header.size < 0 or (header.type in _ATTRIBUTE_TYPES and header.size > _LARGEST_TAR_HEADER):
+            raise _DamagedTar("a member's header is damaged")
+        return header
+
+
+class _Counted:
+    """A stream that breaks off after `limit` bytes."""
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self._stream = stream
+        self._limit = limit
+        self._count = 0
+
+    def read(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._count += len(data)
+        if self._count > self._limit:
+            raise _DamagedTar(_expands(self._limit))
+        return data
+
+
+def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
+    where, position = "at its start", 0
+    try:
+        stream: Any = _Counted(decompressing(raw), limit)
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
+            while (info := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # or it would remember all of them
+                size, position = raw.tell() - position, raw.tell()
+                if not info.isfile() or not is_wanted(info.name):
+                    continue
+                if info.size > LARGEST_MEMBER:
+                    yield Member(info.name, b"", size, _too_large(info.size))
+                    continue
+                file = archive.extractfile(info)
+                assert file is not None, info.name
+                yield Member(info.name, file.read(), size)
+                where = f"after {info.name}"
+    except (*DECOMPRESSION_ERRORS, tarfile.TarError, _DamagedTar, ValueError, OSError, struct.error) as error:
+        yield Member("", b"", 0, f"the archive is damaged or cut off {where} ({error}): the rest is left out")
+
+
+def _is_tar(block: bytes) -> bool:
+    try:
+        tarfile.TarInfo.frombuf(block, tarfile.ENCODING, "surrogateescape")
+    except (tarfile.HeaderError, ValueError):
+        return False
+    return True
