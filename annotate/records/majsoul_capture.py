@@ -61,6 +61,8 @@ def open_capture(data: bytes) -> Recording:
         raise ValueError("a captured message of Mahjong Soul, but not the response that holds a game record")
     wrapper = decode("Wrapper", data[_FRAME_HEADER:] if data[0] == _RESPONSE else data)
     _require_name(wrapper.name, "ResGameRecord", "the message")
+    if not wrapper.data:
+        raise ValueError("cut off: a message without content")
     response = decode("ResGameRecord", wrapper.data)
     if response.error.code:
         _refuse_error(response.error.code)

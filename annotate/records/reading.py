@@ -11,13 +11,32 @@ from typing import IO
 
 from annotate.files import DECOMPRESSION_ERRORS, compression_of, decompressing
 from annotate.records import archives
+from annotate.records.majsoul import read_majsoul, read_majsoul_json
+from annotate.records.majsoul_capture import is_capture, is_capture_json
 from annotate.records.mjai import read_mjai
 from annotate.records.record import Game
 from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, read_tenhou_json
 from annotate.records.tenhou_xml import read_tenhou_xml
 
-ACCEPTED = "Tenhou mjlog XML, tenhou.net/6 JSON or mjai JSON lines; plain, gzip or zstd"
-SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".gz", ".zst", ".zip", ".tar", ".tgz", ".tzst")
+ACCEPTED = (
+    "Mahjong Soul's captured messages or JSON, Tenhou mjlog XML, tenhou.net/6 JSON or mjai JSON lines; "
+    "plain, gzip or zstd"
+)
+SUFFIXES = (
+    ".xml",
+    ".mjlog",
+    ".json",
+    ".jsonl",
+    ".mjson",
+    ".bin",
+    ".pb",
+    ".gz",
+    ".zst",
+    ".zip",
+    ".tar",
+    ".tgz",
+    ".tzst",
+)
 """what is looked for in folders and archives; a file that is named itself may have any suffix"""
 LARGEST_RECORD = 256 << 20
 """bytes that a compressed record may come to"""
@@ -188,6 +207,8 @@ def _decompressed(raw: IO[bytes]) -> bytes:
 
 
 def _games(data: bytes, name: str) -> list[Game]:
+    if is_capture(data):
+        return [read_majsoul(data)]
     start = data.lstrip()[:9]
     if not start:
         raise ValueError(f"empty; accepted are {ACCEPTED}")
@@ -201,8 +222,11 @@ def _games(data: bytes, name: str) -> list[Game]:
         raise ValueError(f"no game record: neither text nor compressed; accepted are {ACCEPTED}") from None
     if _is_tenhou_json(text):
         return read_tenhou_json(text, _stem(name))
-    _require_mjai(text)
-    return read_mjai(text, _stem(name))
+    if _is_mjai(text):
+        return read_mjai(text, _stem(name))
+    if '"head"' in text or '".lq.' in text:
+        return [read_majsoul_json(_majsoul_document(text))]
+    raise ValueError(f"no game record; accepted are {ACCEPTED}")
 
 
 def _is_tenhou_json(text: str) -> bool:
@@ -212,14 +236,14 @@ def _is_tenhou_json(text: str) -> bool:
     return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)
 
 
-def _require_mjai(text: str) -> None:
-    """Raises ValueError for texts that are something else, naming the formats that are known."""
-    if _is_mjai(text):
-        return
-    kind = "no game record"
-    if '"head"' in text and '"accounts"' in text:
-        kind = "Mahjong Soul JSON, which is not supported yet"
-    raise ValueError(f"{kind}; accepted are {ACCEPTED}")
+def _majsoul_document(text: str) -> object:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {error}") from None
+    if not is_capture_json(document):
+        raise ValueError(f"no game record; accepted are {ACCEPTED}")
+    return document
 
 
 def _is_mjai(text: str) -> bool:
