@@ -25,6 +25,9 @@ from annotate.workers import in_order
 
 _KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
 
+_MOST_DIFFERENCES = 50
+"""that a report shows"""
+
 
 @dataclass
 class Report:
@@ -44,6 +47,8 @@ class Report:
     """decision points by the kinds of the possible actions"""
     notes: Counter[str] = field(default_factory=Counter)
     left_out: list[str] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    """options that a record lists and the rules engine does not have, or the reverse"""
 
     def add(self, other: "Report") -> None:
         self.files += other.files
@@ -56,6 +61,7 @@ class Report:
         self.possible += other.possible
         self.notes += other.notes
         self.left_out += other.left_out
+        self.differences += other.differences
 
     def count(self, annotations: Sequence[Annotation]) -> None:
         self.decisions += len(annotations)
@@ -74,8 +80,17 @@ class Report:
             f"{'kind':<12}{'taken':>12}{'possible':>12}",
         ]
         lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
-        lines += ["", f"{self.unknown:,} choices left out that a record cannot show (another seat's claim came first)"]
+        lines += [
+            "",
+            f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
+        ]
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
+        if self.differences:
+            lines.append(
+                f"{len(self.differences):,} options on which record and rules engine differ (the engine's stand):"
+            )
+            lines += [f"  {text}" for text in self.differences[:_MOST_DIFFERENCES]]
+            lines += ["  ..."] if len(self.differences) > _MOST_DIFFERENCES else []
         if self.left_out:
             lines += [f"{len(self.left_out):,} left out:", *(f"  {text}" for text in self.left_out)]
         else:
@@ -103,6 +118,7 @@ def annotate_record(record: Record, room: int, grade: int) -> tuple[list[Annotat
             result = annotate_game(game, FOUR_PLAYERS, room, grade)
             report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
             report.left_out = [f"{record.name}: {text}" for text in result.left_out]
+            report.differences = [f"{record.name}: {text}" for text in result.differences]
             report.count(result.annotations)
             lines = "".join(f"{format_line(annotation)}\n" for annotation in result.annotations)
             annotated.append(AnnotatedGame(game.id, record.name, lines, report))
