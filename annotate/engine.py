@@ -44,9 +44,9 @@ WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
 
 # Walls are given in the order of the deal; counted from their end, the dead wall holds the four rinshan tiles, then
 # the dora and ura indicators in turn.
-_NUM_RINSHAN = 4
-_NUM_DEAD = 14
-_NUM_INDICATORS = 5
+NUM_RINSHAN = 4
+NUM_DEAD = 14
+NUM_INDICATORS = 5
 
 _MELD_TYPES = {
     "chi": MeldType.Chi,
@@ -137,6 +137,16 @@ class Table:
     def scores(self) -> list[int]:
         return list(self._env.scores())
 
+    @property
+    def hands(self) -> list[list[int]]:
+        """The concealed tiles of every seat, physical."""
+        return list(self._env.hands)
+
+    @property
+    def live_wall(self) -> list[int]:
+        """The tiles that can still be drawn, physical, the next one first."""
+        return self._env.wall[: NUM_DEAD - 1 : -1]
+
     def log(self) -> list[Event]:
         """All events so far as mjai, all hands open. Slow: ask once."""
         events: list[Event] = []
@@ -159,7 +169,7 @@ class Table:
         """Plays one move for each seat of `turns`."""
         assert {turn.seat for turn in self.turns} == set(moves)
         is_kakan = any(action.action_type == ActionType.KAKAN for action, _ in moves.values())
-        num_dora = len(self.turns[0].dora_indicators) if is_kakan else _NUM_INDICATORS
+        num_dora = len(self.turns[0].dora_indicators) if is_kakan else NUM_INDICATORS
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
@@ -179,7 +189,7 @@ class Table:
                 self._add(event)
                 self._untold_ankan[self.round_index] = event
 
-    def _look(self, observations: Mapping[int, Any], num_dora: int = _NUM_INDICATORS) -> None:
+    def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
         """Finds whose turn it is. `num_dora`: indicators that may be seen by those who could rob a kan."""
         env = self._env
         if env.done():
@@ -188,7 +198,7 @@ class Table:
         for seat in sorted(observations):
             self._follow(seat, observations[seat])
         target = env.current_player if env.phase == Phase.WaitResponse else None
-        left = len(env.wall) - _NUM_DEAD
+        left = len(env.wall) - NUM_DEAD
         self.turns = []
         for seat in sorted(observations):
             observation = observations[seat]
@@ -298,63 +308,6 @@ def progression_token(event: Event, is_riichi: bool, vocabulary: Vocabulary) -> 
         return block["chi"].token(seat, CHI_OF_TILES[consumed, tile])
     relative_seat = (event["target"] - seat - 1) % vocabulary.num_seats
     return block[kind].token(seat, relative_seat, tile)
-
-
-def wall_of(events: Sequence[Event]) -> list[int]:
-    """A wall (136 physical tiles, in the order of the deal) that deals and draws what the round's events show.
-
-    Tiles that nobody saw are filled in from those left over, in no particular order.
-
-    Raises:
-        ValueError: the events show more than four equal tiles, or more tiles than a wall has.
-    """
-    pool = [list(ids) for ids in IDS_OF_TILE]
-
-    def take(name: str) -> int:
-        ids = pool[TILE_OF_MJAI[name]]
-        if not ids:
-            raise ValueError(f"the round shows more {name} than there are")
-        return ids.pop(0)
-
-    start = events[0]
-    hands = [[take(name) for name in hand] for hand in start["tehais"]]
-    live: list[int] = []
-    rinshan: list[int] = []
-    dora = [take(start["dora_marker"])]
-    ura: list[int] = []
-    after_kan = False
-    for event in events:
-        kind = event["type"]
-        if kind == "tsumo":
-            (rinshan if after_kan else live).append(take(event["pai"]))
-            after_kan = False
-        elif kind in ("ankan", "kakan", "daiminkan"):
-            after_kan = True
-        elif kind == "dora":
-            dora.append(take(event["dora_marker"]))
-        elif kind == "hora":
-            # every riichi winner of a multiple ron shows the same markers
-            ura += [take(name) for name in event.get("ura_markers", ())[len(ura) :]]
-    num_seats = len(hands)
-    order = [(start["oya"] + i) % num_seats for i in range(num_seats)]
-    deal = [tile for r in range(3) for seat in order for tile in hands[seat][4 * r : 4 * r + 4]]
-    deal += [hands[seat][12] for seat in order] + live
-    if (
-        len(deal) > NUM_TILE_IDS - _NUM_DEAD
-        or max(len(dora), len(ura)) > _NUM_INDICATORS
-        or len(rinshan) > _NUM_RINSHAN
-    ):
-        raise ValueError("the round draws more tiles than the wall has")
-    wall: list[int | None] = [None] * NUM_TILE_IDS
-    wall[: len(deal)] = deal
-    for i, tile in enumerate(rinshan):
-        wall[-1 - i] = tile
-    for i, tile in enumerate(dora):
-        wall[-1 - _NUM_RINSHAN - 2 * i] = tile
-    for i, tile in enumerate(ura):
-        wall[-2 - _NUM_RINSHAN - 2 * i] = tile
-    unseen = (tile for ids in pool for tile in ids)
-    return [next(unseen) if tile is None else tile for tile in wall]
 
 
 def tenpai_at_end(events: Sequence[Event]) -> list[bool]:

@@ -12,12 +12,13 @@ from typing import NamedTuple
 from annotate.agreement import Disagreement, compare_events, compare_scores, in_words
 from annotate.annotation import Annotation
 from annotate.decisions import CLAIMS, Choice, Decision, choice_of, is_hidden, play
-from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end, wall_of
+from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end
 from annotate.features import SituationWriter
 from annotate.grading import ranks_of
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+from annotate.walls import wall_of
 from annotate.witness import Witness
 
 DEFAULT_ROOM = 4  # Throne
@@ -157,7 +158,7 @@ def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Repl
     """
     events = recorded.events
     try:
-        table = Table.of_round(rules, events[0], wall_of(events), writer.vocabulary)
+        table = Table.of_round(rules, events[0], wall_of(recorded), writer.vocabulary)
         script = _Script(recorded, table)
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:

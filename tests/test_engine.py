@@ -24,7 +24,8 @@ from rounds import (
 )
 
 from annotate.decisions import play
-from annotate.engine import IDS_OF_TILE, TILE_OF_ID, Table, wall_of
+from annotate.engine import IDS_OF_TILE, TILE_OF_ID, Table
+from annotate.walls import wall_of
 
 TENPAI = "123m456p789s1122z"
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
@@ -310,7 +311,7 @@ def test_closed_and_added_kans_are_told_by_their_tiles() -> None:
 
 def test_a_rebuilt_wall_deals_draws_and_turns_the_same_tiles() -> None:
     played = play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z")
-    again = play_wall(TO_FOUR_KANS, wall_of(played.events), "mjsoul", start_of_round(), writer_of())
+    again = play_wall(TO_FOUR_KANS, wall_of(played.round), "mjsoul", start_of_round(), writer_of())
     assert again == played
 
 
@@ -355,11 +356,3 @@ def test_each_physical_tile_stands_for_one_tile_and_red_fives_are_single() -> No
     assert [len(ids) for ids in IDS_OF_TILE[:11]] == [1, 4, 4, 4, 4, 3, 4, 4, 4, 4, 1]
     assert sorted(i for ids in IDS_OF_TILE for i in ids) == list(range(136))
     assert all(TILE_OF_ID[i] == tile for tile, ids in enumerate(IDS_OF_TILE) for i in ids)
-
-
-def test_a_round_that_shows_five_equal_tiles_has_no_wall() -> None:
-    played = play_round("", DULL)
-    events = [dict(event) for event in played.events]
-    events[0] = events[0] | {"tehais": [["1m"] * 13, *events[0]["tehais"][1:]]}
-    with pytest.raises(ValueError, match="more 1m than there are"):
-        wall_of(events)

@@ -1,11 +1,19 @@
 """What every reader of records makes of a file: games, as rounds of mjai events with a header."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 Rules = Literal["tenhou", "mjsoul"]
 Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
+
+
+_ALL_TILES = sorted(
+    [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10) for _ in range(3 if rank == 5 else 4)]
+    + [f"5{suit}r" for suit in "mps"]
+    + [name for name in "ESWNPFC" for _ in range(4)]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +46,11 @@ class Round:
     offers: tuple[Offer, ...] | None = None
     """what the record says each seat could do, where it says so; nothing is taken from it but `pressed`"""
 
+    wall: tuple[str, ...] | None = None
+    """the whole wall, where the record tells it: 136 tiles in the order of the deal (see `places_dealt`), then those to
+    be drawn, then the dead wall: counted from its end, the four tiles drawn after kans, then the indicators of dora and
+    of hidden dora in turn"""
+
     @property
     def name(self) -> str:
         """For people, e.g. "East 1-0": wind, number of the round, honba."""
@@ -67,3 +80,30 @@ class Game:
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
     """why the last round or the end of the game is missing, if it is"""
+
+
+def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
+    """By seat: where in the wall the 13 tiles dealt to it lie. The dealer takes first; each takes four tiles three
+    times, then one."""
+    return [
+        [4 * (num_seats * time + turn) + i for time in range(3) for i in range(4)] + [12 * num_seats + turn]
+        for turn in ((seat - dealer) % num_seats for seat in range(num_seats))
+    ]
+
+
+def whole_wall(start: Event, rest: Sequence[str]) -> tuple[str, ...]:
+    """A round's wall for `Round.wall`, from its start_kyoku and the tiles that were not dealt, in the wall's order.
+
+    Raises:
+        ValueError: these are not the tiles of one wall.
+    """
+    hands = start["tehais"]
+    dealt = {
+        place: name
+        for places, hand in zip(places_dealt(start["oya"], len(hands)), hands, strict=True)
+        for place, name in zip(places, hand, strict=True)
+    }
+    wall = (*(dealt[place] for place in range(len(dealt))), *rest)
+    if sorted(wall) != _ALL_TILES:
+        raise ValueError("the tiles dealt and those of the wall are not the 136 tiles of the game")
+    return wall

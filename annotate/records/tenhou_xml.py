@@ -6,11 +6,13 @@ Scores are in hundreds. Elements of a cut-off file are read as far as whole roun
 
 import hashlib
 import re
+from collections.abc import Iterator
 from xml.parsers import expat
 
 from annotate import grading
 from annotate.records.record import Event, Game, Round
 from annotate.records.tenhou_meld import decode_meld, tile_name
+from annotate.records.tenhou_wall import SEED_PREFIX, walls_of_seed
 
 NUM_SEATS = 4
 NUM_TILES = 136
@@ -72,6 +74,8 @@ class _Reader:
         self._rounds: list[Round] = []
         self._events: list[Event] | None = None
         self._ended = False
+        self._walls: Iterator[list[int]] | None = None
+        self._wall: tuple[str, ...] | None = None
         self._drawn: int | None = None
         self._last_discard: tuple[int, int] | None = None
         self._final_scores: tuple[int, ...] | None = None
@@ -81,6 +85,7 @@ class _Reader:
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = self._doctype
         self._handlers = {
+            "SHUFFLE": self._shuffle,
             "GO": self._go,
             "UN": self._un,
             "INIT": self._init,
@@ -137,7 +142,7 @@ class _Reader:
         reason = "the file is cut off" if cut_off else "the record stops early"
         if self._events is None:
             return f"{reason}: it holds no round"
-        last = Round(tuple(self._events))
+        last = Round(tuple(self._events), wall=self._wall)
         # a second winner of the same tile may be missing where a file breaks off after a win by ron
         ending = self._events[-1]
         open_end = (
@@ -172,7 +177,7 @@ class _Reader:
             handler(attributes)
         elif _MOVE.match(tag):
             raise ValueError(f"<{tag}/>: there are {NUM_TILES} tiles, 0 ... {NUM_TILES - 1}")
-        # other elements (SHUFFLE, TAIKYOKU, BYE, later additions) are no moves; a missed one would not replay
+        # other elements (TAIKYOKU, BYE, later additions) are no moves; a missed one would not replay
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -188,6 +193,11 @@ class _Reader:
         if self._events is None or self._ended:
             raise ValueError(f"a {event['type']} outside of a round")
         self._events.append(event)
+
+    def _shuffle(self, attributes: Attributes) -> None:
+        seed = attributes.get("seed", "")
+        if seed.startswith(SEED_PREFIX):  # of other kinds, and of no seed, nothing is known
+            self._walls = walls_of_seed(seed)
 
     def _go(self, attributes: Attributes) -> None:
         kind = _integer(attributes, "GO", "type", 0, 1 << 16)
@@ -216,11 +226,12 @@ class _Reader:
         if self._final_scores is not None:
             raise ValueError("<INIT> of a new round after the final scores")
         if self._events is not None:
-            last = Round(tuple(self._events))
+            last = Round(tuple(self._events), wall=self._wall)
             if not self._ended:
                 raise ValueError(f"<INIT> of a new round, but {last.name} has not ended")
             self._rounds.append(last)
         self._events = [_start_kyoku(attributes)]
+        self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
         self._ended = False
         self._drawn = self._last_discard = None
 
