@@ -59,8 +59,7 @@ for stage in round_delta rank grading; do
 done
 if $fresh; then
     for stage in round_delta rank grading; do
-        # a fresh encoder learns at the decoder's rate
-        train "fresh/$stage" "$stage" --optim.encoder_learning_rate null --run.steps "$later_steps"
+        train "fresh/$stage" "$stage" --run.steps "$later_steps"
     done
 fi
 
