@@ -55,7 +55,7 @@ _MESSAGES = {
     "RecordNewRound": (
         "1 chang uint32, 2 ju uint32, 3 ben uint32, 4 dora string, 5 scores *int32, 6 liqibang uint32,"
         "7 tiles0 *string, 8 tiles1 *string, 9 tiles2 *string, 10 tiles3 *string,"
-        "12 operation OptionalOperationList, 16 doras *string, 19 operations *OptionalOperationList"
+        "12 operation OptionalOperationList, 14 paishan string, 16 doras *string, 19 operations *OptionalOperationList"
     ),
     "RecordDealTile": (
         "1 seat uint32, 2 tile string, 5 liqi LiQiSuccess, 6 doras *string, 8 operation OptionalOperationList"

@@ -11,9 +11,10 @@ from google.protobuf.message import Message
 from annotate.records.majsoul_offers import OfferDraft, offers_of
 from annotate.records.majsoul_rules import THREE_PLAYERS
 from annotate.records.majsoul_tiles import LARGEST_SCORE, NUM_SEATS, in_range, kind_of, seat_of, tile_of, tiles_of
-from annotate.records.record import Event, Round
+from annotate.records.record import Event, Round, places_dealt
 
 LARGEST_COUNT = 1000
+NUM_TILES = 136
 
 _CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3
@@ -106,6 +107,7 @@ class _Draft:
             },
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
         ]
+        self._wall = _wall(start.paishan, *self.events)
         self._num_doras = 1
         self._pons: dict[tuple[int, str], list[str]] = {}
         """by seat and kind of tile"""
@@ -131,7 +133,8 @@ class _Draft:
         self._handlers[name](step)
 
     def finished(self) -> Round:
-        return Round(tuple(self.events), offers=tuple(offer.finished() for offer in self._offers) or None)
+        offers = tuple(offer.finished() for offer in self._offers)
+        return Round(tuple(self.events), offers=offers or None, wall=self._wall)
 
     def score_after(self, scores: Sequence[int]) -> None:
         """Notes the next round's scores where the end of this one does not tell any."""
@@ -251,6 +254,19 @@ class _Draft:
         self._offers += offers
         is_claim = self.events[after]["type"] in _CLAIMED
         self._claims = {offer.seat: offer for offer in offers} if is_claim else {}
+
+
+def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
+    """The whole wall, if `paishan` tells it: all of it or, in older records, what is left after the first draw.
+
+    Whether it is the wall of this round is found out by replaying.
+    """
+    tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
+    hands = zip(places_dealt(start["oya"], NUM_SEATS), start["tehais"], strict=True)
+    dealt = {place: name for places, hand in hands for place, name in zip(places, hand, strict=True)}
+    if len(tiles) + len(dealt) + 1 == NUM_TILES:
+        return (*(dealt[place] for place in range(len(dealt))), first["pai"], *tiles)
+    return tuple(tiles) if len(tiles) == NUM_TILES else None
 
 
 def _points(values: Sequence[int], name: str) -> list[int]:
