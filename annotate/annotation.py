@@ -1,14 +1,19 @@
 """One decision as one line of text: seven fields, tab-separated, their elements comma-separated.
 
-Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results.
+Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results. An
+eighth, 7 hidden, may follow: what a player with perfect information would see besides.
 """
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 from annotate.vocabulary import Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
+HIDDEN = "hidden"
+"""the field that may follow"""
+_ALL_FIELDS = (*FIELDS, HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,13 +27,15 @@ class Annotation:
     actions: tuple[int, ...]
     chosen: int
     results: tuple[int, ...]
+    hidden: tuple[int, ...] | None = None
 
 
 def format_line(annotation: Annotation) -> str:
     """The line of an annotation, without a line break."""
     fields = (annotation.sparse, annotation.numeric, annotation.progression, annotation.actions)
     body = "\t".join(",".join(map(str, field)) for field in fields)
-    return f"{annotation.game}\t{body}\t{annotation.chosen}\t{','.join(map(str, annotation.results))}"
+    line = f"{annotation.game}\t{body}\t{annotation.chosen}\t{','.join(map(str, annotation.results))}"
+    return line if annotation.hidden is None else f"{line}\t{','.join(map(str, annotation.hidden))}"
 
 
 def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
@@ -38,9 +45,9 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
         ValueError: names the field, the value and what was expected. The caller adds file and line number.
     """
     texts = line.rstrip("\r\n").split("\t")
-    if len(texts) != len(FIELDS):
+    if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
         raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
-    lists = {name: _integers(name, text) for name, text in zip(FIELDS[1:], texts[1:], strict=True)}
+    lists = {name: _integers(name, text) for name, text in zip(_ALL_FIELDS[1:], texts[1:], strict=False)}
     if not texts[0]:
         raise ValueError("field 0 (game) is empty")
     if len(lists["chosen"]) != 1:
@@ -53,6 +60,7 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
         actions=lists["actions"],
         chosen=lists["chosen"][0],
         results=lists["results"],
+        hidden=lists.get(HIDDEN),
     )
     check(annotation, vocabulary)
     return annotation
@@ -85,6 +93,8 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
             f"field 5 (chosen) is {annotation.chosen}, outside the {len(annotation.actions)} possible actions"
         )
     _check_results(annotation.results, vocabulary)
+    if annotation.hidden is not None:
+        _check_hidden(annotation.hidden, vocabulary)
 
 
 def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:
@@ -97,6 +107,15 @@ def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:
         raise ValueError(f"field 6 (results): the ranks {list(ranks)} are no permutation of 0 ... {num_seats - 1}")
     if not 0 <= results[1 + 2 * num_seats] < num_seats:
         raise ValueError(f"field 6 (results): rank {results[1 + 2 * num_seats]} is not in 0 ... {num_seats - 1}")
+
+
+def _check_hidden(hidden: tuple[int, ...], vocabulary: Vocabulary) -> None:
+    _check_tokens(7, HIDDEN, hidden, vocabulary.hidden.size)
+    wall = vocabulary.hidden["wall"].first
+    if any(a >= b for a, b in pairwise(hidden) if b < wall):
+        raise ValueError(
+            f"field 7 ({HIDDEN}): the hands (0 ... {wall - 1}) must be strictly ascending, before the wall"
+        )
 
 
 def _check_tokens(number: int, name: str, tokens: tuple[int, ...], size: int) -> None:
@@ -115,6 +134,6 @@ _INTEGERS = re.compile("-?[0-9]+(?:,-?[0-9]+)*")
 
 def _integers(name: str, text: str) -> tuple[int, ...]:
     if not _INTEGERS.fullmatch(text):  # int() alone would take " 5" and "1_0" too
-        number = FIELDS.index(name)
+        number = _ALL_FIELDS.index(name)
         raise ValueError(f"field {number} ({name}) is no comma-separated list of integers: {text[:80]!r}")
     return tuple(map(int, text.split(",")))

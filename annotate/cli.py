@@ -108,14 +108,16 @@ class AnnotatedGame:
     report: Report
 
 
-def annotate_record(record: Record, room: int, grade: int) -> tuple[list[AnnotatedGame], Report]:
+def annotate_record(
+    record: Record, room: int, grade: int, writes_hidden: bool = False
+) -> tuple[list[AnnotatedGame], Report]:
     """The games of one record, and the report of the record itself (its games' reports are their own)."""
     record_report = Report(files=1, size=record.size)
     try:
         games = read_record(record)
         annotated = []
         for game in games:
-            result = annotate_game(game, FOUR_PLAYERS, room, grade)
+            result = annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden)
             report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
             report.left_out = [f"{record.name}: {text}" for text in result.left_out]
             report.differences = [f"{record.name}: {text}" for text in result.differences]
@@ -134,10 +136,10 @@ def annotate_record(record: Record, room: int, grade: int) -> tuple[list[Annotat
 _FAULT = "a fault of this program, please report it with the file:"
 
 
-def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, jobs: int) -> Report:
+def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, writes_hidden: bool, jobs: int) -> Report:
     report = Report()
     file_of_game: dict[str, str] = {}
-    task = partial(annotate_record, room=room, grade=grade)
+    task = partial(annotate_record, room=room, grade=grade, writes_hidden=writes_hidden)
     progress = tqdm(total=_size(paths), unit="B", unit_scale=True, disable=None, smoothing=0.05)
     with progress, closing(in_order(task, records_of(paths), jobs)) as results:
         for games, record_report in results:
@@ -162,17 +164,17 @@ def _size(paths: Sequence[str]) -> int | None:
         return None
 
 
-def _explain(paths: Sequence[str], number: int, room: int, grade: int) -> str:
+def _explain(paths: Sequence[str], number: int, room: int, grade: int, writes_hidden: bool) -> str:
     records = list(islice(records_of(paths), 2))
     if len(records) != 1:
         raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
-    annotations = _annotations_of(records[0], room, grade, most=max(number, 1))
+    annotations = _annotations_of(records[0], room, grade, writes_hidden, most=max(number, 1))
     if not 1 <= number <= len(annotations):
         raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
     return describe(annotations[number - 1], FOUR_PLAYERS)
 
 
-def _annotations_of(record: Record, room: int, grade: int, most: int) -> list[Annotation]:
+def _annotations_of(record: Record, room: int, grade: int, writes_hidden: bool, most: int) -> list[Annotation]:
     """The annotations of a record, or the first `most` of a file of annotation lines."""
     try:
         games = read_record(record)
@@ -180,7 +182,8 @@ def _annotations_of(record: Record, room: int, grade: int, most: int) -> list[An
         if record.data is not None or record.problem is not None:
             raise
         return _parse_lines(record.name, str(error), most)
-    return [annotation for game in games for annotation in annotate_game(game, FOUR_PLAYERS, room, grade).annotations]
+    reports = [annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden) for game in games]
+    return [annotation for report in reports for annotation in report.annotations]
 
 
 def _parse_lines(path: str, why_no_record: str, most: int) -> list[Annotation]:
@@ -236,6 +239,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar=f"0...{NUM_GRADES - 1}",
         help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
     )
+    parser.add_argument(
+        "--hidden",
+        action="store_true",
+        help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
+        "shards do not hold it",
+    )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
     return parser
 
@@ -250,10 +259,10 @@ def annotate(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         paths = find_records(options.records)
         if options.explain is not None:
-            print(_explain(paths, options.explain, options.room, options.grade))
+            print(_explain(paths, options.explain, options.room, options.grade, options.hidden))
             return 0
         with writing_text(options.output) as output:
-            report = _write(paths, output, options.room, options.grade, options.jobs)
+            report = _write(paths, output, options.room, options.grade, options.hidden, options.jobs)
             print(report.text(), file=sys.stderr)
             if report.decisions == 0:
                 raise ValueError("no decision point in any of the records (see the report above): nothing written")

@@ -26,6 +26,7 @@ class Decision:
     chosen: int
     is_preempted: bool
     """another seat's call or ron hid the choice: no record could show it"""
+    hidden: tuple[int, ...] | None = None
 
 
 class Choice(NamedTuple):
@@ -76,6 +77,7 @@ def play(
                 actions=actions,
                 chosen=actions.index(choice.token),
                 is_preempted=False,
+                hidden=writer.hidden(turn.seat, table) if writer.writes_hidden else None,
             )
             decisions.append(decision)
             window.append((decision, turn))

@@ -91,9 +91,12 @@ class Turn:
 class Table:
     """A round or a game in progress."""
 
-    def __init__(self, env: RiichiEnv, observations: Mapping[int, Any], vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, env: RiichiEnv, observations: Mapping[int, Any], vocabulary: Vocabulary, is_wall_true: bool = True
+    ) -> None:
         self._env = env
         self.vocabulary = vocabulary
+        self.is_wall_true = is_wall_true
         self._action = vocabulary.action
         self._followed = [0] * vocabulary.num_seats
         self._num_events = 0
@@ -104,12 +107,20 @@ class Table:
         """tokens of the current round's public events so far"""
         self.round_index = -1
         """counts the rounds begun at this table"""
+        self.undealt: list[list[int]] = []
+        """of each round begun: the tiles that were not dealt, physical, in the order of the wall"""
         self.turns: list[Turn] = []
         self._look(observations)
 
     @classmethod
-    def of_round(cls, rules: Rules, start: Event, wall: Sequence[int], vocabulary: Vocabulary) -> "Table":
-        """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles)."""
+    def of_round(
+        cls, rules: Rules, start: Event, wall: Sequence[int], vocabulary: Vocabulary, is_wall_true: bool = True
+    ) -> "Table":
+        """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles).
+
+        Args:
+            is_wall_true: False where what nobody saw of the wall is made up.
+        """
         env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules))
         observations = env.reset(
             oya=start["oya"],
@@ -119,7 +130,7 @@ class Table:
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary)
+        return cls(env, observations, vocabulary, is_wall_true)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
@@ -223,6 +234,7 @@ class Table:
         if kind == "start_kyoku":
             self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1
+            self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
             self._riichi_seat = None
         elif kind == "reach":
             self._riichi_seat = event["actor"]

@@ -61,12 +61,17 @@ class Replayed(NamedTuple):
 
 
 def annotate_game(
-    game: Game, vocabulary: Vocabulary, room: int = DEFAULT_ROOM, grade: int = DEFAULT_GRADE
+    game: Game,
+    vocabulary: Vocabulary,
+    room: int = DEFAULT_ROOM,
+    grade: int = DEFAULT_GRADE,
+    writes_hidden: bool = False,
 ) -> GameReport:
     """Replays a game and writes the annotation of every decision point.
 
     Args:
         room, grade: for games whose record does not tell.
+        writes_hidden: adds the hidden field.
     """
     report = GameReport(game.id)
     if game.incomplete is not None:
@@ -77,7 +82,9 @@ def annotate_game(
         report.notes.append("room or grades unknown: defaults taken")
     room = game.room if game.room is not None else room
     grades = game.grades if game.grades is not None else (grade,) * vocabulary.num_seats
-    writer = SituationWriter(vocabulary, room, game.style, grades)
+    if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
+        report.notes.append("wall unknown: the hidden field holds hands alone")
+    writer = SituationWriter(vocabulary, room, game.style, grades, writes_hidden)
     game_part = _end_of_game(game, report, len(grades))
     for recorded in game.rounds:
         try:
@@ -106,6 +113,7 @@ def annotation_of(
         actions=decision.actions,
         chosen=decision.chosen,
         results=round_part[decision.seat] + game_part[decision.seat],
+        hidden=decision.hidden,
     )
 
 
@@ -158,7 +166,8 @@ def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Repl
     """
     events = recorded.events
     try:
-        table = Table.of_round(rules, events[0], wall_of(recorded), writer.vocabulary)
+        is_wall_true = recorded.wall is not None
+        table = Table.of_round(rules, events[0], wall_of(recorded), writer.vocabulary, is_wall_true)
         script = _Script(recorded, table)
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:

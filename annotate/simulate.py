@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from annotate.annotation import Annotation, format_line
 from annotate.decisions import Choice, Decision, choice_of, play
-from annotate.engine import Table, Turn
+from annotate.engine import MJAI_NAMES, TILE_OF_ID, Table, Turn
 from annotate.features import SituationWriter
 from annotate.files import reading_text, writing_text
 from annotate.grading import mjsoul_delta, ranks_of
@@ -48,7 +48,8 @@ class SimulatedGame:
 
     id: str
     events: list[Event]
-    """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores)"""
+    """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
+    under "kanachan" the tiles that were not dealt, in the order of the wall"""
     annotations: list[Annotation]
     """in the order of play; empty if not asked for"""
     is_preempted: list[bool]
@@ -98,6 +99,9 @@ def simulate_game(
     events = table.log()
     events[0] = {"type": "start_game", "kanachan": {**header, "grading_deltas": deltas}}
     events[-1] = {"type": "end_game", "scores": scores}
+    starts = (event for event in events if event["type"] == "start_kyoku")
+    for start, undealt in zip(starts, table.undealt, strict=True):
+        start["kanachan"] = {"wall": [MJAI_NAMES[TILE_OF_ID[tile]] for tile in undealt]}
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
     part = game_part(scores, deltas)
     return SimulatedGame(

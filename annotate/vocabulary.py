@@ -1,9 +1,9 @@
 """The integers of the annotation specification, as tables.
 
-A field of an annotation (sparse, progression, actions) is a row of blocks laid end to end. A block is the product of
-its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri x riichi. Sizes are
-stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits or seats
-are exchanged (`kanachan.symmetry`) and how it is said in words all follow from the axes.
+A field of an annotation (sparse, progression, actions, hidden) is a row of blocks laid end to end. A block is the
+product of its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri x riichi.
+Sizes are stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits
+or seats are exchanged (`kanachan.symmetry`) and how it is said in words all follow from the axes.
 
 A vocabulary is a value that is passed around, so that another one (three players) can stand beside this one.
 """
@@ -112,6 +112,8 @@ class Vocabulary:
     sparse: Field
     progression: Field
     action: Field
+    hidden: Field
+    """the optional field: what a player with perfect information would see besides"""
     numeric: tuple[str, ...]
     results: tuple[str, ...]
     num_round_results: int
@@ -120,7 +122,8 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that change when any token changes its meaning."""
+        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which shards do not
+        hold, is left out."""
         layout = {
             field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
             for field in (self.sparse, self.progression, self.action)
@@ -185,6 +188,13 @@ FOUR_PLAYERS = Vocabulary(
             ("pon", (_RELATIVE_SEAT, _TILE)),
             ("daiminkan", (_RELATIVE_SEAT, _TILE)),
             ("ron", (_RELATIVE_SEAT,)),
+        ],
+    ),
+    hidden=Field(
+        "hidden",
+        [
+            ("hand", (_RELATIVE_SEAT, Factor(Axis.HAND_SLOT, 136, "slot"))),
+            ("wall", (_TILE,)),  # live, in drawing order
         ],
     ),
     numeric=("honba", "deposits", "score_0", "score_1", "score_2", "score_3"),

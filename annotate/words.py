@@ -81,6 +81,7 @@ def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[s
             f"seat {seat} may:",
             *actions,
             *_results(annotation.results, vocabulary),
+            *_hidden(annotation.hidden, seat, vocabulary),
         ]
     )
 
@@ -114,7 +115,7 @@ def _seats(actor: int, sparse: Situation, numeric: dict[str, int], vocabulary: V
 
 
 def _hand(sparse: Situation) -> str:
-    tiles = [bisect_right(HAND_SLOT_FIRST, values["slot"]) - 1 for values in sparse["hand"]]
+    tiles = [_tile_of_slot(values["slot"]) for values in sparse["hand"]]
     drawn = "".join(f" + {TILE_NAMES[values['tile']]}" for values in sparse["drawn"])
     return _grouped(tiles) + drawn
 
@@ -161,6 +162,29 @@ def _results(results: Sequence[int], vocabulary: Vocabulary) -> list[str]:
         f"game: {_PLACES[named['rank']]} with {named['score']:,} points, grading points {named['grading_delta']:+,}; "
         f"{ranks}",
     ]
+
+
+def _hidden(hidden: Sequence[int] | None, seat: int, vocabulary: Vocabulary) -> list[str]:
+    if hidden is None:
+        return []
+    hands: list[list[int]] = [[] for _ in range(vocabulary.num_seats - 1)]
+    wall = []
+    for token in hidden:
+        name, values = vocabulary.hidden.describe(token)
+        if name == "hand":
+            hands[values["relative_seat"]].append(_tile_of_slot(values["slot"]))
+        else:
+            wall.append(TILE_NAMES[values["tile"]])
+    seats = [(seat + 1 + relative_seat) % vocabulary.num_seats for relative_seat in range(len(hands))]
+    return [
+        "hidden hands: "
+        + "; ".join(f"seat {other} {_grouped(hand)}" for other, hand in zip(seats, hands, strict=True)),
+        f"to be drawn: {' '.join(wall) or 'not known'}",
+    ]
+
+
+def _tile_of_slot(slot: int) -> int:
+    return bisect_right(HAND_SLOT_FIRST, slot) - 1
 
 
 def _discard(values: dict[str, int]) -> str:

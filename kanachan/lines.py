@@ -1,6 +1,7 @@
 """Annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
 
-Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words.
+Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words. The hidden field is
+refused, too.
 """
 
 import sys
@@ -89,9 +90,14 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
             bad = middle
     where = f"{path}:{first_line + good}"
     try:
-        parse_line(lines[good].decode(), vocabulary)
+        annotation = parse_line(lines[good].decode(), vocabulary)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
+    if annotation.hidden is not None:
+        raise ValueError(
+            f"{where}: an eighth field, as `kanachan-annotate --hidden` writes it, which shards do not hold: "
+            f"take it away (`cut -f 1-{len(FIELDS)}`) or annotate without --hidden"
+        )
     raise ValueError(
         f"{where}: a number is not in plain decimal digits, or beyond 32 bits, or there are more than 256 actions"
     )

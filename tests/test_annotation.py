@@ -50,7 +50,7 @@ def with_field(number: int, text: str) -> str:
     [
         ("", "7 tab-separated fields expected, 1 found"),
         ("\t".join(LINE.split("\t")[:6]), "7 tab-separated fields expected, 6 found"),
-        (LINE + "\t0", "7 tab-separated fields expected, 8 found"),
+        (LINE + "\t0\t0", "7 tab-separated fields expected, 9 found"),
         (LINE.replace("\t", " "), "7 tab-separated fields expected, 1 found"),
         (with_field(0, ""), "field 0 (game) is empty"),
         (with_field(1, ""), "field 1 (sparse) is no comma-separated list of integers: ''"),

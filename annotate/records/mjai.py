@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate import grading, results
-from annotate.records.record import Event, Game, Round, Rules
+from annotate.records.record import Event, Game, Round, Rules, whole_wall
 
 NUM_SEATS = 4
 LARGEST_SCORE = 10_000_000
@@ -113,6 +113,9 @@ _HEADER = (
 )
 """what start_game's "kanachan" may hold"""
 
+_WALL = _Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
+"""in start_kyoku's "kanachan": what was not dealt, in the order of the wall"""
+
 
 @dataclass(slots=True)
 class _Draft:
@@ -124,6 +127,8 @@ class _Draft:
     rounds: list[Round] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     """of the round that is being read"""
+    wall: tuple[str, ...] | None = None
+    """its wall"""
     end: Event | None = None
 
 
@@ -198,6 +203,8 @@ def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
         draft.events = [_start_kyoku(event)]
+        rest = _normalised(_own_part(event), (_WALL,))
+        draft.wall = whole_wall(draft.events[0], rest["wall"]) if rest else None
     elif kind == "end_kyoku":
         if not _finish_round(draft):
             raise ValueError("the round has neither hora nor ryukyoku")
@@ -209,10 +216,15 @@ def _start_game(event: Event) -> _Draft:
     names = event.get("names")
     if type(names) is list and len(names) == 3:
         raise ValueError(_THREE_PLAYERS)
-    header = event.get("kanachan", {})
-    if type(header) is not dict:
+    return _Draft(start=event, header=_normalised(_own_part(event), _HEADER))
+
+
+def _own_part(event: Event) -> Event:
+    """What this program has written into an event besides."""
+    part = event.get("kanachan", {})
+    if type(part) is not dict:
         raise ValueError('"kanachan" must be an object')
-    return _Draft(start=event, header=_normalised(header, _HEADER))
+    return part
 
 
 def _start_kyoku(event: Event) -> Event:
@@ -267,7 +279,7 @@ def _finish_round(draft: _Draft) -> bool:
     if draft.events:
         if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
             return False
-        draft.rounds.append(Round(tuple(draft.events)))
+        draft.rounds.append(Round(tuple(draft.events), wall=draft.wall))
         draft.events = []
     return True
 
