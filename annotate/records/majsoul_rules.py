@@ -6,8 +6,8 @@ from google.protobuf.message import Message
 
 THREE_PLAYERS = "a three-player game: three players are not supported yet"
 
-_RANKED = 2
-"""config.category: others are friends' rooms and contests"""
+_RANKED, _FRIENDS, _CONTEST = 2, 1, 4
+"""config.category"""
 _ROOM_AND_STYLE = {
     mode_id + style: (room, style) for room, mode_id in enumerate((2, 5, 8, 11, 15)) for style in range(2)
 }
@@ -64,8 +64,8 @@ def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int |
     Raises:
         ValueError: a game for three, of other rules than ranked games, or of a kind that is not known.
     """
-    if not config.category:
-        raise ValueError("head.config.category is missing: whether the game is ranked is not known")
+    if config.category not in (_RANKED, _FRIENDS, _CONTEST):
+        raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")
     mode, mode_id = config.mode.mode, config.meta.mode_id
     is_ranked = config.category == _RANKED
     if (mode_id in _THREE_PLAYER_MODE_IDS) if is_ranked else (mode in _THREE_PLAYER_MODES):
