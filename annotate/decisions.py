@@ -25,7 +25,7 @@ class Decision:
     actions: tuple[int, ...]
     chosen: int
     is_preempted: bool
-    """another seat's call or ron hid the choice: no record could show it"""
+    """another seat's call or ron hid the choice: no record of events could show it, only one of what was pressed"""
     hidden: tuple[int, ...] | None = None
 
 
