@@ -54,15 +54,17 @@ if [[ ! -d $work/shards ]]; then
         fail "too few games to keep some for validation and test: give about 30 or more"
     mv "$work/shards.part" "$work/shards"
 fi
-"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 600 --later-steps 300 \
+"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 800 --later-steps 400 \
     -- --config "$CHECKOUT/configs/quickstart.yaml"
 
+here=${work#"$PWD"/} bin=${VENV#"$PWD"/}/bin launch=${CHECKOUT#"$PWD"/}/launch
 cat >&2 <<END
 
-Everything is in $work. What to do next (the commands are in $VENV/bin):
-  kanachan-predict $work/runs/imitation $work/annotations.txt.zst --explain     what the model thinks of each decision
-  kanachan-export $work/runs/grading -o encoder                                  the encoder, for work of your own
-  launch/quickstart.sh RECORDS…                                                  the same with your game records
-  launch/curriculum.sh $work/shards -- --model.size small                        a larger model, for longer
-README.md explains each of them.
+== what next (all of it is in README.md)
+
+What the model thinks of each decision:     $bin/kanachan-predict $here/runs/imitation $here/annotations.txt.zst --explain | less
+All figures:                                less $here/runs/evaluation.txt
+The encoder, for work of your own:          $bin/kanachan-export $here/runs/grading -o encoder
+The same with your game records:            $launch/quickstart.sh RECORDS…
+A larger model, for longer:                 $launch/curriculum.sh $here/shards --out $here/small -- --model.size small
 END
