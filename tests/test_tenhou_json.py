@@ -347,6 +347,7 @@ def changed(column: int, index: int, value: Any) -> dict[str, Any]:
         (changed(11, -1, 11), "no order of the seats' draws"),
         (changed(16, 0, "終局"), '"終局" is no known end of a round'),
         (changed(16, 1, [0, 0, 0]), "its payments: 4 integers expected"),
+        (changed(16, 1, 8000), "its payments: 4 integers expected, not 8000"),
         (changed(16, 2, [4, 0]), "the winner and whose tile it was expected"),
         (changed(16, -1, [0, 0, 0, 0]), "each win's payments and description expected"),
         ({**one_round(), "log": [[]]}, "a list of 17 elements expected, not []"),

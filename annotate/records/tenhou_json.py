@@ -283,8 +283,12 @@ def _tiles(numbers: Sequence[Any]) -> list[str]:
     return [TILES[number] for number in numbers]
 
 
-def _points(values: Sequence[Any], what: str) -> list[int]:
-    if len(values) != NUM_SEATS or not all(type(v) is int and abs(v) <= LARGEST_SCORE for v in values):
+def _points(values: Any, what: str) -> list[int]:
+    if (
+        not isinstance(values, list)
+        or len(values) != NUM_SEATS
+        or not all(type(v) is int and abs(v) <= LARGEST_SCORE for v in values)
+    ):
         raise ValueError(f"{what}: {NUM_SEATS} integers expected, not {_short(values)}")
     return list(values)
 
@@ -339,6 +343,6 @@ def _wins(result: Sequence[Any], ura: list[str], riichi_seats: set[int]) -> Iter
             "type": "hora",
             "actor": seats[0],
             "target": seats[1],
-            "deltas": _points(_list(deltas), "its payments"),
+            "deltas": _points(deltas, "its payments"),
             "ura_markers": list(ura) if seats[0] in riichi_seats else [],
         }
