@@ -130,6 +130,14 @@ def test_a_record_may_be_compressed_with_zstd(tmp_path: Path) -> None:
         reading.read_games(str(path))
 
 
+def test_a_member_without_a_name_is_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("", "a.json"):
+            archive.writestr(zipfile.ZipInfo(name), MJAI)
+    assert names_and_problems(path) == [("!a.json", None)]
+
+
 def test_links_and_folders_in_a_tar_are_no_records(tmp_path: Path) -> None:
     path = tmp_path / "archive.tar"
     with tarfile.open(path, "w") as archive:

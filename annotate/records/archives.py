@@ -96,7 +96,7 @@ def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
         return
     total = 0
     for info in archive.infolist():
-        if info.is_dir() or not is_wanted(info.filename):
+        if info.filename.endswith("/") or not is_wanted(info.filename):  # zipfile fails at an empty name
             continue
         if info.file_size > LARGEST_MEMBER:
             yield Member(info.filename, b"", info.compress_size, _too_large(info.file_size))
