@@ -5,6 +5,7 @@ pressed is taken from the record, where another seat's call or ron kept it from 
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from annotate.engine import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI, Turn
 from annotate.records.record import Event, Offer, Round
@@ -21,7 +22,8 @@ class Witness:
         self._events = recorded.events
         self._offers = {(offer.after, offer.seat): offer for offer in recorded.offers or ()}
         self._is_asked = recorded.offers is not None
-        self._vocabulary = vocabulary
+        self._words = _words_of_actions(vocabulary)
+        self._skip = vocabulary.action["skip"].first
         self._heard: set[tuple[int, int]] = set()
 
     def compare(self, after: int, turns: Sequence[Turn]) -> None:
@@ -37,7 +39,7 @@ class Witness:
             offer = self._offers.get((after, turn.seat))
             if offer is None and len(turn.options) < 2:
                 continue  # nothing to choose
-            recorded, engine = _offered(offer, turn), _possible(turn, self._vocabulary)
+            recorded, engine = _offered(offer, turn), self._possible(turn)
             if turn.observation.riichi_declared[turn.seat]:
                 # the discard is no choice, and is not always offered
                 recorded, engine = ({word for word in side if "discard" not in word} for side in (recorded, engine))
@@ -57,6 +59,10 @@ class Witness:
         answered = self._events[after]
         return {"actor": seat, "target": answered["actor"], "pai": answered.get("pai"), **offer.pressed}
 
+    def _possible(self, turn: Turn) -> set[str]:
+        """The engine's options in words; passing is left out."""
+        return {self._words[token] for token in turn.options if token != self._skip}
+
     def _tell(self, after: int, seat: int, recorded: set[str], engine: set[str]) -> None:
         if recorded == engine:
             return
@@ -67,23 +73,24 @@ class Witness:
         self.differences.append(f"options of seat {seat} after event {after} ({what}): {'; '.join(told)}")
 
 
-def _possible(turn: Turn, vocabulary: Vocabulary) -> set[str]:
-    """The engine's options in words that a record's can be put into as well; passing is left out."""
-    words = set()
-    for token in turn.options:
-        kind, values = vocabulary.action.describe(token)
-        if kind == "discard":
-            is_riichi, tile = values["riichi"], values["tile"]
-            words.add(f"riichi {MJAI_NAMES[tile]}" if is_riichi else f"discard {_kind(tile)}")
-        elif kind == "chi":
-            words.add(_chi(CHI_TILES[values["chi"]][:2]))
-        elif kind == "ankan":
-            words.add(f"ankan {_kind(tile_of(values['tile34']))}")
-        elif kind == "kakan":
-            words.add(f"kakan {_kind(values['tile'])}")
-        elif kind != "skip":
-            words.add(_WORDS.get(kind) or kind)
-    return words
+@cache
+def _words_of_actions(vocabulary: Vocabulary) -> tuple[str, ...]:
+    """By action token: the action in words that a record's option can be put into as well."""
+    return tuple(_word(token, vocabulary) for token in range(vocabulary.action.size))
+
+
+def _word(token: int, vocabulary: Vocabulary) -> str:
+    kind, values = vocabulary.action.describe(token)
+    if kind == "discard":
+        is_riichi, tile = values["riichi"], values["tile"]
+        return f"riichi {MJAI_NAMES[tile]}" if is_riichi else f"discard {_kind(tile)}"
+    if kind == "chi":
+        return _chi(CHI_TILES[values["chi"]][:2])
+    if kind == "ankan":
+        return f"ankan {_kind(tile_of(values['tile34']))}"
+    if kind == "kakan":
+        return f"kakan {_kind(values['tile'])}"
+    return _WORDS.get(kind) or kind
 
 
 def _offered(offer: Offer | None, turn: Turn) -> set[str]:
@@ -93,7 +100,7 @@ def _offered(offer: Offer | None, turn: Turn) -> set[str]:
         kind, tiles = event["type"], [TILE_OF_MJAI[name] for name in event.get("consumed", ())]
         if kind == "dahai":
             forbidden = {_kind(TILE_OF_MJAI[name]) for name in event["forbidden"]}
-            words |= {f"discard {name}" for name in {_kind(TILE_OF_ID[i]) for i in turn.observation.hand} - forbidden}
+            words |= {f"discard {name}" for name in {_KIND_OF_ID[i] for i in turn.observation.hand} - forbidden}
         elif kind == "reach":
             words.add(f"riichi {event['pai']}")
         elif kind == "chi":
@@ -112,3 +119,6 @@ def _chi(tiles: Sequence[int]) -> str:
 def _kind(tile: int) -> str:
     """The name of the ordinary tile in place of a red one."""
     return MJAI_NAMES[tile_of(tile34_of(tile))]
+
+
+_KIND_OF_ID = tuple(map(_kind, TILE_OF_ID))
