@@ -198,6 +198,14 @@ def _parse_lines(path: str, why_no_record: str, most: int) -> list[Annotation]:
     return annotations
 
 
+def _verify(paths: Sequence[str], jobs: int) -> int:
+    from annotate.verify import verify  # its tables take a moment, which nobody else should wait
+
+    verification = verify(paths, jobs)
+    print(verification.text())
+    return 1 if verification.kinds else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kanachan-annotate",
@@ -220,6 +228,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     what.add_argument(
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
+    )
+    what.add_argument(
+        "--verify",
+        action="store_true",
+        help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check what "
+        "must hold of every line and from line to line, and report violations; exit with status 1 if there are any",
     )
     parser.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
@@ -257,6 +271,8 @@ def annotate(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--jobs must be at least 1, not {options.jobs}")
 
     def body() -> int:
+        if options.verify:
+            return _verify(options.records, options.jobs)
         paths = find_records(options.records)
         if options.explain is not None:
             print(_explain(paths, options.explain, options.room, options.grade, options.hidden))

@@ -1,0 +1,221 @@
+"""The actions a seat has, worked out from its hand and the table.
+
+A win that takes a yaku beyond the closed hand is not demanded, only permitted, and so is a kan in riichi.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from annotate.checks.payments import NUM_SEATS, STICK, relative
+from annotate.checks.progress import (
+    EVENTS,
+    KIND_OF,
+    LEFT_FOR_RIICHI,
+    MOST_KANS,
+    Event,
+    Progress,
+    swapped_kinds,
+)
+from annotate.checks.scores import Fail
+from annotate.checks.shapes import MOST_COPIES, TERMINALS_AND_HONOURS, Shape, orphan_waits
+from annotate.checks.situation import Situation
+from annotate.checks.tiles import in_words as tiles_in_words
+from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, NUM_TILES
+
+_ACTION = FOUR_PLAYERS.action
+_DISCARD, _ANKAN, _KAKAN, _RON = (_ACTION[name].first for name in ("discard", "ankan", "kakan", "ron"))
+TSUMO, KYUSHU, SKIP = (_ACTION[name].first for name in ("tsumo", "kyushu", "skip"))
+# a discard is tile * 4 + tsumogiri * 2 + riichi
+_PER_TILE, _TSUMOGIRI, _RIICHI = 4, 2, 1
+_RIICHI_DISCARDS = frozenset(range(_DISCARD + _RIICHI, _DISCARD + _ACTION["discard"].size, _RIICHI + 1))
+_KINDS_FOR_KYUSHU = 9
+_MOST_SWAPPED = 2 * MOST_COPIES
+"""tiles that may not be discarded after a call: of a larger hand one always may"""
+
+
+def _event_of(seat: int, action: int) -> int | None:
+    block = _ACTION.block_of(action)
+    if block.name not in FOUR_PLAYERS.progression.blocks:
+        return None
+    return FOUR_PLAYERS.progression[block.name].token(seat, *block.indices(action))
+
+
+EVENT_OF = tuple(tuple(_event_of(seat, action) for action in range(_ACTION.size)) for seat in range(NUM_SEATS))
+"""[seat][action]: the progression's token if the seat does it; None for what ends the round, and for Skip"""
+IS_RON = tuple(_ACTION.block_of(action).name == "ron" for action in range(_ACTION.size))
+
+
+def _chis_of(called: int) -> tuple[tuple[int, int, int, Event], ...]:
+    return tuple(
+        (_ACTION["chi"].token(chi), first, second, Event("chi", 0, tile, KIND_OF[tile], used=(first, second)))
+        for chi, (first, second, tile) in enumerate(CHI_TILES)
+        if tile == called
+    )
+
+
+_CHIS = tuple(_chis_of(tile) for tile in range(NUM_TILES))
+"""by the tile called: the action, the two tiles of the hand, the event"""
+
+
+def _with_riichi(discards: Collection[int], kinds: int) -> set[int]:
+    """Of the discards those of `kinds` (bits), with riichi."""
+    return {discard + _RIICHI for discard in discards if kinds >> KIND_OF[(discard - _DISCARD) // _PER_TILE] & 1}
+
+
+def in_words(action: int) -> str:
+    """Such as "discard 5m as drawn with riichi"."""
+    event = EVENT_OF[0][action]
+    if event is None:
+        return f"ron from relative seat {action - _RON}" if IS_RON[action] else _ACTION.block_of(action).name
+    return EVENTS[event].in_words()
+
+
+def after_call(last: Event, hand: Sequence[int]) -> set[int]:
+    """The discards that a hand has after a chi or pon."""
+    swapped = swapped_kinds(last)
+    return {_DISCARD + tile * _PER_TILE for tile in hand if KIND_OF[tile] not in swapped}
+
+
+def check_actions(situation: Situation, progress: Progress, kinds: list[int], points: int | None, fail: Fail) -> None:
+    """Compares the actions of a line with those that the seat has.
+
+    Args:
+        kinds: how many the hand has of each kind, the drawn tile included.
+        points: the seat's score; None if it is not known.
+    """
+    must, may = _Choices(situation, progress, kinds, points).possible()
+    offered = set(situation.actions)
+    if offered == must:
+        return
+    impossible, missing = offered - must - may, must - offered
+    if impossible:
+        fail("actions", f"field 4 (actions): not possible: {_list_of(impossible)}; {_why(situation, progress)}")
+    if missing:
+        fail("actions", f"field 4 (actions): possible, but not there: {_list_of(missing)}; {_why(situation, progress)}")
+
+
+def _list_of(actions: Collection[int]) -> str:
+    return ", ".join(f"{action} ({in_words(action)})" for action in sorted(actions))
+
+
+def _why(situation: Situation, progress: Progress) -> str:
+    hand = tiles_in_words(situation.hand)
+    drawn = "" if situation.drawn is None else f" + {tiles_in_words([situation.drawn])}"
+    return f"hand {hand}{drawn}, {progress.num_melds[situation.seat]} melds, after {progress.last}"
+
+
+@dataclass(slots=True)
+class _Choices:
+    situation: Situation
+    progress: Progress
+    kinds: list[int]
+    points: int | None
+
+    def possible(self) -> tuple[set[int], set[int]]:
+        """The actions that must be there, and further ones that may be."""
+        progress, seat, drawn = self.progress, self.situation.seat, self.situation.drawn
+        if drawn is None:
+            if progress.last.seat == seat:
+                return after_call(progress.last, self.situation.hand), set()
+            return self._claims()
+        shape = Shape(self.kinds, progress.num_melds[seat])
+        must, may = self._discards(drawn, shape)
+        if shape.is_complete():
+            (may if progress.is_open[seat] else must).add(TSUMO)
+        if self.situation.left > 0 and len(progress.kans) < MOST_KANS:
+            self._add_kans(drawn, must, may)
+        if not progress.is_interrupted and not progress.river[seat]:
+            if sum(self.kinds[kind] > 0 for kind in TERMINALS_AND_HONOURS) >= _KINDS_FOR_KYUSHU:
+                must.add(KYUSHU)
+        return must, may
+
+    def _discards(self, drawn: int, shape: Shape) -> tuple[set[int], set[int]]:
+        progress, seat = self.progress, self.situation.seat
+        of_drawn = _DISCARD + drawn * _PER_TILE
+        if progress.last.name != "begin":  # all of the dealer's 14 tiles count as dealt
+            of_drawn += _TSUMOGIRI
+        if progress.is_riichi[seat]:
+            return {of_drawn}, set()
+        discards = {_DISCARD + tile * _PER_TILE for tile in self.situation.hand}
+        discards.add(of_drawn)
+        is_poor = self.points is not None and self.points < STICK
+        if is_poor or progress.is_open[seat] or self.situation.left < LEFT_FOR_RIICHI:
+            return discards, set()
+        kinds = shape.discards()
+        if not kinds and _RIICHI_DISCARDS.isdisjoint(self.situation.actions):
+            return discards, set()
+        any_kinds = kinds | Shape(self.kinds, progress.num_melds[seat], takes_fifth=True).discards()
+        must = 0 if self.points is None else kinds & ~self._dead_discards(kinds)
+        return discards | _with_riichi(discards, must), _with_riichi(discards, any_kinds)
+
+    def _dead_discards(self, kinds: int) -> int:
+        """Of the discards that leave a waiting hand, those that leave it waiting for tiles of its own closed kans."""
+        closed_kans = self.progress.closed_kans[self.situation.seat]
+        dead = 0
+        if closed_kans:
+            rest = list(self.kinds)
+            for kind in range(len(rest)):
+                if kinds >> kind & 1:
+                    rest[kind] -= 1
+                    if not Shape(rest, closed_kans.bit_count()).waits() & ~closed_kans:
+                        dead |= 1 << kind
+                    rest[kind] += 1
+        return dead
+
+    def _add_kans(self, drawn: int, must: set[int], may: set[int]) -> None:
+        seat = self.situation.seat
+        if self.progress.is_riichi[seat]:
+            kind = KIND_OF[drawn]
+            if self.kinds[kind] == MOST_COPIES and self._keeps_waits(kind):
+                may.add(_ANKAN + kind)
+            return
+        if MOST_COPIES in self.kinds:
+            must |= {_ANKAN + kind for kind, count in enumerate(self.kinds) if count == MOST_COPIES}
+        pons = self.progress.pons[seat]
+        if pons:
+            must |= {_KAKAN + tile for tile in (*self.situation.hand, drawn) if KIND_OF[tile] in pons}
+
+    def _keeps_waits(self, kind: int) -> bool:
+        num_melds = self.progress.num_melds[self.situation.seat]
+        before, after = list(self.kinds), list(self.kinds)
+        before[kind], after[kind] = MOST_COPIES - 1, 0
+        return Shape(before, num_melds).waits() == Shape(after, num_melds + 1).waits()
+
+    def _claims(self) -> tuple[set[int], set[int]]:
+        last, seat = self.progress.last, self.situation.seat
+        must, may = {SKIP}, set[int]()
+        ron = _RON + relative(last.seat, seat)
+        if ron in self.situation.actions and self._may_win(last):
+            may.add(ron)
+        if last.name == "discard" and self.situation.left > 0 and not self.progress.is_riichi[seat]:
+            if last.seat == (seat - 1) % NUM_SEATS:
+                must |= self._chis(last.tile)
+            self._add_pon_and_kan(last, must)
+        return must, may
+
+    def _may_win(self, last: Event) -> bool:
+        """Whether the hand waits for the tile and the seat has let no winning tile pass (furiten)."""
+        progress, seat = self.progress, self.situation.seat
+        if last.name == "ankan":
+            wanted = orphan_waits(self.kinds)
+        else:
+            wanted = Shape(self.kinds, progress.num_melds[seat]).waits()
+        return bool(wanted >> last.kind & 1) and not wanted & (progress.river[seat] | progress.missed[seat])
+
+    def _chis(self, called: int) -> set[int]:
+        hand, found = self.situation.hand, set[int]()
+        for action, first, second, event in _CHIS[called]:
+            if first in hand and second in hand:
+                rest = list(hand)
+                rest.remove(first)
+                rest.remove(second)
+                if len(rest) > _MOST_SWAPPED or after_call(event, rest):
+                    found.add(action)
+        return found
+
+    def _add_pon_and_kan(self, last: Event, found: set[int]) -> None:
+        count, indices = self.kinds[last.kind], (relative(last.seat, self.situation.seat), last.tile)
+        if count >= 2 and len(self.situation.hand) > count:
+            found.add(_ACTION["pon"].token(*indices))
+        if count == MOST_COPIES - 1 and len(self.progress.kans) < MOST_KANS:
+            found.add(_ACTION["daiminkan"].token(*indices))

@@ -1,0 +1,173 @@
+"""How a round ended: whether the results fit the scores, the sticks and the last decisions, and what comes next."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
+from annotate.checks.choices import EVENT_OF, IS_RON, KYUSHU, TSUMO
+from annotate.checks.payments import (
+    ABORTED,
+    DEALT_IN,
+    NOT_TENPAI,
+    NUM_SEATS,
+    OWN_RON,
+    OWN_TSUMO,
+    SEATS,
+    TENPAI,
+    Codes,
+    possible_ends,
+    relative,
+)
+from annotate.checks.progress import EVENTS
+from annotate.checks.rounds import RoundLines
+from annotate.checks.scores import Fail
+from annotate.vocabulary import FOUR_PLAYERS
+
+_CHI = FOUR_PLAYERS.progression["chi"]
+
+
+class Results(NamedTuple):
+    """The last field of a line."""
+
+    code: int
+    """how the round ended, from the seat's view"""
+    deltas: tuple[int, ...]
+    ranks: tuple[int, ...]
+    rank: int
+    score: int
+    grading_delta: int
+
+
+def parse_results(text: str) -> Results | None:
+    """None if the text is not twelve integers."""
+    try:
+        numbers = tuple(map(int, text.split(",")))
+    except ValueError:
+        return None
+    if len(numbers) != len(FOUR_PLAYERS.results) or ",".join(map(str, numbers)) != text:
+        return None
+    end_of_deltas, end_of_ranks = 1 + NUM_SEATS, 1 + 2 * NUM_SEATS
+    return Results(numbers[0], numbers[1:end_of_deltas], numbers[end_of_deltas:end_of_ranks], *numbers[end_of_ranks:])
+
+
+class Next(NamedTuple):
+    """What may follow a round."""
+
+    dealer_stays: bool
+    honba: int
+
+
+class _Last(NamedTuple):
+    """The last decisions of a round, as far as they end it."""
+
+    tsumo: list[int]
+    rons: list[int]
+    kyushu: list[int]
+
+
+def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fail) -> set[Next]:
+    """Checks the results of a round after its last line. Returns what may follow; empty if that is not known.
+
+    Args:
+        results: by the seats that have lines; their deltas agree.
+    """
+    start = round_lines.start
+    if start is None or not results:
+        return set()
+    deltas = next(iter(results.values())).deltas
+    if any(delta % 100 for delta in deltas):
+        fail("deltas", f"field 6 (results): the round's deltas are {list(deltas)}, multiples of 100 expected")
+        return set()
+    decisions = round_lines.decisions
+    last = _Last(
+        [d.seat for d in decisions if d.action == TSUMO],
+        [d.seat for d in decisions if IS_RON[d.action]],
+        [d.seat for d in decisions if d.action == KYUSHU],
+    )
+    if round_lines.is_whole and not any(last):
+        _go_to_end(round_lines, fail)
+    ends: list[Codes] = []
+    all_ends: list[Codes] = []
+    for riichi in _riichi(round_lines, last):
+        found = possible_ends(deltas, round_lines.key[1], start.honba, start.deposits, riichi)
+        all_ends += found
+        ends += [end for end in found if not round_lines.is_whole or _fits(end, last, round_lines)]
+    codes = {seat: result.code for seat, result in results.items()}
+    agreeing = [end for end in ends if all(end[seat] == code for seat, code in codes.items())]
+    if not agreeing:
+        fail(*_why(ends, all_ends, codes, round_lines, next(iter(results.values()))))
+    return {follower for end in agreeing for follower in _followers(end, round_lines, last, start.honba)}
+
+
+def _go_to_end(round_lines: RoundLines, fail: Fail) -> None:
+    """Plays the last decision, after which nobody may have had a choice."""
+    chosen = [event for d in round_lines.decisions if (event := EVENT_OF[d.seat][d.action]) is not None]
+    if chosen:
+        # a chi comes after the other calls
+        round_lines.follow(EVENTS[min(chosen, key=lambda token: EVENTS[token].name == "chi")])
+    missing = round_lines.missing_turn()
+    if missing:
+        round_lines.is_whole = False
+        fail("missing line", f"field 3 (progression): the round ends here, but {missing}")
+
+
+def _riichi(round_lines: RoundLines, last: _Last) -> Iterator[tuple[bool, ...]]:
+    """Who may have paid for riichi, by seat."""
+    progress = round_lines.progress
+    paid = progress.riichi
+    if not round_lines.is_whole:
+        paid = paid[:-1] if progress.last.is_riichi else paid
+        for riichi in product((False, True), repeat=NUM_SEATS):
+            if all(riichi[seat] for seat in paid):
+                yield riichi
+        return
+    if last.rons and progress.last.is_riichi:
+        paid = paid[:-1]
+    yield tuple(seat in paid for seat in SEATS)
+
+
+def _fits(end: Codes, last: _Last, round_lines: RoundLines) -> bool:
+    """Whether an end is what the last decisions led to."""
+    if last.tsumo:
+        return end[last.tsumo[0]] == OWN_TSUMO
+    if last.rons:
+        discarder = round_lines.progress.last.seat
+        if end[0] == ABORTED:
+            return len(last.rons) == NUM_SEATS - 1
+        winners = [seat for seat in SEATS if seat != discarder and end[seat] == OWN_RON + relative(discarder, seat)]
+        return winners == sorted(last.rons)
+    if last.kyushu or round_lines.progress.is_aborted or round_lines.progress.is_last_kan():
+        return end[0] == ABORTED
+    return end[0] in (TENPAI, NOT_TENPAI) or OWN_TSUMO in end  # a mangan of discards counts as a tsumo
+
+
+def _followers(end: Codes, round_lines: RoundLines, last: _Last, honba: int) -> Iterator[Next]:
+    code = end[round_lines.key[1]]
+    if OWN_TSUMO in end:
+        if last.tsumo or not round_lines.is_whole:
+            yield Next(True, honba + 1) if code == OWN_TSUMO else Next(False, 0)
+        if not last.tsumo:  # a mangan of discards: whether the dealer was tenpai is not told
+            yield Next(True, honba + 1)
+            yield Next(False, honba + 1)
+    elif code in (TENPAI, NOT_TENPAI):
+        yield Next(code == TENPAI, honba + 1)
+    elif code == ABORTED or OWN_RON <= code < DEALT_IN:
+        yield Next(True, honba + 1)
+    else:
+        yield Next(False, 0)
+
+
+def _why(
+    ends: list[Codes], all_ends: list[Codes], codes: Mapping[int, int], round_lines: RoundLines, results: Results
+) -> tuple[str, str]:
+    """The kind and the text of the violation where no end agrees with the codes."""
+    start, deltas = round_lines.start, list(results.deltas)
+    if not all_ends:
+        seats = round_lines.progress.riichi
+        words = f"dealer {round_lines.key[1]}, began with {start}, riichi by {seats or 'nobody'}, sum {sum(deltas)}"
+        return "deltas", f"field 6 (results): no end of a round changes the scores by {deltas} ({words})"
+    seen = ", ".join(f"seat {seat}: {code}" for seat, code in sorted(codes.items()))
+    expected = ends or all_ends
+    words = " or ".join(", ".join(f"seat {s}: {end[s]}" for s in sorted(codes)) for end in dict.fromkeys(expected))
+    why = f"by the deltas {deltas}" if ends else f"by the deltas {deltas}, which is not how the lines end"
+    return "round result", f"field 6 (results): the round's results are {seen}; expected {words} {why}"

@@ -1,0 +1,197 @@
+"""The lines of one game in their order: what never changes, the results, and how rounds follow from one another."""
+
+from annotate.checks.ending import Next, Results, check_end, parse_results
+from annotate.checks.payments import NUM_SEATS, SEATS
+from annotate.checks.rounds import RoundLines
+from annotate.checks.scores import Fail, Numbers, Settings, parse_numbers, ranks
+from annotate.checks.situation import Situation, WrongLine
+from annotate.vocabulary import FOUR_PLAYERS
+
+_LAST_CODE = FOUR_PLAYERS.num_round_results - 1
+_UNKNOWN_HONBA = -1
+
+
+class GameLines:
+    """A game, from its first line on. `fail` is called for every violation."""
+
+    def __init__(self, fail: Fail) -> None:
+        self.num_rounds = 0
+        self.num_gaps = 0
+        """places where rounds are left out"""
+        self.line = 0
+        """that violations are of"""
+        self._last_line = 0
+        self._fail = fail
+        self._settings: Settings | None = None
+        self._round: RoundLines | None = None
+        self._texts: dict[int, str] = {}
+        """results of the round, by seat"""
+        self._results: dict[int, Results] = {}
+        self._ranks: tuple[int, ...] | None = None
+        self._ends: dict[int, tuple[int, int]] = {}
+        """score and grading delta, by seat"""
+        self._after: tuple[tuple[int, int, int], set[Next], tuple[int, ...]] | None = None
+        """the round before: its key, what may follow, the scores then"""
+
+    def add(self, text: str, line: int) -> None:
+        """Checks the next line, given without its line break."""
+        self.line, self._last_line = line, self.line
+        try:
+            situation = Situation(text)
+            settings = self._settings = self._settings or Settings.of(situation)
+        except WrongLine as wrong:
+            self._fail(wrong.kind, wrong.text)
+            if self._round:
+                self._round.lose()
+            return
+        if (situation.room, situation.style) != (settings.room, settings.style):
+            words = f"{situation.room} and {situation.style}, in the first line {settings.room} and {settings.style}"
+            self._fail("game", f"field 1 (sparse): room and style are {words}")
+        if self._round is None or self._begins_round(situation, self._round):
+            self._begin_round(situation, settings)
+        assert self._round is not None
+        if (situation.wind, situation.dealer) != self._round.key[:2]:
+            found = f"wind {situation.wind} and round {situation.dealer}"
+            self._fail("round", f"field 1 (sparse): {found}, in the line before {list(self._round.key[:2])}")
+        if self._texts.get(situation.seat) != situation.results:
+            self._check_results(situation, settings)
+        self._round.add(situation, line)
+
+    def finish(self) -> None:
+        """To be called after the last line."""
+        if self._round is None or self._settings is None:
+            return
+        self._last_line, total = self.line, self._settings.total
+        self._end_round()
+        scores = [self._ends[seat][0] for seat in SEATS if seat in self._ends]
+        if self._ranks is None or len(scores) < NUM_SEATS:
+            return
+        if sum(scores) != total:
+            self._fail("end of game", f"field 6 (results): the end scores {scores} are {sum(scores)}, {total} expected")
+        elif list(self._ranks) != ranks(scores):
+            words = f"{list(self._ranks)}, {ranks(scores)} expected by the end scores {scores}"
+            self._fail("end of game", f"field 6 (results): the ranks are {words}")
+        elif self._after:
+            self._check_last_scores(self._after[2], scores, total)
+
+    def _check_last_scores(self, after: tuple[int, ...], scores: list[int], total: int) -> None:
+        first = scores.index(max(scores))
+        expected = list(after)
+        expected[first] += total - sum(after)
+        if scores == expected:
+            return
+        if min(after) < 0:
+            words = f"{scores}, {expected} expected: the last round left {list(after)}, and a seat below 0 ends a game"
+            self._fail("end of game", f"field 6 (results): the end scores are {words}")
+        else:
+            self.num_gaps += 1
+
+    # Rounds
+
+    def _begins_round(self, situation: Situation, current: RoundLines) -> bool:
+        if situation.progression == "0":
+            return True
+        if (situation.wind, situation.dealer) != current.key[:2]:
+            return current.is_lost or not current.goes_on(situation.progression)
+        if current.is_lost or current.goes_on(situation.progression):
+            return False
+        numbers = parse_numbers(situation.numeric)
+        return numbers is not None and numbers.honba != current.key[2]
+
+    def _begin_round(self, situation: Situation, settings: Settings) -> None:
+        if self._round is not None:
+            self._end_round()
+        self.num_rounds += 1
+        self._texts, self._results = {}, {}
+        numbers = parse_numbers(situation.numeric)
+        honba = numbers.honba if numbers else _UNKNOWN_HONBA
+        self._round = RoundLines(situation, honba, settings, self._fail)
+        if situation.wind > situation.style + 1:
+            self._fail("round", f"field 1 (sparse): wind {situation.wind} in a game of style {situation.style}")
+        if numbers:
+            self._check_order(self._round.key, numbers, settings.start_score)
+
+    def _end_round(self) -> None:
+        assert self._round is not None
+        line, self.line = self.line, self._last_line
+        followers = check_end(self._round, self._results, self._fail)
+        self.line = line
+        start, results = self._round.start, next(iter(self._results.values()), None)
+        if start is None or results is None:
+            self._after = None
+            return
+        scores = tuple(score + delta for score, delta in zip(start.scores, results.deltas, strict=True))
+        self._after = self._round.key, followers, scores
+
+    def _check_order(self, key: tuple[int, int, int], numbers: Numbers, start_score: int) -> None:
+        """Whether the round may follow the one before, rounds left out in between or not."""
+        wind, dealer, honba = key
+        if self._after is None:
+            if key == (0, 0, 0) and self.num_rounds == 1 and numbers.scores != (start_score,) * NUM_SEATS:
+                words = f"{list(numbers.scores)}, a game begins with {start_score} each"
+                self._fail("numbers", f"field 2 (numeric): the scores are {words}")
+            self.num_gaps += key != (0, 0, 0) and self.num_rounds == 1
+            return
+        before, followers, scores = self._after
+        place, found = before[0] * NUM_SEATS + before[1], (wind * NUM_SEATS + dealer, honba)
+        expected = [(place + (not stays), next_honba) for stays, next_honba in followers] or [(place, before[2] + 1)]
+        if found in expected:
+            if numbers.scores != scores:
+                words = f"{list(numbers.scores)}, {list(scores)} expected after the round before"
+                self._fail("numbers", f"field 2 (numeric): the round begins with the scores {words}")
+        elif found > min(expected):
+            self.num_gaps += bool(followers)
+        else:
+            words = f"wind {wind}, round {dealer}, honba {honba} cannot follow {list(before)} as that ended"
+            self._fail("round", f"fields 1 and 2 (sparse, numeric): {words}")
+
+    # Results
+
+    def _check_results(self, situation: Situation, settings: Settings) -> None:
+        """Checks results that the seat's lines of the round did not have before."""
+        seat, text = situation.seat, situation.results
+        if seat in self._texts:
+            words = f"{text}, in the seat's line before {self._texts[seat]}"
+            self._fail("results", f"field 6 (results) is {words}: they are the same in the whole round")
+            return
+        results = parse_results(text)
+        if results is None:
+            self._fail("results", f"field 6 (results): twelve integers expected, not {text[:80]!r}")
+            return
+        problem = _wrong_results(results, seat, settings.start_score)
+        if problem:
+            self._fail("results", f"field 6 (results): {problem}")
+            return
+        others = next(iter(self._results.values()), results)
+        self._texts[seat], self._results[seat] = text, results
+        if results.deltas != others.deltas:
+            del self._results[seat]
+            words = f"{list(results.deltas)}, by another seat's line {list(others.deltas)}"
+            self._fail("results", f"field 6 (results): the round's deltas are {words}")
+        self._ranks = self._ranks or results.ranks
+        if results.ranks != self._ranks:
+            words = f"{list(results.ranks)}, in the game's first line {list(self._ranks)}"
+            self._fail("results", f"field 6 (results): the ranks are {words}")
+        end = results.score, results.grading_delta
+        if self._ends.setdefault(seat, end) != end:
+            words = f"{list(end)}, in an earlier round {list(self._ends[seat])}"
+            self._fail("results", f"field 6 (results): end score and grading delta of seat {seat} are {words}")
+
+
+def _wrong_results(results: Results, seat: int, mean: int) -> str | None:
+    if not 0 <= results.code <= _LAST_CODE:
+        return f"the round's result is {results.code}, 0 to {_LAST_CODE} expected"
+    if sorted(results.ranks) != list(SEATS):
+        return f"the ranks {list(results.ranks)} are no permutation of {list(SEATS)}"
+    if results.rank != results.ranks[seat]:
+        return (
+            f"the rank is {results.rank}, but by the ranks {list(results.ranks)} seat {seat}'s is {results.ranks[seat]}"
+        )
+    if results.score % 100:
+        return f"the end score is {results.score}, a multiple of 100 expected"
+    is_first, is_last = results.rank == 0, results.rank == NUM_SEATS - 1
+    if is_first and results.score < mean or is_last and results.score > mean:
+        return f"the end score {results.score} cannot have rank {results.rank}: {mean} is the mean"
+    if is_first and results.grading_delta < 0:
+        return f"the first loses grading points: {results.grading_delta}"
+    return None

@@ -1,0 +1,216 @@
+"""The lines of one round in their order: each for itself, and whether they follow from one another."""
+
+from typing import NamedTuple
+
+from annotate.checks.choices import EVENT_OF, SKIP, after_call, check_actions, in_words
+from annotate.checks.payments import NUM_SEATS
+from annotate.checks.progress import EVENTS, NUM_DRAWS, Event, Progress
+from annotate.checks.scores import Fail, Numbers, ScoreChecks, Settings
+from annotate.checks.situation import Situation
+from annotate.checks.tiles import TileChecks
+from annotate.vocabulary import TILE_NAMES
+
+_EVENTS = {str(event.token): event for event in EVENTS}
+_CALLS = ("chi", "pon", "daiminkan")
+
+
+class Decision(NamedTuple):
+    """What a seat chose, and where it is written."""
+
+    seat: int
+    action: int
+    line: int
+    is_turn: bool
+
+    def __str__(self) -> str:
+        return f"seat {self.seat} chose {in_words(self.action)} in line {self.line}"
+
+
+class RoundLines:
+    """A round, from its first line on."""
+
+    def __init__(self, situation: Situation, honba: int, settings: Settings, fail: Fail) -> None:
+        self.key = situation.wind, situation.dealer, honba
+        self.is_whole = True
+        """no line is missing or was wrong in a way that hides how the round went"""
+        self.decisions: list[Decision] = []
+        """those since the last event"""
+        self._fail = fail
+        self._scores = ScoreChecks(settings, fail)
+        self._text: str | None = None
+        """the progression of the line before, None if nothing is known of it"""
+        self._restart()
+        if situation.progression == "0":
+            self._text, self._is_linked = "0", True
+        else:
+            self.is_whole = False
+            fail("missing line", "field 3 (progression): a round's first line must be its dealer's first turn, 0")
+
+    @property
+    def start(self) -> Numbers | None:
+        """The numbers as the round began, None if they are not known."""
+        return self._scores.start
+
+    @property
+    def is_lost(self) -> bool:
+        """Nothing is known of the lines before."""
+        return self._text is None
+
+    def lose(self) -> None:
+        """Lets the next line stand for itself. To be called when a line could not be read."""
+        self.is_whole = False
+        self._restart()
+
+    def goes_on(self, progression: str) -> bool:
+        """Whether the progression is the round's at its next line."""
+        return self._text is not None and (progression == self._text or progression.startswith(self._text + ","))
+
+    def add(self, situation: Situation, line: int) -> None:
+        """Checks the next line of the round."""
+        if not self._go_on(situation) or not self._is_possible_moment(situation):
+            self.lose()
+            return
+        numbers = self._scores.check(situation, self.progress)
+        kinds = self._tiles.check(situation, self.progress)
+        points = None if numbers is None else numbers.scores[situation.seat]
+        check_actions(situation, self.progress, kinds, points, self._fail)
+        self.decisions.append(Decision(situation.seat, situation.action, line, self._is_turn(situation)))
+
+    def follow(self, event: Event) -> bool:
+        """Goes on by an event. False if it is impossible."""
+        if event.seat >= 0:
+            if self._is_linked:
+                self._check_followed(event)
+            self._tiles.move(event, self.progress.has_drawn())
+        problem = self.progress.apply(event)
+        if problem:
+            self._fail("progression", f"field 3 (progression), token {event.token}: {event}: {problem}")
+        return problem is None
+
+    def _restart(self) -> None:
+        self.progress = Progress(self.key[1])
+        self.decisions = []
+        self._tiles = TileChecks(self._fail)
+        self._text = None
+        self._is_linked = False
+
+    # The progression
+
+    def _go_on(self, situation: Situation) -> bool:
+        """Brings the progress to where the line is. False if that cannot be done."""
+        text, before = situation.progression, self._text
+        if text == before:
+            return True
+        if before is None or not self.goes_on(text):
+            if before is not None:
+                self._fail(
+                    "continuity", f"field 3 (progression) is no continuation of the line before{_fork(before, text)}"
+                )
+            self.lose()
+            before = "0"
+            if text != "0" and not text.startswith("0,"):
+                self._fail(
+                    "form", f"field 3 (progression) does not start with the beginning of the round, 0: {text[:40]}"
+                )
+                return False
+        self._text = text
+        for token in text[len(before) + 1 :].split(",") if text != before else ():
+            event = _EVENTS.get(token)
+            if event is None:
+                self._fail("form", f"field 3 (progression): {token!r} is no token from 0 to {len(EVENTS) - 1}")
+                return False
+            if not self.follow(event):
+                return False
+        self._is_linked = True
+        return True
+
+    def _check_followed(self, event: Event) -> None:
+        """Whether `event` is what was chosen in the lines before it."""
+        decisions, self.decisions = self.decisions, []
+        is_explained = False
+        for decision in decisions:
+            chosen = EVENT_OF[decision.seat][decision.action]
+            if chosen == event.token:
+                is_explained = True
+            elif decision.action == SKIP:
+                if event.seat != decision.seat or event.name not in _CALLS:
+                    continue
+            elif chosen is not None and EVENTS[chosen].name == "chi" and event.name in ("pon", "daiminkan"):
+                continue  # it comes first
+            if chosen != event.token:
+                self._fail("choice", f"field 3 (progression): {event}; but {decision}")
+                is_explained = True
+        if not is_explained and not self._is_forced(event):
+            self.is_whole = False
+            self._fail("missing line", f"field 3 (progression): {event}; but no line has that choice")
+
+    def _is_forced(self, event: Event) -> bool:
+        """Whether the event could come without a decision."""
+        if event.name != "discard":
+            return False
+        if self.progress.has_drawn():
+            return self.progress.is_riichi[event.seat]
+        hands = self._tiles.hands_of(event.seat)
+        return hands is None or any(len(after_call(self.progress.last, hand)) == 1 for hand in hands)
+
+    def missing_turn(self) -> str | None:
+        """Who must have had a turn after the last line, if the round ended without a win; None if nobody must."""
+        progress = self.progress
+        if progress.is_aborted:
+            return None
+        seat = progress.next_to_draw()
+        if not progress.has_drawn():
+            hands = self._tiles.hands_of(seat) or [[]]
+            is_choice = all(len(after_call(progress.last, hand)) > 1 for hand in hands)
+            return f"seat {seat} has no line for its discard after {progress.last}" if is_choice else None
+        for left in range(NUM_DRAWS - progress.num_draws, 0, -1):
+            if not progress.is_riichi[seat]:
+                return f"seat {seat} has no line for its turn with {left} tiles left"
+            if progress.is_last_kan():
+                return None
+            seat = (seat + 1) % NUM_SEATS
+        return None
+
+    # The moment
+
+    def _is_turn(self, situation: Situation) -> bool:
+        return situation.drawn is not None or self.progress.last.seat == situation.seat
+
+    def _is_possible_moment(self, situation: Situation) -> bool:
+        problem = self._wrong_moment(situation) or self._wrong_order(situation)
+        if problem:
+            self._fail("moment", f"field 1 (sparse): seat {situation.seat} {problem}")
+        return problem is None
+
+    def _wrong_moment(self, situation: Situation) -> str | None:
+        progress, last, seat = self.progress, self.progress.last, situation.seat
+        if situation.drawn is not None:
+            drawn = f"has a drawn tile, {TILE_NAMES[situation.drawn]},"
+            if seat != progress.next_to_draw():
+                return f"{drawn} where it is seat {progress.next_to_draw()}'s turn"
+            if not progress.has_drawn():
+                return f"{drawn} after a call: {last}"
+            if progress.is_aborted or progress.num_draws >= NUM_DRAWS:
+                return f"{drawn} where the round is over: {last}"
+        elif last.name not in (("chi", "pon") if seat == last.seat else ("discard", "ankan", "kakan")):
+            return f"decides without a drawn tile after {last}"
+        return None
+
+    def _wrong_order(self, situation: Situation) -> str | None:
+        is_turn = self._is_turn(situation)
+        for decision in self.decisions:
+            if decision.is_turn:
+                return f"decides though nothing has happened since {decision}"
+            if is_turn and decision.action != SKIP:
+                return f"has its turn though {decision}"
+            if decision.seat == situation.seat and not is_turn:
+                return f"decides again though {decision}"
+        return None
+
+
+def _fork(before: str, text: str) -> str:
+    olds, news = before.split(","), text.split(",")
+    for number, (old, new) in enumerate(zip(olds, news, strict=False)):
+        if old != new:
+            return f": element {number} was {old}, now {new}"
+    return f": {len(olds)} elements, now {len(news)}"

@@ -1,0 +1,184 @@
+"""Scores, sticks, ranks and grades: what a line must say of them, given how the round began and who is in riichi."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from annotate.checks.payments import NUM_SEATS, SEATS, STICK
+from annotate.checks.progress import Progress
+from annotate.checks.situation import Situation, WrongLine
+from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+
+Fail = Callable[[str, str], None]
+"""takes the kind of a violation and its text; the line is the one being read"""
+
+_STANDING = FOUR_PLAYERS.sparse["standing"]
+
+
+def ranks(scores: Sequence[int]) -> list[int]:
+    """By seat, 0 the first; ties to the lower seat."""
+    order = sorted(SEATS, key=lambda seat: (-scores[seat], seat))
+    return [order.index(seat) for seat in SEATS]
+
+
+def standing_tokens(grades: Sequence[int], scores: Sequence[int]) -> list[int]:
+    """The grade and the rank of every seat."""
+    return [
+        _STANDING.token(seat, value)
+        for seat, (grade, rank) in enumerate(zip(grades, ranks(scores), strict=True))
+        for value in (grade, NUM_GRADES + rank)
+    ]
+
+
+def grades_and_ranks(tokens: Sequence[int]) -> tuple[list[int], list[int]] | None:
+    """The inverse of `standing_tokens`; None if it is not one grade and one rank of every seat."""
+    values = [_STANDING.indices(token) for token in tokens]
+    is_right = all(
+        grade[0] == place[0] == seat and grade[1] < NUM_GRADES <= place[1]
+        for seat, (grade, place) in enumerate(zip(values[0::2], values[1::2], strict=True))
+    )
+    return ([g for _, g in values[0::2]], [p - NUM_GRADES for _, p in values[1::2]]) if is_right else None
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The six numbers of a line."""
+
+    honba: int
+    deposits: int
+    scores: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return ",".join(map(str, (self.honba, self.deposits, *self.scores)))
+
+    @property
+    def total(self) -> int:
+        """Points on the table: the same in a whole game."""
+        return sum(self.scores) + STICK * self.deposits
+
+    def problem(self, total: int) -> str | None:
+        """What is wrong with them, whatever the round.
+
+        Args:
+            total: of the points of the game.
+        """
+        if self.honba < 0 or self.deposits < 0:
+            return f"honba {self.honba} and deposits {self.deposits}: neither can be negative"
+        if any(score % 100 for score in self.scores):
+            return f"the scores are {list(self.scores)}, multiples of 100 expected"
+        if self.total != total:
+            points = f"{list(self.scores)} and {self.deposits} deposits are {self.total} points"
+            return f"the scores {points}, {total} expected"
+        return None
+
+    def after(self, riichi: Sequence[int], sign: int = 1) -> "Numbers":
+        """With a stick paid by each seat of `riichi`; taken back with `sign` -1."""
+        scores = tuple(self.scores[seat] - sign * STICK * riichi.count(seat) for seat in SEATS)
+        return Numbers(self.honba, self.deposits + sign * len(riichi), scores)
+
+
+def parse_numbers(text: str) -> Numbers | None:
+    """The second field; None if it is not six integers."""
+    try:
+        honba, deposits, *scores = map(int, text.split(","))
+    except ValueError:
+        return None
+    numbers = Numbers(honba, deposits, tuple(scores))
+    return numbers if len(scores) == NUM_SEATS and str(numbers) == text else None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What stays the same in a whole game."""
+
+    room: int
+    style: int
+    grades: tuple[int, ...]
+    total: int
+    """points on the table"""
+
+    @classmethod
+    def of(cls, situation: Situation) -> "Settings":
+        """Those of a game's first line.
+
+        Raises:
+            WrongLine: they cannot be those of a game.
+        """
+        found, numbers = grades_and_ranks(situation.standing), parse_numbers(situation.numeric)
+        if found is None:
+            raise WrongLine("blocks", _not_standing(situation))
+        if numbers is None:
+            raise WrongLine("numbers", _not_numbers(situation))
+        problem = numbers.problem(numbers.total)
+        if problem is None and numbers.total % (NUM_SEATS * STICK):
+            problem = f"the scores {list(numbers.scores)} and {numbers.deposits} deposits are {numbers.total} points, "
+            problem += f"which {NUM_SEATS} seats cannot have begun with"
+        if problem:
+            raise WrongLine("numbers", f"field 2 (numeric): {problem}")
+        return cls(situation.room, situation.style, tuple(found[0]), numbers.total)
+
+    @property
+    def start_score(self) -> int:
+        return self.total // NUM_SEATS
+
+
+def _not_standing(situation: Situation) -> str:
+    return f"field 1 (sparse): one grade and one rank of each seat expected, not {situation.standing}"
+
+
+def _not_numbers(situation: Situation) -> str:
+    return f"field 2 (numeric): six integers expected, not {situation.numeric[:80]!r}"
+
+
+class ScoreChecks:
+    """Numbers and standing of a round's lines."""
+
+    def __init__(self, settings: "Settings", fail: Fail) -> None:
+        self.start: Numbers | None = None
+        """as the round began"""
+        self._settings = settings
+        self._fail = fail
+        self._views: dict[tuple[int, ...], tuple[str, Numbers, list[int]]] = {}
+
+    def check(self, situation: Situation, progress: Progress) -> Numbers | None:
+        """Returns the line's numbers; None if they are wrong."""
+        riichi = tuple(progress.riichi)
+        if progress.last.is_riichi and situation.drawn is None:
+            riichi = riichi[:-1]  # not paid before everybody has let the discard pass
+        view = self._views.get(riichi)
+        if view is None:
+            numbers = self._numbers_at(riichi, situation)
+            if numbers is None:
+                return None
+            view = self._views[riichi] = str(numbers), numbers, standing_tokens(self._settings.grades, numbers.scores)
+        text, numbers, standing = view
+        if situation.numeric != text:
+            seats = f"seats {list(riichi)}" if riichi else "nobody"
+            why = f"the round began with {self.start}, {seats} paid for riichi"
+            self._fail("numbers", f"field 2 (numeric) is {situation.numeric}, {text} expected: {why}")
+            return None
+        if situation.standing != standing:
+            self._fail(*self._wrong_standing(situation, numbers))
+        return numbers
+
+    def _numbers_at(self, riichi: Sequence[int], situation: Situation) -> Numbers | None:
+        if self.start is None:
+            numbers = parse_numbers(situation.numeric)
+            if numbers is None:
+                self._fail("numbers", _not_numbers(situation))
+                return None
+            problem = numbers.problem(self._settings.total)
+            if problem:
+                self._fail("numbers", f"field 2 (numeric): {problem}")
+                return None
+            self.start = numbers.after(riichi, -1)
+        return self.start.after(riichi)
+
+    def _wrong_standing(self, situation: Situation, numbers: Numbers) -> tuple[str, str]:
+        found = grades_and_ranks(situation.standing)
+        if found is None:
+            return "blocks", _not_standing(situation)
+        if tuple(found[0]) != self._settings.grades:
+            words = f"{found[0]}, in the game's first line {list(self._settings.grades)}"
+            return "game", f"field 1 (sparse): the grades are {words}"
+        right = ranks(numbers.scores)
+        return "ranks", f"field 1 (sparse): the ranks are {found[1]}, by the scores {list(numbers.scores)} {right}"

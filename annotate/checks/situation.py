@@ -1,0 +1,133 @@
+"""One line taken apart: what a seat sees, may do, did. Finds what is wrong with its form and its sparse tokens."""
+
+from bisect import bisect_left
+from operator import lt, sub
+
+from annotate.annotation import parse_line
+from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES
+
+_SPARSE = FOUR_PLAYERS.sparse
+_FIRST = {block.name: block.first for block in _SPARSE.blocks.values()}
+_BLOCK_OF = tuple(_SPARSE.block_of(token).name for token in range(_SPARSE.size))
+_LEADING = ("room", "style", "seat", "wind", "round")
+_FIRST_OF_LEADING = [_FIRST[name] for name in _LEADING]
+_MOST_DORA = 5
+_NUM_STANDING = 2 * FOUR_PLAYERS.num_seats
+_BLOCKS = {
+    (*_LEADING, *("dora",) * num_dora, "left", *("standing",) * _NUM_STANDING) for num_dora in range(1, _MOST_DORA + 1)
+}
+_MOST_LEFT = _SPARSE["left"].size - 1
+_TILE_OF_HAND = {
+    _FIRST["hand"] + slot: tile
+    for tile in range(NUM_TILES)
+    for slot in range(HAND_SLOT_FIRST[tile], HAND_SLOT_FIRST[tile + 1])
+}
+_FURTHER_COPIES = frozenset(_TILE_OF_HAND) - {_FIRST["hand"] + slot for slot in HAND_SLOT_FIRST}
+
+# text to token: quicker than to make integers and to compare them with the sizes
+_SPARSE_TOKENS = {str(token): token for token in range(_SPARSE.size)}
+_ACTION_TOKENS = {str(token): token for token in range(FOUR_PLAYERS.action.size)}
+
+
+class WrongLine(Exception):
+    """No situation can be made of a line."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(kind, text)
+        self.kind = kind
+        self.text = text
+
+
+class Situation:
+    """A line's tokens by their meaning; numeric, progression and results are left as text."""
+
+    __slots__ = (
+        *("game", "room", "style", "seat", "wind", "dealer", "dora", "left", "standing", "hand", "drawn"),
+        *("numeric", "progression", "actions", "action", "results"),
+    )
+    room: int
+    style: int
+    seat: int
+    wind: int
+    dealer: int
+    dora: list[int]
+    """tiles"""
+    left: int
+    standing: list[int]
+    """the tokens: grade and rank of every seat"""
+    hand: list[int]
+    """tiles in ascending order, without the drawn one"""
+    drawn: int | None
+    action: int
+    """the token of the one chosen"""
+
+    def __init__(self, text: str) -> None:
+        """Takes a line apart that has no line break.
+
+        Raises:
+            WrongLine
+        """
+        try:
+            self.game, tokens, self.numeric, self.progression, actions, chosen, self.results = text.split("\t")
+            sparse = list(map(_SPARSE_TOKENS.__getitem__, tokens.split(",")))
+            self.actions = list(map(_ACTION_TOKENS.__getitem__, actions.split(",")))
+            self.action = self.actions[_ACTION_TOKENS[chosen]]
+        except (KeyError, IndexError, ValueError):
+            raise WrongLine("form", _what_is_wrong(text)) from None
+        if not (self.game and len(self.actions) > 1 and _ascends(sparse) and _ascends(self.actions)):
+            raise WrongLine("form", _what_is_wrong(text))
+        self._take(sparse)
+
+    def _take(self, sparse: list[int]) -> None:
+        left_at = bisect_left(sparse, _FIRST["left"])
+        hand_at = bisect_left(sparse, _FIRST["hand"])
+        drawn_at = bisect_left(sparse, _FIRST["drawn"])
+        blocks = tuple(map(_BLOCK_OF.__getitem__, sparse[:hand_at]))
+        if blocks not in _BLOCKS or len(sparse) - drawn_at > 1:
+            raise WrongLine("blocks", _wrong_blocks(sparse))
+        self.room, self.style, self.seat, self.wind, self.dealer = map(sub, sparse, _FIRST_OF_LEADING)
+        self.dora = []
+        for place, token in enumerate(sparse[len(_LEADING) : left_at]):
+            position, tile = divmod(token - _FIRST["dora"], NUM_TILES)
+            if position != place:
+                text = f"token {token} is indicator {position + 1} ({TILE_NAMES[tile]}), indicator {place + 1} expected"
+                raise WrongLine("dora", f"field 1 (sparse): {text}: they are numbered without gaps")
+            self.dora.append(tile)
+        self.left = _MOST_LEFT - (sparse[left_at] - _FIRST["left"])
+        self.standing = sparse[left_at + 1 : hand_at]
+        self._take_hand(sparse[hand_at:drawn_at])
+        self.drawn = sparse[drawn_at] - _FIRST["drawn"] if drawn_at < len(sparse) else None
+
+    def _take_hand(self, tokens: list[int]) -> None:
+        before = -1
+        for token in tokens:
+            if token in _FURTHER_COPIES and before != token - 1:
+                tile = TILE_NAMES[_TILE_OF_HAND[token]]
+                text = f"token {token} is a further copy of {tile}, but {token - 1} is not there: copies count from 0"
+                raise WrongLine("hand copies", f"field 1 (sparse): {text}")
+            before = token
+        self.hand = [_TILE_OF_HAND[token] for token in tokens]
+
+
+def _ascends(tokens: list[int]) -> bool:
+    return all(map(lt, tokens, tokens[1:]))
+
+
+def _what_is_wrong(text: str) -> str:
+    try:
+        parse_line(text, FOUR_PLAYERS)
+    except ValueError as error:
+        return str(error)
+    return "integers are not written as annotations have them (such as 07 for 7)"
+
+
+def _wrong_blocks(sparse: list[int]) -> str:
+    expected = {name: (1, 1) for name in (*_LEADING, "left")}
+    expected |= {"dora": (1, _MOST_DORA), "standing": (_NUM_STANDING, _NUM_STANDING), "drawn": (0, 1)}
+    wrong = []
+    for name, (least, most) in expected.items():
+        tokens = [token for token in sparse if _BLOCK_OF[token] == name]
+        if not least <= len(tokens) <= most:
+            number = f"{least}" if least == most else f"{least} to {most}"
+            wrong.append(f"{number} of {name} expected, {len(tokens)} found {tokens}")
+    return f"field 1 (sparse): {'; '.join(wrong)}"
