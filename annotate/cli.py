@@ -233,7 +233,7 @@ def _parser() -> argparse.ArgumentParser:
         "--verify",
         action="store_true",
         help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check "
-        "what must hold of every line and from line to line, and report violations; exit with status 1 if there are any",
+        "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
     )
     parser.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
