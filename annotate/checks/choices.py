@@ -12,6 +12,8 @@ from annotate.checks.progress import (
     KIND_OF,
     LEFT_FOR_RIICHI,
     MOST_KANS,
+    NUM_DRAWS,
+    TILES_OF_KIND,
     Event,
     Progress,
     swapped_kinds,
@@ -74,6 +76,34 @@ def after_call(last: Event, hand: Sequence[int]) -> set[int]:
     """The discards that a hand has after a chi or pon."""
     swapped = swapped_kinds(last)
     return {_DISCARD + tile * _PER_TILE for tile in hand if KIND_OF[tile] not in swapped}
+
+
+def calls_of(progress: Progress, seat: int, hand: Sequence[int]) -> set[int]:
+    """The calls that a hand has of the last discard."""
+    last = progress.last
+    if progress.num_draws >= NUM_DRAWS or progress.is_riichi[seat]:
+        return set()
+    calls = _chis(last.tile, hand) if last.seat == (seat - 1) % NUM_SEATS else set()
+    number = sum(hand.count(tile) for tile in TILES_OF_KIND[last.kind])
+    if number >= 2:
+        indices = relative(last.seat, seat), last.tile
+        if len(hand) > number:  # one tile at least is left that may be discarded
+            calls.add(_ACTION["pon"].token(*indices))
+        if number == MOST_COPIES - 1 and len(progress.kans) < MOST_KANS:
+            calls.add(_ACTION["daiminkan"].token(*indices))
+    return calls
+
+
+def _chis(called: int, hand: Sequence[int]) -> set[int]:
+    found = set[int]()
+    for action, first, second, event in _CHIS[called]:
+        if first in hand and second in hand:
+            rest = list(hand)
+            rest.remove(first)
+            rest.remove(second)
+            if len(rest) > _MOST_SWAPPED or after_call(event, rest):
+                found.add(action)
+    return found
 
 
 def check_actions(situation: Situation, progress: Progress, kinds: list[int], points: int | None, fail: Fail) -> None:
@@ -182,15 +212,13 @@ class _Choices:
         return Shape(before, num_melds).waits() == Shape(after, num_melds + 1).waits()
 
     def _claims(self) -> tuple[set[int], set[int]]:
-        last, seat = self.progress.last, self.situation.seat
+        progress, last, seat = self.progress, self.progress.last, self.situation.seat
         must, may = {SKIP}, set[int]()
         ron = _RON + relative(last.seat, seat)
         if ron in self.situation.actions and self._may_win(last):
             may.add(ron)
-        if last.name == "discard" and self.situation.left > 0 and not self.progress.is_riichi[seat]:
-            if last.seat == (seat - 1) % NUM_SEATS:
-                must |= self._chis(last.tile)
-            self._add_pon_and_kan(last, must)
+        if last.name == "discard":
+            must |= calls_of(progress, seat, self.situation.hand)
         return must, may
 
     def _may_win(self, last: Event) -> bool:
@@ -201,21 +229,3 @@ class _Choices:
         else:
             wanted = Shape(self.kinds, progress.num_melds[seat]).waits()
         return bool(wanted >> last.kind & 1) and not wanted & (progress.river[seat] | progress.missed[seat])
-
-    def _chis(self, called: int) -> set[int]:
-        hand, found = self.situation.hand, set[int]()
-        for action, first, second, event in _CHIS[called]:
-            if first in hand and second in hand:
-                rest = list(hand)
-                rest.remove(first)
-                rest.remove(second)
-                if len(rest) > _MOST_SWAPPED or after_call(event, rest):
-                    found.add(action)
-        return found
-
-    def _add_pon_and_kan(self, last: Event, found: set[int]) -> None:
-        count, indices = self.kinds[last.kind], (relative(last.seat, self.situation.seat), last.tile)
-        if count >= 2 and len(self.situation.hand) > count:
-            found.add(_ACTION["pon"].token(*indices))
-        if count == MOST_COPIES - 1 and len(self.progress.kans) < MOST_KANS:
-            found.add(_ACTION["daiminkan"].token(*indices))

@@ -47,6 +47,9 @@ class GameLines:
         if (situation.room, situation.style) != (settings.room, settings.style):
             words = f"{situation.room} and {situation.style}, in the first line {settings.room} and {settings.style}"
             self._fail("game", f"field 1 (sparse): room and style are {words}")
+        if (situation.hidden is not None) != settings.has_hidden:
+            words = "has" if settings.has_hidden else "does not have"
+            self._fail("game", f"field 7 (hidden): all lines or none expected; the first {words} it")
         if self._round is None or self._begins_round(situation, self._round):
             self._begin_round(situation, settings)
         assert self._round is not None

@@ -30,6 +30,7 @@ MOST_MELDS = 4
 NUM_COPIES = tuple(end - first for first, end in pairwise(HAND_SLOT_FIRST))
 
 KIND_OF = tuple(tile34_of(tile) for tile in range(NUM_TILES))
+TILES_OF_KIND = tuple(tuple(t for t in range(NUM_TILES) if KIND_OF[t] == kind) for kind in range(NUM_TILES34))
 RED_OF_KIND = {tile34_of(tile): tile for tile in range(NUM_TILES) if is_red(tile)}
 _FIRST_WIND, _LAST_WIND = NUM_SUITS * RANKS_PER_SUIT, NUM_SUITS * RANKS_PER_SUIT + 3
 

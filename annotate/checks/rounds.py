@@ -1,9 +1,11 @@
 """The lines of one round in their order: each for itself, and whether they follow from one another."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from annotate.checks.choices import EVENT_OF, SKIP, after_call, check_actions, in_words
-from annotate.checks.payments import NUM_SEATS
+from annotate.checks.choices import EVENT_OF, SKIP, after_call, calls_of, check_actions, in_words
+from annotate.checks.hidden import HiddenChecks
+from annotate.checks.payments import NUM_SEATS, SEATS
 from annotate.checks.progress import EVENTS, NUM_DRAWS, Event, Progress
 from annotate.checks.scores import Fail, Numbers, ScoreChecks, Settings
 from annotate.checks.situation import Situation
@@ -72,6 +74,8 @@ class RoundLines:
             return
         numbers = self._scores.check(situation, self.progress)
         kinds = self._tiles.check(situation, self.progress)
+        if situation.hidden is not None:
+            self._hidden.check(situation, self.progress, self._tiles, kinds)
         points = None if numbers is None else numbers.scores[situation.seat]
         check_actions(situation, self.progress, kinds, points, self._fail)
         self.decisions.append(Decision(situation.seat, situation.action, line, self._is_turn(situation)))
@@ -91,6 +95,7 @@ class RoundLines:
         self.progress = Progress(self.key[1])
         self.decisions = []
         self._tiles = TileChecks(self._fail)
+        self._hidden = HiddenChecks(self._fail)
         self._text = None
         self._is_linked = False
 
@@ -127,6 +132,8 @@ class RoundLines:
     def _check_followed(self, event: Event) -> None:
         """Whether `event` is what was chosen in the lines before it."""
         decisions, self.decisions = self.decisions, []
+        if self.progress.last.name == "discard" and event.name not in _CALLS:
+            self._check_passed(event, decisions)
         is_explained = False
         for decision in decisions:
             chosen = EVENT_OF[decision.seat][decision.action]
@@ -143,6 +150,18 @@ class RoundLines:
         if not is_explained and not self._is_forced(event):
             self.is_whole = False
             self._fail("missing line", f"field 3 (progression): {event}; but no line has that choice")
+
+    def _check_passed(self, event: Event, decisions: Sequence[Decision]) -> None:
+        """Whether everybody who could call the last discard has a line for letting it pass."""
+        progress, claims = self.progress, [decision.seat for decision in decisions if not decision.is_turn]
+        for seat in SEATS:
+            hands = self._tiles.hands_of(seat)
+            if seat == progress.last.seat or seat in claims or not hands or len(hands) > 1:
+                continue
+            calls = calls_of(progress, seat, hands[0])
+            if calls:
+                words = ", ".join(map(in_words, sorted(calls)))
+                self._fail("missing line", f"field 3 (progression): {event}; but seat {seat} has no line for {words}")
 
     def _is_forced(self, event: Event) -> bool:
         """Whether the event could come without a decision."""

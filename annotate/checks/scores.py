@@ -95,6 +95,8 @@ class Settings:
     grades: tuple[int, ...]
     total: int
     """points on the table"""
+    has_hidden: bool
+    """every line has the hidden field"""
 
     @classmethod
     def of(cls, situation: Situation) -> "Settings":
@@ -114,7 +116,8 @@ class Settings:
             problem += f"which {NUM_SEATS} seats cannot have begun with"
         if problem:
             raise WrongLine("numbers", f"field 2 (numeric): {problem}")
-        return cls(situation.room, situation.style, tuple(found[0]), numbers.total)
+        has_hidden = situation.hidden is not None
+        return cls(situation.room, situation.style, tuple(found[0]), numbers.total, has_hidden)
 
     @property
     def start_score(self) -> int:

@@ -17,12 +17,10 @@ _BLOCKS = {
     (*_LEADING, *("dora",) * num_dora, "left", *("standing",) * _NUM_STANDING) for num_dora in range(1, _MOST_DORA + 1)
 }
 _MOST_LEFT = _SPARSE["left"].size - 1
-_TILE_OF_HAND = {
-    _FIRST["hand"] + slot: tile
-    for tile in range(NUM_TILES)
-    for slot in range(HAND_SLOT_FIRST[tile], HAND_SLOT_FIRST[tile + 1])
-}
-_FURTHER_COPIES = frozenset(_TILE_OF_HAND) - {_FIRST["hand"] + slot for slot in HAND_SLOT_FIRST}
+_TILE_OF_SLOT = tuple(
+    tile for tile in range(NUM_TILES) for _ in range(HAND_SLOT_FIRST[tile], HAND_SLOT_FIRST[tile + 1])
+)
+_FURTHER_COPIES = frozenset(range(len(_TILE_OF_SLOT))).difference(HAND_SLOT_FIRST)
 
 # text to token: quicker than to make integers and to compare them with the sizes
 _SPARSE_TOKENS = {str(token): token for token in range(_SPARSE.size)}
@@ -39,11 +37,11 @@ class WrongLine(Exception):
 
 
 class Situation:
-    """A line's tokens by their meaning; numeric, progression and results are left as text."""
+    """A line's tokens by their meaning; numeric, progression, results and hidden are left as text."""
 
     __slots__ = (
         *("game", "room", "style", "seat", "wind", "dealer", "dora", "left", "standing", "hand", "drawn"),
-        *("numeric", "progression", "actions", "action", "results"),
+        *("numeric", "progression", "actions", "action", "results", "hidden"),
     )
     room: int
     style: int
@@ -60,6 +58,7 @@ class Situation:
     drawn: int | None
     action: int
     """the token of the one chosen"""
+    hidden: str | None
 
     def __init__(self, text: str) -> None:
         """Takes a line apart that has no line break.
@@ -68,13 +67,14 @@ class Situation:
             WrongLine
         """
         try:
-            self.game, tokens, self.numeric, self.progression, actions, chosen, self.results = text.split("\t")
+            self.game, tokens, self.numeric, self.progression, actions, chosen, self.results, *more = text.split("\t")
+            self.hidden = more.pop() if len(more) == 1 else None
             sparse = list(map(_SPARSE_TOKENS.__getitem__, tokens.split(",")))
             self.actions = list(map(_ACTION_TOKENS.__getitem__, actions.split(",")))
             self.action = self.actions[_ACTION_TOKENS[chosen]]
         except (KeyError, IndexError, ValueError):
             raise WrongLine("form", _what_is_wrong(text)) from None
-        if not (self.game and len(self.actions) > 1 and _ascends(sparse) and _ascends(self.actions)):
+        if more or not (self.game and len(self.actions) > 1 and _ascends(sparse) and _ascends(self.actions)):
             raise WrongLine("form", _what_is_wrong(text))
         self._take(sparse)
 
@@ -95,18 +95,25 @@ class Situation:
             self.dora.append(tile)
         self.left = _MOST_LEFT - (sparse[left_at] - _FIRST["left"])
         self.standing = sparse[left_at + 1 : hand_at]
-        self._take_hand(sparse[hand_at:drawn_at])
+        first = _FIRST["hand"]
+        self.hand = tiles_of_hand([token - first for token in sparse[hand_at:drawn_at]], "field 1 (sparse)")
         self.drawn = sparse[drawn_at] - _FIRST["drawn"] if drawn_at < len(sparse) else None
 
-    def _take_hand(self, tokens: list[int]) -> None:
-        before = -1
-        for token in tokens:
-            if token in _FURTHER_COPIES and before != token - 1:
-                tile = TILE_NAMES[_TILE_OF_HAND[token]]
-                text = f"token {token} is a further copy of {tile}, but {token - 1} is not there: copies count from 0"
-                raise WrongLine("hand copies", f"field 1 (sparse): {text}")
-            before = token
-        self.hand = [_TILE_OF_HAND[token] for token in tokens]
+
+def tiles_of_hand(slots: list[int], where: str) -> list[int]:
+    """The tiles of a hand whose slots are given in ascending order.
+
+    Raises:
+        WrongLine: the copies of a tile do not count from 0.
+    """
+    before = -1
+    for slot in slots:
+        if slot in _FURTHER_COPIES and before != slot - 1:
+            number = slot - HAND_SLOT_FIRST[_TILE_OF_SLOT[slot]]
+            text = f"copy {number} of {TILE_NAMES[_TILE_OF_SLOT[slot]]} without copy {number - 1}: they count from 0"
+            raise WrongLine("hand copies", f"{where}: the hand has {text}")
+        before = slot
+    return [_TILE_OF_SLOT[slot] for slot in slots]
 
 
 def _ascends(tokens: list[int]) -> bool:

@@ -89,16 +89,22 @@ class TileChecks:
 
     def _check_hand(self, situation: Situation, progress: Progress) -> None:
         seat, hand = situation.seat, situation.hand
-        num_melds = progress.num_melds[seat]
-        size = _DEALT - _IN_MELD * num_melds + (situation.drawn is None and progress.last.seat == seat)
-        if len(hand) != size:
-            words = f"{len(hand)} tiles, {size} expected with {num_melds} melds"
-            self._fail("hand size", f"field 1 (sparse): the hand, {in_words(hand)}, has {words}")
-        known, self._hands[seat] = self._hands[seat], [hand]
+        is_call = situation.drawn is None and progress.last.seat == seat
+        self._compare(seat, hand, _DEALT - _IN_MELD * progress.num_melds[seat] + is_call, "field 1 (sparse)")
         self._drawn = None if situation.drawn is None else (seat, situation.drawn)
+
+    def see(self, seat: int, hand: Hand, progress: Progress) -> None:
+        """Checks the hand of a seat whose turn it is not."""
+        self._compare(seat, hand, _DEALT - _IN_MELD * progress.num_melds[seat], "field 7 (hidden)")
+
+    def _compare(self, seat: int, hand: Hand, size: int, where: str) -> None:
+        if len(hand) != size:
+            words = f"{in_words(hand)}, has {len(hand)} tiles, {size} expected"
+            self._fail("hand size", f"{where}: the hand of seat {seat}, {words}")
+        known, self._hands[seat] = self._hands[seat], [hand]
         if known is not None and hand not in known:
-            words = f"{in_words(hand)}, {' or '.join(map(in_words, known))} expected by the seat's line before"
-            self._fail("hand", f"field 1 (sparse): the hand is {words}")
+            words = f"{in_words(hand)}, {' or '.join(map(in_words, known))} expected by the lines before"
+            self._fail("hand", f"{where}: the hand of seat {seat} is {words}")
 
     def _check_visible(self, situation: Situation, progress: Progress, kinds: list[int]) -> None:
         visible = list(map(add, kinds, progress.seen_kinds))

@@ -1,0 +1,92 @@
+"""The hidden field of a round's lines: the other hands as the seats' own lines have them, and one wall for all."""
+
+from bisect import bisect_left
+from itertools import takewhile
+
+from annotate.checks.payments import NUM_SEATS
+from annotate.checks.progress import KIND_OF, Progress
+from annotate.checks.scores import Fail
+from annotate.checks.shapes import MOST_COPIES
+from annotate.checks.situation import Situation, WrongLine, tiles_of_hand
+from annotate.checks.tiles import TileChecks, in_words
+from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES, tile_of
+
+_TOKENS = {str(token): token for token in range(FOUR_PLAYERS.hidden.size)}
+_HAND, _WALL = FOUR_PLAYERS.hidden["hand"], FOUR_PLAYERS.hidden["wall"]
+_NUM_SLOTS = _HAND.factors[1].size
+
+
+class HiddenChecks:
+    """What the lines have told of the wall so far."""
+
+    def __init__(self, fail: Fail) -> None:
+        self._fail = fail
+        self._wall: list[int] | None = None
+        self._num_replaced = 0
+        """tiles drawn after kans, at the line that `_wall` is of"""
+
+    def check(self, situation: Situation, progress: Progress, tiles: TileChecks, kinds: list[int]) -> None:
+        """Checks the next line.
+
+        Args:
+            kinds: how many the seat itself has of each kind.
+        """
+        try:
+            hands, wall = _parts(situation.hidden or "")
+        except WrongLine as wrong:
+            self._fail("hidden", wrong.text)
+            return
+        visible = [count + seen for count, seen in zip(kinds, progress.seen_kinds, strict=True)]
+        for place, hand in enumerate(hands):
+            tiles.see((situation.seat + 1 + place) % NUM_SEATS, hand, progress)
+            for tile in hand:
+                visible[KIND_OF[tile]] += 1
+        self._check_wall(situation, progress, wall)
+        for tile in (*situation.dora, *wall):
+            visible[KIND_OF[tile]] += 1
+        if max(visible) > MOST_COPIES:
+            kind = visible.index(max(visible))
+            words = f"{visible[kind]} of {TILE_NAMES[tile_of(kind)]} with what the table shows"
+            self._fail("hidden", f"field 7 (hidden): there are {words}")
+
+    def _check_wall(self, situation: Situation, progress: Progress, wall: list[int]) -> None:
+        is_replaced = situation.drawn is not None or progress.last.name not in ("ankan", "kakan", "daiminkan")
+        num_replaced = len(progress.kans) - (not is_replaced)
+        before, num_taken = self._wall, num_replaced - self._num_replaced
+        self._wall, self._num_replaced = wall, num_replaced
+        if wall and len(wall) != situation.left:
+            self._fail("hidden", f"field 7 (hidden): the wall has {len(wall)} tiles, {situation.left} are left")
+            return
+        if before is None:
+            return
+        num_drawn = len(before) - len(wall) - num_taken
+        expected = before[num_drawn : len(before) - num_taken] if before and num_drawn >= 0 else []
+        if wall != expected and (before or wall):
+            text = f"the wall is {in_words(wall)}, {in_words(expected)} expected by the line before"
+            self._fail("hidden", f"field 7 (hidden): {text}")
+        elif situation.drawn is not None and progress.last.name == "discard" and num_drawn > 0:
+            drawn = before[num_drawn - 1]
+            if drawn != situation.drawn:
+                words = f"{TILE_NAMES[situation.drawn]}, {TILE_NAMES[drawn]} expected by the wall of the line before"
+                self._fail("hidden", f"field 1 (sparse): the drawn tile is {words}")
+
+
+def _parts(text: str) -> tuple[list[list[int]], list[int]]:
+    """The hands of the seats to the right, across and to the left, and the wall."""
+    try:
+        tokens = list(map(_TOKENS.__getitem__, text.split(",")))
+    except KeyError as error:
+        words = f"{error.args[0]!r} is no token from 0 to {FOUR_PLAYERS.hidden.size - 1}"
+        raise WrongLine("hidden", f"field 7 (hidden): {words}") from None
+    of_hands = list(takewhile(lambda token: token < _WALL.first, tokens))
+    wall = [token - _WALL.first for token in tokens[len(of_hands) :]]
+    if of_hands != sorted(set(of_hands)) or any(tile < 0 for tile in wall):
+        raise WrongLine(
+            "hidden", "field 7 (hidden): tokens of hands in ascending order expected, then those of the wall"
+        )
+    hands = []
+    for place in range(NUM_SEATS - 1):
+        first = place * _NUM_SLOTS
+        part = of_hands[bisect_left(of_hands, first) : bisect_left(of_hands, first + _NUM_SLOTS)]
+        hands.append(tiles_of_hand([token - first for token in part], "field 7 (hidden)"))
+    return hands, wall
