@@ -138,7 +138,12 @@ def _fits(end: Codes, last: _Last, round_lines: RoundLines) -> bool:
         return winners == sorted(last.rons)
     if last.kyushu or round_lines.progress.is_aborted or round_lines.progress.is_last_kan():
         return end[0] == ABORTED
-    return end[0] in (TENPAI, NOT_TENPAI) or OWN_TSUMO in end  # a mangan of discards counts as a tsumo
+    progress = round_lines.progress
+    if OWN_TSUMO in end:  # a mangan of discards counts as a tsumo
+        return progress.has_nagashi(end.index(OWN_TSUMO))
+    # of discards in riichi some may have no line
+    is_nagashi = any(progress.has_nagashi(seat) and not progress.is_riichi[seat] for seat in SEATS)
+    return end[0] in (TENPAI, NOT_TENPAI) and not is_nagashi
 
 
 def _followers(end: Codes, round_lines: RoundLines, last: _Last, honba: int) -> Iterator[Next]:

@@ -85,7 +85,7 @@ def _draws(moved: Sequence[int], riichi: Sequence[bool]) -> Iterator[Codes]:
 
 
 def _nagashi(moved: Sequence[int], dealer: int) -> Iterator[Codes]:
-    for number in range(1, NUM_SEATS + 1):
+    for number in range(1, NUM_SEATS):  # what four would get is nothing
         for winners in combinations(SEATS, number):
             points = [0] * NUM_SEATS
             for winner in winners:

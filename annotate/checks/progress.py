@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from annotate.checks.payments import NUM_SEATS, SEATS, relative
-from annotate.checks.shapes import MOST_COPIES
+from annotate.checks.shapes import MOST_COPIES, TERMINALS_AND_HONOURS
 from annotate.vocabulary import (
     CHI_TILES,
     FOUR_PLAYERS,
@@ -27,6 +27,7 @@ NUM_DRAWS = 70
 LEFT_FOR_RIICHI = 4
 MOST_KANS = 4
 MOST_MELDS = 4
+_TERMINALS_AND_HONOURS = sum(1 << kind for kind in TERMINALS_AND_HONOURS)
 NUM_COPIES = tuple(end - first for first, end in pairwise(HAND_SLOT_FIRST))
 
 KIND_OF = tuple(tile34_of(tile) for tile in range(NUM_TILES))
@@ -111,6 +112,8 @@ class Progress:
         self.is_riichi = [False] * NUM_SEATS
         self.river = [0] * NUM_SEATS
         """kinds that a seat has discarded, as bits"""
+        self.is_called_from = [False] * NUM_SEATS
+        """a discard of the seat was called"""
         self.missed = [0] * NUM_SEATS
         """kinds that others have discarded since a seat did, or since its riichi; not yet the last one; as bits"""
         self.kans: list[int] = []
@@ -153,6 +156,10 @@ class Progress:
     def has_drawn(self) -> bool:
         """Whether the next discard is of a hand with a drawn tile, not after a chi or pon."""
         return self.last.name not in ("chi", "pon")
+
+    def has_nagashi(self, seat: int) -> bool:
+        """Whether the seat's discards so far would make a mangan of discards."""
+        return not self.river[seat] & ~_TERMINALS_AND_HONOURS and not self.is_called_from[seat]
 
     def _wrong_turn(self, event: Event) -> str | None:
         turn = self.next_to_draw()
@@ -219,6 +226,7 @@ class Progress:
             self.num_kans_in_turn += 1
         if last.name != "discard":
             return "calls where nothing was discarded last"
+        self.is_called_from[last.seat] = True
         if event.tile != last.tile:
             return f"calls another tile than the last discard, {TILE_NAMES[last.tile]}"
         if last.seat == seat or relative(last.seat, seat) != event.relative_seat:
