@@ -3,137 +3,24 @@
 import argparse
 import os
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from typing import IO
 
 from tqdm import tqdm
 
-from annotate.annotation import Annotation, format_line, parse_line
-from annotate.decisions import KINDS, kind_of
+from annotate.annotation import Annotation, parse_line
+from annotate.conversion import FAULT, annotate_record
 from annotate.files import reading_text, writing_text
 from annotate.records.reading import ACCEPTED, Record, find_records, read_record, records_of
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.report import Report
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from annotate.words import describe
 from annotate.workers import in_order
-
-_KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
-
-_MOST_DIFFERENCES = 50
-"""that a report shows"""
-
-
-@dataclass
-class Report:
-    """What became of the records; sums over games, files and workers."""
-
-    files: int = 0
-    """and members of archives"""
-    size: int = 0
-    """bytes of them, as they lie on the disk"""
-    games: int = 0
-    rounds: int = 0
-    decisions: int = 0
-    unknown: int = 0
-    chosen: Counter[str] = field(default_factory=Counter)
-    """decision points by the kind of the action taken"""
-    possible: Counter[str] = field(default_factory=Counter)
-    """decision points by the kinds of the possible actions"""
-    notes: Counter[str] = field(default_factory=Counter)
-    left_out: list[str] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
-    """options that a record lists and the rules engine does not have, or the reverse"""
-
-    def add(self, other: "Report") -> None:
-        self.files += other.files
-        self.size += other.size
-        self.games += other.games
-        self.rounds += other.rounds
-        self.decisions += other.decisions
-        self.unknown += other.unknown
-        self.chosen += other.chosen
-        self.possible += other.possible
-        self.notes += other.notes
-        self.left_out += other.left_out
-        self.differences += other.differences
-
-    def count(self, annotations: Sequence[Annotation]) -> None:
-        self.decisions += len(annotations)
-        for annotation in annotations:
-            self.chosen[_KIND_OF_ACTION[annotation.actions[annotation.chosen]]] += 1
-            self.possible.update({_KIND_OF_ACTION[token] for token in annotation.actions})
-
-    def text(self) -> str:
-        """A table for people."""
-        lines = [
-            f"{self.files:>12,} files",
-            f"{self.games:>12,} games",
-            f"{self.rounds:>12,} rounds",
-            f"{self.decisions:>12,} decision points",
-            "",
-            f"{'kind':<12}{'taken':>12}{'possible':>12}",
-        ]
-        lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
-        lines += [
-            "",
-            f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
-        ]
-        lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
-        if self.differences:
-            lines.append(
-                f"{len(self.differences):,} options on which record and rules engine differ (the engine's stand):"
-            )
-            lines += [f"  {text}" for text in self.differences[:_MOST_DIFFERENCES]]
-            lines += ["  ..."] if len(self.differences) > _MOST_DIFFERENCES else []
-        if self.left_out:
-            lines += [f"{len(self.left_out):,} left out:", *(f"  {text}" for text in self.left_out)]
-        else:
-            lines.append("nothing else left out")
-        return "\n".join(lines)
-
-
-@dataclass
-class AnnotatedGame:
-    """One game's lines, with what the report needs to know of it."""
-
-    id: str
-    file: str
-    lines: str
-    report: Report
-
-
-def annotate_record(
-    record: Record, room: int, grade: int, writes_hidden: bool = False
-) -> tuple[list[AnnotatedGame], Report]:
-    """The games of one record, and the report of the record itself (its games' reports are their own)."""
-    record_report = Report(files=1, size=record.size)
-    try:
-        games = read_record(record)
-        annotated = []
-        for game in games:
-            result = annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden)
-            report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
-            report.left_out = [f"{record.name}: {text}" for text in result.left_out]
-            report.differences = [f"{record.name}: {text}" for text in result.differences]
-            report.count(result.annotations)
-            lines = "".join(f"{format_line(annotation)}\n" for annotation in result.annotations)
-            annotated.append(AnnotatedGame(game.id, record.name, lines, report))
-    except ValueError as error:
-        record_report.left_out.append(str(error))
-        return [], record_report
-    except Exception as error:  # a fault of ours must not cost the other files; it is reported and fails the run
-        record_report.left_out.append(f"{record.name}: {_FAULT} {type(error).__name__}: {error}")
-        return [], record_report
-    return annotated, record_report
-
-
-_FAULT = "a fault of this program, please report it with the file:"
 
 
 def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, writes_hidden: bool, jobs: int) -> Report:
@@ -282,7 +169,7 @@ def annotate(argv: Sequence[str] | None = None) -> int:
             print(report.text(), file=sys.stderr)
             if report.decisions == 0:
                 raise ValueError("no decision point in any of the records (see the report above): nothing written")
-        if any(_FAULT in text for text in report.left_out):
+        if any(FAULT in text for text in report.left_out):
             return 1
         return 3 if options.strict and report.left_out else 0
 
