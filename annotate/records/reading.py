@@ -1,16 +1,24 @@
-"""Files of game records: finding them, alone or in archives, and reading one whatever its format, which its content
-tells."""
+"""Files of game records, alone or in archives, and reading one whatever its format, which its content tells."""
 
-import glob
 import io
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
 from annotate.files import DECOMPRESSION_ERRORS, compression_of, decompressing
 from annotate.records import archives
+from annotate.records.finding import (
+    IN_ARCHIVE,
+    SUFFIXES,
+    Shard,
+    archive_of,
+    check_paths,
+    find_files,
+    is_record_name,
+    names_one_record,
+)
 from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.majsoul_capture import is_capture, is_capture_json
 from annotate.records.mjai import read_mjai
@@ -22,27 +30,10 @@ ACCEPTED = (
     "Mahjong Soul's captured messages or JSON, Tenhou mjlog XML, tenhou.net/6 JSON or mjai JSON lines; "
     "plain, gzip or zstd"
 )
-SUFFIXES = (
-    ".xml",
-    ".mjlog",
-    ".json",
-    ".jsonl",
-    ".mjson",
-    ".bin",
-    ".pb",
-    ".gz",
-    ".zst",
-    ".zip",
-    ".tar",
-    ".tgz",
-    ".tzst",
-)
-"""what is looked for in folders and archives; a file that is named itself may have any suffix"""
 LARGEST_RECORD = 256 << 20
 """bytes that a compressed record may come to"""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_IN_ARCHIVE = "!"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +48,8 @@ class Record:
     """its content; None: to be read from the file `name`"""
     problem: str | None = None
     """why there is nothing to read"""
+    modified: int = 0
+    """when its file was modified, in nanoseconds; 0 if that is not known"""
 
 
 def read_games(path: str) -> list[Game]:
@@ -79,27 +72,47 @@ def read_record(record: Record) -> list[Game]:
         if record.problem is not None:
             raise ValueError(record.problem)
         in_archive = record.data is not None
-        path = record.name.rpartition(_IN_ARCHIVE)[2] if in_archive else record.name
+        path = record.name.rpartition(IN_ARCHIVE)[2] if in_archive else record.name
         return _games(_content(record), os.path.basename(path))
     except ValueError as error:
         raise ValueError(f"{record.name}: {error}") from None
 
 
-def records_of(paths: Sequence[str]) -> Iterator[Record]:
-    """The records meant by the paths that `find_records` has found: archives are taken apart, one member at a time.
+def records_of(paths: Iterable[str], shard: Shard | None = None) -> Iterator[Record]:
+    """The records meant by the paths that `find_files` finds: archives are taken apart, one member at a time.
 
-    What cannot be read is a record with a problem.
+    What cannot be read is a record with a problem. A file whose name is that of one record (such as .mjlog, .json.gz)
+    is not opened here, and taken for no archive.
+
+    Args:
+        shard: yield its records alone.
     """
+    is_mine = (shard or Shard(1, 1)).choices()
     for path in paths:
-        archive, wanted = _archive_of(path)
-        try:
-            size = os.path.getsize(archive)
-            if wanted is None and not _is_archive(archive):
-                yield Record(path, size)
-                continue
+        if names_one_record(path) and IN_ARCHIVE not in path:
+            if next(is_mine):
+                yield _file(path)
+        else:
+            yield from (record for record in _records_in(path) if next(is_mine))
+
+
+def _file(path: str) -> Record:
+    try:
+        about = os.stat(path)
+    except OSError as error:
+        return Record(path, 0, problem=f"cannot be read: {error.strerror}")
+    return Record(path, about.st_size, modified=about.st_mtime_ns)
+
+
+def _records_in(path: str) -> Iterator[Record]:
+    archive, wanted = archive_of(path)
+    try:
+        if wanted is None and not _is_archive(archive):
+            yield _file(path)
+        else:
             yield from _members(archive, wanted)
-        except OSError as error:
-            yield Record(path, 0, problem=f"cannot be read: {error.strerror}")
+    except OSError as error:
+        yield Record(path, 0, problem=f"cannot be read: {error.strerror}")
 
 
 def _is_archive(path: str) -> bool:
@@ -111,11 +124,11 @@ def _is_archive(path: str) -> bool:
 
 def _members(path: str, wanted: str | None) -> Iterator[Record]:
     """The members of an archive that have one of SUFFIXES, or the wanted one alone."""
-    is_empty = True
-    for member in archives.members(path, _is_record_name if wanted is None else wanted.__eq__):
+    is_empty, modified = True, os.stat(path).st_mtime_ns
+    for member in archives.members(path, is_record_name if wanted is None else wanted.__eq__):
         is_empty = False
-        name = f"{path}{_IN_ARCHIVE}{_printable(member.name)}" if member.name else path
-        yield Record(name, member.size, member.data, member.problem and _printable(member.problem))
+        name = f"{path}{IN_ARCHIVE}{_printable(member.name)}" if member.name else path
+        yield Record(name, member.size, member.data, member.problem and _printable(member.problem), modified)
     if is_empty:
         what = f"ends in {', '.join(SUFFIXES)}" if wanted is None else f"is {wanted}"
         yield Record(path, 0, problem=f"no file in this archive {what}")
@@ -125,52 +138,14 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
-def _archive_of(path: str) -> tuple[str, str | None]:
-    """A path as the file that it means and, if it is of one member of an archive, the member's name."""
-    if not os.path.exists(path):
-        for place in (place for place, character in enumerate(path) if character == _IN_ARCHIVE):
-            if os.path.isfile(path[:place]):
-                return path[:place], path[place + 1 :]
-    return path, None
-
-
 def find_records(paths: Sequence[str]) -> list[str]:
-    """The files meant by `paths`: files, folders (with all below them), glob patterns, and members of archives.
-
-    In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
-    `SUFFIXES` count, and none whose name or folder begins with a dot. A member is named as reports name it,
-    "archive.zip!folder/game.mjlog".
+    """All that `find_files` finds.
 
     Raises:
         ValueError: one of `paths` matches nothing.
     """
-    found: dict[str, str] = {}
-    for path in paths:
-        is_there = os.path.exists(path) or _archive_of(path)[1] is not None
-        matches = [path] if is_there else sorted(glob.glob(path, recursive=True))
-        if not matches:
-            raise ValueError(f"{path}: no such file or folder, and as a pattern it matches nothing")
-        files = [file for match in matches for file in (_below(match) if os.path.isdir(match) else [match])]
-        if not files:
-            raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}")
-        for file in files:
-            found.setdefault(os.path.realpath(file), file)
-    return list(found.values())
-
-
-def _below(folder: str) -> list[str]:
-    files = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        files += [os.path.join(parent, name) for name in names if _is_record_name(name)]
-    return sorted(files)
-
-
-def _is_record_name(name: str) -> bool:
-    """Whether a file found in a folder or archive is to be read: by its suffix, unless it or a folder is hidden."""
-    return name.lower().endswith(SUFFIXES) and not any(
-        part.startswith((".", "__MACOSX")) for part in name.split("/") if part not in (".", "..")
-    )
+    check_paths(paths)
+    return list(find_files(paths))
 
 
 def _content(record: Record) -> bytes:

@@ -1,0 +1,140 @@
+"""Files of game records, found lazily in sorted order: memory depends neither on their number nor on folders' sizes."""
+
+import glob
+import heapq
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import NamedTuple
+
+_RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb")
+_COMPRESSIONS = (".gz", ".zst")
+SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
+"""what is looked for in folders and archives; a file that is named itself may have any suffix"""
+IN_ARCHIVE = "!"
+
+_NAMES_AT_ONCE = 20_000
+"""of one folder; if it has more, it is read again for the next ones"""
+
+
+class Shard(NamedTuple):
+    """Every `of`-th record, from number `number`, counted from 1."""
+
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def choices(self) -> Iterator[bool]:
+        """Whether the first, second, … record is of this shard."""
+        return (i % self.of == self.number - 1 for i in count())
+
+
+def check_paths(paths: Sequence[str]) -> None:
+    """Raises ValueError if one of `paths` matches nothing."""
+    for path in paths:
+        matches = _matches(path)
+        if not matches:
+            raise ValueError(f"{path}: no such file or folder, and as a pattern it matches nothing")
+        if not any(next(_files_of(match), None) for match in matches):
+            raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}")
+
+
+def find_files(paths: Sequence[str]) -> Iterator[str]:
+    """The files meant by `paths`: files, folders (with all below them), glob patterns, and members of archives.
+
+    In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
+    `SUFFIXES` count, and none whose name or folder begins with a dot. A folder that cannot be read stands for itself. A
+    member is named as reports name it, "archive.zip!folder/game.mjlog". What one pattern matches is held in memory.
+    """
+    found = _DiskSet()
+    for path in paths:
+        for match in _matches(path):
+            for file, real in _files_of(match):
+                if found.add(real):
+                    yield file
+
+
+def is_record_name(name: str) -> bool:
+    """Whether a file found in a folder or archive is to be read: by its suffix, unless it or a folder is hidden."""
+    return name.lower().endswith(SUFFIXES) and not any(
+        part.startswith((".", "__MACOSX")) for part in name.split("/") if part not in (".", "..")
+    )
+
+
+def names_one_record(path: str) -> bool:
+    """Whether a name can be of nothing but one record, which need not be opened to see whether it is an archive."""
+    name = path.lower()
+    for suffix in _COMPRESSIONS:
+        name = name.removesuffix(suffix)
+    return name.endswith(_RECORD_SUFFIXES)
+
+
+def archive_of(path: str) -> tuple[str, str | None]:
+    """A path as the file that it means and, if it is of one member of an archive, the member's name."""
+    if IN_ARCHIVE in path and not os.path.exists(path):
+        for place in (place for place, character in enumerate(path) if character == IN_ARCHIVE):
+            if os.path.isfile(path[:place]):
+                return path[:place], path[place + 1 :]
+    return path, None
+
+
+def _matches(path: str) -> list[str]:
+    is_there = os.path.exists(path) or archive_of(path)[1] is not None
+    return [path] if is_there else sorted(glob.glob(path, recursive=True))
+
+
+def _files_of(match: str) -> Iterator[tuple[str, str]]:
+    """The records of a folder or the file itself, each with its real path."""
+    if os.path.isdir(match):
+        yield from _below(match, os.path.realpath(match))
+    else:
+        yield match, os.path.realpath(match)
+
+
+def _below(folder: str, real: str) -> Iterator[tuple[str, str]]:
+    """The records in `folder`, sorted by their whole paths."""
+    last = ""
+    while True:
+        try:
+            names = heapq.nsmallest(_NAMES_AT_ONCE, _names_after(last, folder))
+        except OSError:
+            yield folder, real  # whoever reads it as a record will say what is wrong with it
+            return
+        for name, is_link in names:
+            path = os.path.join(folder, name)
+            if name.endswith("/"):
+                yield from _below(path[:-1], os.path.join(real, name[:-1]))
+            else:
+                yield path, os.path.realpath(path) if is_link else os.path.join(real, name)
+        if len(names) < _NAMES_AT_ONCE:
+            return
+        last = names[-1][0]
+
+
+def _names_after(last: str, folder: str) -> Iterator[tuple[str, bool]]:
+    """Records and, with a slash, folders in `folder` that stand behind `last`; whether each is a link."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if not entry.is_dir():
+                name, is_wanted = entry.name, is_record_name(entry.name)
+            else:  # with the slash, as it is in the paths of what is below, so that it stands in their order
+                name, is_wanted = entry.name + "/", not (entry.is_symlink() or entry.name.startswith("."))
+            if is_wanted and name > last:
+                yield name, entry.is_symlink()
+
+
+class _DiskSet:
+    """Paths that were met, in a temporary file."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", isolation_level=None)
+        self._database.execute("CREATE TABLE met (path BLOB PRIMARY KEY) WITHOUT ROWID")
+        self._database.execute("BEGIN")
+
+    def add(self, path: str) -> bool:
+        """Whether `path` is new."""
+        done = self._database.execute("INSERT OR IGNORE INTO met VALUES (?)", (os.fsencode(path),))
+        return done.rowcount == 1

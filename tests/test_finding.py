@@ -1,0 +1,83 @@
+"""Finding the files of records: lazily, in sorted order, and shared out over the processes of a cluster."""
+
+import os
+import random
+import zipfile
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from annotate.records import finding
+from annotate.records.finding import Shard, find_files, is_record_name
+from annotate.records.reading import records_of
+
+
+def plainly_found(folder: Path) -> list[str]:
+    """All at once, in the order of the whole paths."""
+    files = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        files += [os.path.join(parent, name) for name in names if is_record_name(name)]
+    return sorted(files)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """300 files in folders whose names sort differently with and without what stands behind a slash."""
+    rng = random.Random(0)
+    for number in range(300):
+        path = tmp_path / "tree"
+        for _ in range(rng.randrange(4)):
+            path /= rng.choice(["a", "a-b", "a.b", "a0", "b", ".hidden", "é", "x.json"])
+        path.mkdir(parents=True, exist_ok=True)
+        name = f"{rng.choice(['a', 'a-', 'a.', 'a0', ''])}{number}{rng.choice(['.json', '.xml', '.txt'])}"
+        (path / name).touch()
+    return tmp_path / "tree"
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 7, 1000])
+def test_files_come_in_the_order_of_their_whole_paths_however_few_are_held_at_once(
+    tree: Path, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "_NAMES_AT_ONCE", at_once)
+    assert list(find_files([str(tree)])) == plainly_found(tree)
+
+
+def test_a_link_to_a_file_that_is_met_too_is_not_a_second_file(tree: Path) -> None:
+    real = plainly_found(tree)[0]
+    (tree / "雀.json").symlink_to(real)
+    assert list(find_files([str(tree), real])) == plainly_found(tree)[:-1]
+
+
+def test_folders_behind_links_are_not_entered(tree: Path) -> None:
+    (tree / "loop").symlink_to(tree)
+    assert list(find_files([str(tree)])) == plainly_found(tree)
+
+
+def test_a_folder_that_vanishes_is_a_record_with_a_problem(tree: Path) -> None:
+    (tree / "gone").mkdir()
+    (tree / "gone" / "1.json").touch()
+    records = records_of(find_files([str(tree)]))
+    before = list(islice(records, len([path for path in plainly_found(tree) if path < str(tree / "gone")])))
+    (tree / "gone" / "1.json").unlink()
+    (tree / "gone").rmdir()
+    assert before and next(records).problem == "cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize("of", [1, 2, 3, 5])
+def test_every_record_is_of_one_shard_and_members_of_archives_count_one_by_one(tree: Path, of: int) -> None:
+    with zipfile.ZipFile(tree / "m.zip", "w") as archive:
+        for number in range(11):
+            archive.writestr(f"{number}.json", "{}")
+    files = list(find_files([str(tree)]))
+    names = [record.name for record in records_of(files)]
+    shards = [[record.name for record in records_of(files, Shard(i + 1, of))] for i in range(of)]
+    assert len(names) == len(files) + 10
+    assert shards == [names[i::of] for i in range(of)]
+
+
+def test_a_file_of_another_shard_is_not_opened_if_its_name_is_that_of_a_record(tmp_path: Path) -> None:
+    (tmp_path / "1.mjlog").touch()
+    os.mkfifo(tmp_path / "0.json.gz")  # opening it would wait for ever
+    assert [os.path.basename(r.name) for r in records_of(find_files([str(tmp_path)]), Shard(2, 2))] == ["1.mjlog"]
