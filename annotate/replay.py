@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from annotate.agreement import Disagreement, compare_events, compare_scores, in_words
 from annotate.annotation import Annotation
+from annotate.continuity import Course
 from annotate.decisions import CLAIMS, Choice, Decision, choice_of, is_hidden, play
 from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end
 from annotate.features import SituationWriter
@@ -86,9 +87,11 @@ def annotate_game(
         report.notes.append("wall unknown: the hidden field holds hands alone")
     writer = SituationWriter(vocabulary, room, game.style, grades, writes_hidden)
     game_part = _end_of_game(game, report, len(grades))
+    course = Course(game.rounds, game.style)
     for recorded in game.rounds:
         try:
-            replayed = _replay_under_any(recorded, game.rules, writer)
+            with course.through(recorded):
+                replayed = _replay_under_any(recorded, game.rules, writer)
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")
             continue
@@ -98,6 +101,13 @@ def annotate_game(
         report.annotations += [
             annotation_of(game.id, decision, replayed.results, game_part) for decision in replayed.decisions
         ]
+    if report.num_rounds == 0:
+        return report
+    try:
+        course.end(game.final_scores or final_scores(game.rounds[-1].events))
+    except Disagreement as error:
+        return GameReport(game.id, left_out=[*report.left_out, f"the whole game: {error}"])
+    report.left_out += course.missing
     return report
 
 

@@ -31,38 +31,38 @@ HEADER = {
 }
 # dealer, honba; then as for play_round
 ROUNDS = [
-    (  # a pon with a red five, a chi, an open kan, an added kan that is robbed
-        (0, 0),
-        "0 discard 5p; 1 pon; 1 discard 9m; 2 chi 78m; 2 discard 1z; 3 kan; 3 cut; 1 kakan 5p; 3 ron",
-        ["5p", "05p9m", "78m1z", "111z234s678s67p22s"],
-        "4z2z5p",
-        {"rinshan": "5z", "dora": "9s8s"},
-    ),
     (  # nine terminals and honours, after a pass
-        (0, 1),
+        (0, 0),
         "0 discard 5s; 1 kyushu",
         ["5s", "19m19p19s123z2468m", "55s"],
         "..",
         {},
     ),
     (  # riichi, another seat's riichi, a closed kan in riichi, a win with ura dora
-        (0, 2),
+        (0, 1),
         "0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo",
         ["111m456p789s2233z", "234m678p345s778p9s"],
         "8m8p5z6z1m",
         {"rinshan": "2z", "dora": "9p9p", "ura": "9m1z"},
     ),
+    (  # a pon with a red five, a chi, an open kan, an added kan that is robbed
+        (0, 2),
+        "0 discard 5p; 1 pon; 1 discard 9m; 2 chi 78m; 2 discard 1z; 3 kan; 3 cut; 1 kakan 5p; 3 ron",
+        ["5p", "05p9m", "78m1z", "111z234s678s67p22s"],
+        "4z2z5p",
+        {"rinshan": "5z", "dora": "9s8s"},
+    ),
     (  # two winners of one tile, and a third who passes
-        (0, 3),
-        "0 discard 3p; 1 ron; 3 ron",
-        ["3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p"],
+        (1, 0),
+        "1 discard 3p; 2 ron; 0 ron",
+        ["234m567m678s66s45p", "3p", "456m678m456s22p45p", "234m678m345s88p45p"],
         "",
         {"dora": "0p"},
     ),
     (  # a closed kan robbed by thirteen orphans
-        (1, 0),
-        "1 ankan 1z; 3 ron",
-        ["", "111z", "", "19m19p19s2345677z"],
+        (2, 0),
+        "2 ankan 1z; 0 ron",
+        ["19m19p19s2345677z", "", "111z"],
         "1z",
         {},
     ),

@@ -17,6 +17,7 @@ from annotate.decisions import Choice, Decision, choice_of, play
 from annotate.engine import IDS_OF_TILE, TILE_OF_ID, Table, Turn
 from annotate.features import SituationWriter
 from annotate.records.record import Event, Game, Round, Rules
+from annotate.results import final_scores
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, TILE_NAMES, tile_of
 
 V = FOUR_PLAYERS
@@ -217,6 +218,13 @@ def events_of_round(log: Sequence[Event]) -> list[Event]:
     return [event for event in log if event["type"] not in ("start_game", "end_kyoku", "end_game")]
 
 
+def _end_of(last: Round) -> tuple[int, ...]:
+    """The scores after a round; if its payments are damaged, those before it."""
+    before, after = last.events[0], final_scores(last.events)
+    is_whole = sum(after) == sum(before["scores"]) + 1000 * before["kyotaku"]
+    return after if is_whole else final_scores([{**before, "kyotaku": 0}])
+
+
 def game_of(*rounds: Round, **told: Any) -> Game:
     """A record of rounds; `told` are fields of `Game` that it tells."""
     fields: dict[str, Any] = {
@@ -225,7 +233,7 @@ def game_of(*rounds: Round, **told: Any) -> Game:
         "style": 1,
         "room": 3,
         "grades": (12, 11, 10, 9),
-        "final_scores": (40000, 30000, 20000, 10000),
+        "final_scores": _end_of(rounds[-1]) if rounds else None,
         "grading_deltas": (100, 50, -50, -100),
     }
     return Game(rounds=rounds, **(fields | told))

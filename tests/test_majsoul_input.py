@@ -210,9 +210,21 @@ def test_a_game_without_its_result_is_read_and_said_to_be_incomplete() -> None:
 
 
 def test_rounds_that_are_missing_at_the_end_are_noticed_by_the_final_scores() -> None:
-    game = read_majsoul_json(altered("head.result.players.0.part_point_1", 12300))
-    assert game.incomplete is not None
-    assert game.incomplete.startswith("rounds are missing: after East 1-0 the scores are [")
+    recorded = document(made())
+    first, second = recorded["head"]["result"]["players"][:2]
+    first["part_point_1"] -= 1200
+    second["part_point_1"] += 1200
+    report = annotate_game(read_majsoul_json(recorded), V)
+    assert report.num_rounds == 1
+    (text,) = report.left_out
+    assert text.startswith("rounds are missing: after East 1-0 the scores are [")
+
+
+def test_a_game_whose_final_scores_do_not_add_up_is_left_out() -> None:
+    report = annotate_game(read_majsoul_json(altered("head.result.players.0.part_point_1", 12300)), V)
+    assert (report.num_rounds, report.annotations) == (0, [])
+    (text,) = report.left_out
+    assert text.startswith("the whole game: the final scores [")
 
 
 def test_a_record_that_stops_within_a_round_keeps_the_rounds_before() -> None:
@@ -258,12 +270,12 @@ def test_the_payments_of_several_winners_are_compared_as_a_sum() -> None:
     for payments in (data["delta_scores"], data["scores"]):
         payments[1] += 100
         payments[2] -= 100
-    _, text = annotate_game(read_majsoul_json(recorded), V).left_out  # and the final scores are others
-    assert "record hora (" in text
+    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    assert "change of the scores: record [" in text
 
 
 def test_a_draw_of_another_kind_leaves_the_round_out() -> None:
     recorded = document(made("four winds"))
     recorded["data"]["data"]["actions"][-1]["result"]["data"]["type"] = 3
     (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
-    assert "reason suukansansen" in text and "reason sufuurenta" in text
+    assert "reason of the draw: record suukansansen, engine sufuurenta" in text

@@ -8,12 +8,11 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from annotate import results
 from annotate.records.majsoul_capture import Recording, open_capture, open_capture_json
 from annotate.records.majsoul_rounds import read_rounds
 from annotate.records.majsoul_rules import grade, room_and_style
 from annotate.records.majsoul_tiles import LARGEST_SCORE, NUM_SEATS, in_range
-from annotate.records.record import Game, Round
+from annotate.records.record import Game
 
 
 def read_majsoul(data: bytes) -> Game:
@@ -48,7 +47,6 @@ def _game(recording: Recording) -> Game:
     final_scores = deltas = None
     if players is not None:
         final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)
-        incomplete = incomplete or _gap(rounds[-1], final_scores)
         if room is not None:
             deltas = tuple(_points(player.grading_score, "grading_score") for player in players)
     return Game(
@@ -74,11 +72,3 @@ def _by_seat(entries: Any, where: str) -> list[Message]:
 def _points(value: int, name: str) -> int:
     in_range(abs(value), name, LARGEST_SCORE)
     return value
-
-
-def _gap(last: Round, final_scores: tuple[int, ...]) -> str | None:
-    """What is missing at the end, if the last round does not lead to the game's final scores."""
-    reached = results.final_scores(last.events)
-    if reached == final_scores:
-        return None
-    return f"rounds are missing: after {last.name} the scores are {list(reached)}, at the end {list(final_scores)}"

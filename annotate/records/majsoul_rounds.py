@@ -56,7 +56,6 @@ class _Reader:
             if self._round is not None:
                 if not self._round.is_over:
                     raise ValueError("a new round, but the last one has not ended")
-                self._round.score_after(step.scores)
                 self._rounds.append(self._round.finished())
             self._round = _Draft(step)
         elif self._round is None:
@@ -135,10 +134,6 @@ class _Draft:
     def finished(self) -> Round:
         offers = tuple(offer.finished() for offer in self._offers)
         return Round(tuple(self.events), offers=offers or None, wall=self._wall)
-
-    def score_after(self, scores: Sequence[int]) -> None:
-        """Notes the next round's scores where the end of this one does not tell any."""
-        self.events[-1].setdefault("scores", _points(scores, "scores"))
 
     def press(self, step: Message) -> None:
         """Notes what a player pressed, if another player's tile can be answered now."""
