@@ -1,92 +1,83 @@
-"""Whether the engine's events of a round are the record's, whatever the dialect leaves out."""
+"""Whether a round that was played again ended as its record says, whatever the dialect leaves out.
+
+What happens before the end needs no comparison here: the record's actions are played on the record's wall, and an
+action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay`).
+"""
 
 from collections.abc import Sequence
-from typing import Any
 
+from annotate.engine import NUM_DEAD, NUM_TILE_IDS, Table
 from annotate.records.record import Event
-from annotate.results import round_delta
+from annotate.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 
 
 class Disagreement(ValueError):
     """The record's round cannot be played as it is written, or ends otherwise than it says."""
 
 
-_FRAME = ("start_game", "start_kyoku", "end_kyoku", "end_game", "none")
 _REASONS = (
-    "exhaustive_draw",
-    "nagashimangan",
+    EXHAUSTIVE[0],
+    NAGASHI,
     "kyushu_kyuhai",
     "sufuurenta",
     "suukansansen",
     "suucha_riichi",
     "sanchaho",
 )
-"""the engine's words; other dialects have others, or none"""
-_COMPARED_KEYS = ("type", "actor", "target", "pai", "tsumogiri", "dora_marker")
+"""of draws, as this program's readers say them; other dialects have others, or none"""
+_KANS = ("daiminkan", "ankan", "kakan")
+_NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
 
 
-def compare_events(recorded: Sequence[Event], log: Sequence[Event]) -> list[Event]:
-    """Returns the engine's events of a round, start_kyoku first, if they are the record's.
+def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
+    """Returns the events of a round whose ending is the engine's; the reason of a draw is in them.
 
     Args:
         recorded: from start_kyoku to the last hora or ryukyoku.
-        log: the engine's, of one round.
+        abort: the reason of a draw that the players chose or three of them caused; None if the engine ended the round.
+        table: the same actions played to the end of the round.
 
     Raises:
-        Disagreement: names the first event that the record and the engine tell differently.
+        Disagreement: names what the record and the engine tell differently.
     """
-    played = [event for event in log if event["type"] not in _FRAME]
-    _compare([event for event in recorded if event["type"] not in _FRAME], played)
-    return [recorded[0], *played]
+    num_seats = len(recorded[0]["scores"])
+    num_drawn = sum(event["type"] == "tsumo" for event in recorded)
+    _require_same("tiles drawn", num_drawn, NUM_TILE_IDS - NUM_DEAD - 13 * num_seats - table.left)
+    num_dora = 1 + sum(event["type"] == "dora" for event in recorded)
+    _require_same("dora indicators", num_dora, table.num_dora)
+    winners = {event["actor"] for event in recorded if event["type"] == "hora"}
+    _require_same("winners", sorted(winners), sorted(table.winners))
+    start, scores = recorded[0]["scores"], table.scores
+    changes = [after - before for before, after in zip(start, scores, strict=True)]
+    ending = recorded[-1]
+    if winners and "deltas" not in ending and "scores" not in ending:
+        raise Disagreement("the record does not tell what was paid")
+    if not winners or "deltas" in ending:
+        _require_same("change of the scores", round_delta(recorded, num_seats), changes)
+    _require_same("scores after the round", list(ending.get("scores", scores)), scores)
+    if winners:
+        return list(recorded)
+    _require_same("deposits", leftover_deposits(recorded), table.deposits)
+    reason = abort or _reason_of_draw(recorded, table.left)
+    if ending.get("reason") in _REASONS:
+        _require_same("reason of the draw", ending["reason"], reason)
+    return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
 
 
-def compare_scores(recorded: Sequence[int] | None, played: Sequence[Event]) -> None:
-    """Raises Disagreement if the record tells the scores after a round, and the engine's events lead to others."""
-    start = played[0]["scores"]
-    scores = [score + delta for score, delta in zip(start, round_delta(played, len(start)), strict=True)]
-    if recorded is not None and list(recorded) != scores:
-        raise Disagreement(f"scores after the round: record {list(recorded)}, engine {scores}")
+def _reason_of_draw(events: Sequence[Event], left: int) -> str:
+    """Why the engine ended a round that nobody won."""
+    deltas = events[-1].get("deltas") or ()
+    kans = [event["actor"] for event in events if event["type"] in _KANS]
+    if len(kans) == 4 and len(set(kans)) > 1 and not any(deltas):
+        return "suukansansen"
+    if left == 0:
+        return EXHAUSTIVE[0] if _NOTEN_PAYMENTS.issuperset(map(abs, deltas)) else NAGASHI
+    return "suucha_riichi" if sum(event["type"] == "reach" for event in events) == 4 else "sufuurenta"
 
 
-def _compare(recorded: Sequence[Event], played: Sequence[Event]) -> None:
-    if any(event["type"] == "hora" and "deltas" not in event for event in recorded):
-        recorded, played = _with_joint_payment(recorded), _with_joint_payment(played)
-    is_first_discard = True
-    for index in range(max(len(recorded), len(played))):
-        if index >= len(played):
-            raise Disagreement(f"the engine's round ends before {in_words(recorded[index])}")
-        if index >= len(recorded):
-            raise Disagreement(f"the engine goes on with {in_words(played[index])}")
-        ours, theirs = _essence(played[index]), _essence(recorded[index])
-        if "reason" not in theirs:
-            ours.pop("reason", None)
-        if is_first_discard and theirs["type"] == "dahai":
-            is_first_discard = False
-            ours.pop("tsumogiri", None)  # the dealer's first discard has none of the two
-            theirs.pop("tsumogiri")
-        if ours != theirs:
-            raise Disagreement(f"event {index}: record {in_words(theirs)}, engine {in_words(ours)}")
-
-
-def _with_joint_payment(events: Sequence[Event]) -> list[Event]:
-    """The events with what all winners were paid together in the last one's place."""
-    wins = [event["deltas"] for event in events if event["type"] == "hora" and "deltas" in event]
-    joint = [sum(deltas) for deltas in zip(*wins, strict=True)]
-    told = [{**event, "deltas": []} if event["type"] == "hora" else event for event in events]
-    return [*told[:-1], {**told[-1], "deltas": joint}]
-
-
-def _essence(event: Event) -> dict[str, Any]:
-    essence = {key: event[key] for key in _COMPARED_KEYS if event.get(key) is not None}
-    if event["type"] in ("hora", "ankan"):
-        essence.pop("pai", None)  # not every dialect tells
-    if event.get("reason") in _REASONS:
-        essence["reason"] = event["reason"]
-    if "consumed" in event:
-        essence["consumed"] = sorted(event["consumed"])
-    if event["type"] in ("hora", "ryukyoku"):
-        essence["deltas"] = list(event.get("deltas") or ())
-    return essence
+def _require_same(what: str, recorded: object, engine: object) -> None:
+    if recorded != engine:
+        raise Disagreement(f"{what}: record {recorded}, engine {engine}")
 
 
 def in_words(event: Event) -> str:

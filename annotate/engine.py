@@ -1,8 +1,10 @@
 """The rules of the game, by riichienv: walls, stepping, legal actions, scores. The only module that imports it.
 
 A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
-each with its options by action token; `step` plays one choice for each. The engine's own faults and habits end here:
-riichi is one action with its discard, the dealer's first discard is always a tedashi, an illegal action raises.
+each with its options by action token; `step` plays one choice for each. What has happened it reads from the engine's
+log, or, which is quicker, is told by a caller who has a record of it and compares the rest (see `annotate.agreement`).
+The engine's own faults and habits end here: riichi is one action with its discard, the dealer's first discard is always
+a tedashi, an illegal action raises.
 """
 
 import json
@@ -70,7 +72,11 @@ class Turn:
 
     seat: int
     observation: Any
-    """riichienv's Observation: hand, melds, discards, scores, riichi_declared ..."""
+    """riichienv's Observation: melds, discards, scores, riichi_declared ..."""
+    hand: list[int]
+    """concealed tiles, physical, the drawn one among them"""
+    drawn: int | None
+    """the physical tile just drawn"""
     dora_indicators: list[int]
     """physical tiles, face up"""
     left: int
@@ -81,20 +87,20 @@ class Turn:
     """ascending action token to the moves that it stands for, the one to prefer first: the engine's action and, for
     riichi, the tile to discard with it"""
 
-    @property
-    def drawn(self) -> int | None:
-        """The physical tile just drawn."""
-        observation = self.observation
-        return observation.drawn_tile if self.target is None and len(observation.hand) % 3 == 2 else None
-
 
 class Table:
     """A round or a game in progress."""
 
     def __init__(
-        self, env: RiichiEnv, observations: Mapping[int, Any], vocabulary: Vocabulary, is_wall_true: bool = True
+        self,
+        env: RiichiEnv,
+        observations: Mapping[int, Any],
+        vocabulary: Vocabulary,
+        is_wall_true: bool = True,
+        is_told: bool = False,
     ) -> None:
         self._env = env
+        self._is_told = is_told
         self.vocabulary = vocabulary
         self.is_wall_true = is_wall_true
         self._action = vocabulary.action
@@ -114,14 +120,22 @@ class Table:
 
     @classmethod
     def of_round(
-        cls, rules: Rules, start: Event, wall: Sequence[int], vocabulary: Vocabulary, is_wall_true: bool = True
+        cls,
+        rules: Rules,
+        start: Event,
+        wall: Sequence[int],
+        vocabulary: Vocabulary,
+        *,
+        is_wall_true: bool = True,
+        is_told: bool = False,
     ) -> "Table":
         """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles).
 
         Args:
             is_wall_true: False where what nobody saw of the wall is made up.
+            is_told: the engine keeps no log: the caller tells every event before it asks for the progression.
         """
-        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules))
+        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=is_told)
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
@@ -130,7 +144,7 @@ class Table:
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary, is_wall_true)
+        return cls(env, observations, vocabulary, is_wall_true, is_told)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
@@ -149,6 +163,26 @@ class Table:
         return list(self._env.scores())
 
     @property
+    def winners(self) -> set[int]:
+        """The seats that won the round."""
+        return set(self._env.win_results)
+
+    @property
+    def num_dora(self) -> int:
+        """Dora indicators that are face up."""
+        return len(self._env.dora_indicators)
+
+    @property
+    def deposits(self) -> int:
+        """Riichi sticks on the table."""
+        return int(self._env.riichi_sticks)
+
+    @property
+    def left(self) -> int:
+        """Live wall tiles not yet drawn."""
+        return len(self._env.wall) - NUM_DEAD
+
+    @property
     def hands(self) -> list[list[int]]:
         """The concealed tiles of every seat, physical."""
         return list(self._env.hands)
@@ -160,6 +194,7 @@ class Table:
 
     def log(self) -> list[Event]:
         """All events so far as mjai, all hands open. Slow: ask once."""
+        assert not self._is_told, "the engine keeps no log"
         events: list[Event] = []
         untold, round_index = dict(self._untold_ankan), -1
         for event in self._env.mjai_log:
@@ -184,7 +219,8 @@ class Table:
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
-                self._follow(seat, observations[seat])
+                if not self._is_told:
+                    self._follow(seat, observations[seat])
                 discard = next(
                     action
                     for action in observations[seat].legal_actions()
@@ -194,10 +230,12 @@ class Table:
         # the engine answers an illegal action with a penalty and no observations
         assert observations or self._env.done(), moves
         self._look(observations, num_dora)
+        if self._is_told:
+            return
         for seat, (action, _) in moves.items():
             if action.action_type == ActionType.ANKAN and self.turns and self.turns[0].target == seat:
                 event = _ankan_event(seat, action)
-                self._add(event)
+                self.tell(event)
                 self._untold_ankan[self.round_index] = event
 
     def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
@@ -206,16 +244,20 @@ class Table:
         if env.done():
             self.turns = []
             return
-        for seat in sorted(observations):
-            self._follow(seat, observations[seat])
+        seats = sorted(observations)
+        if not self._is_told:
+            for seat in seats:
+                self._follow(seat, observations[seat])
         target = env.current_player if env.phase == Phase.WaitResponse else None
-        left = len(env.wall) - NUM_DEAD
+        left = self.left
         self.turns = []
-        for seat in sorted(observations):
+        for seat in seats:
             observation = observations[seat]
             # the engine turns an earlier kan's indicator as soon as the next kan is declared; see withhold_dora
             dora = observation.dora_indicators[: num_dora if target is not None else None]
-            turn = Turn(seat, observation, dora, left, target, {})
+            hand = observation.hand
+            drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
+            turn = Turn(seat, observation, hand, drawn, dora, left, target, {})
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)
@@ -226,10 +268,11 @@ class Table:
         first = self._followed[seat]
         self._followed[seat] = first + len(events)
         for text in events[self._num_events - first :]:
-            self._add(json.loads(text))
+            self.tell(json.loads(text))
         self._num_events = max(self._num_events, self._followed[seat])
 
-    def _add(self, event: Event) -> None:
+    def tell(self, event: Event) -> None:
+        """Adds a public event, mjai, to what has happened."""
         kind = event["type"]
         if kind == "start_kyoku":
             self.progression = [self.vocabulary.progression["begin"].first]
@@ -258,7 +301,7 @@ class Table:
             if kind == ActionType.DISCARD:
                 token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn)
             elif kind == ActionType.RIICHI:
-                for tile in check_riichi_candidates(sorted(observation.hand)):
+                for tile in check_riichi_candidates(sorted(turn.hand)):
                     token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn) + 1
                     options.setdefault(token, []).append((action, tile))
                 continue

@@ -24,27 +24,43 @@ class SituationWriter:
         self._none_left = sparse["left"].first + sparse["left"].size - 1
         self._grades = [sparse["standing"].token(seat, grade) for seat, grade in enumerate(grades)]
         self._ranks = [sparse["standing"].token(seat, NUM_GRADES) for seat in range(vocabulary.num_seats)]
+        self._round_tokens: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._standing: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._hand = sparse["hand"].first
         self._drawn = sparse["drawn"].first
 
     def sparse(self, turn: Turn) -> tuple[int, ...]:
         """The set of tokens that describes the table from the seat of `turn`, ascending."""
         observation = turn.observation
-        if observation.round_wind >= self._wind.size:
-            raise ValueError(
-                f"a round of wind {observation.round_wind} is not in the specification (East, South, West)"
-            )
-        tokens = [
-            *self._head,
-            self._seat + turn.seat,
-            self._wind.first + observation.round_wind,
-            self._dealer + observation.oya,
-        ]
-        tokens += [first + TILE_OF_ID[i] for first, i in zip(self._dora, turn.dora_indicators, strict=False)]
-        tokens.append(self._none_left - turn.left)
-        for grade, rank, place in zip(self._grades, self._ranks, ranks_of(observation.scores), strict=True):
-            tokens += (grade, rank + place)
-        return (*tokens, *self._hand_tokens(turn))
+        place = turn.seat, observation.round_wind, observation.oya
+        round_tokens = self._round_tokens.get(place)
+        if round_tokens is None:
+            round_tokens = self._round_tokens[place] = self._tokens_of_round(*place)
+        scores = tuple(observation.scores)
+        standing = self._standing.get(scores)
+        if standing is None:
+            standing = self._standing[scores] = self._tokens_of_standing(scores)
+        dora = turn.dora_indicators
+        return (
+            *round_tokens,
+            *(
+                (self._dora[0] + TILE_OF_ID[dora[0]],)
+                if len(dora) == 1
+                else [first + TILE_OF_ID[i] for first, i in zip(self._dora, dora, strict=False)]
+            ),
+            self._none_left - turn.left,
+            *standing,
+            *self._hand_tokens(turn),
+        )
+
+    def _tokens_of_round(self, seat: int, wind: int, dealer: int) -> tuple[int, ...]:
+        if wind >= self._wind.size:
+            raise ValueError(f"a round of wind {wind} is not in the specification (East, South, West)")
+        return (*self._head, self._seat + seat, self._wind.first + wind, self._dealer + dealer)
+
+    def _tokens_of_standing(self, scores: tuple[int, ...]) -> tuple[int, ...]:
+        ranks = (first + place for first, place in zip(self._ranks, ranks_of(scores), strict=True))
+        return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
 
     def numeric(self, turn: Turn) -> tuple[int, ...]:
         """Honba, deposits and the seats' scores at the decision point."""
@@ -65,9 +81,10 @@ class SituationWriter:
     def _hand_tokens(self, turn: Turn) -> list[int]:
         drawn = turn.drawn
         if drawn is None:
-            return _slots(turn.observation.hand, self._hand)
-        held = _slots([tile for tile in turn.observation.hand if tile != drawn], self._hand)
-        return [*held, self._drawn + TILE_OF_ID[drawn]]
+            return _slots(turn.hand, self._hand)
+        held = _slots([tile for tile in turn.hand if tile != drawn], self._hand)
+        held.append(self._drawn + TILE_OF_ID[drawn])
+        return held
 
 
 _SLOT_OF_ID = tuple(HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID)
@@ -76,11 +93,10 @@ _SLOT_OF_ID = tuple(HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID)
 
 def _slots(tiles: Iterable[int], first: int) -> list[int]:
     """The tokens of concealed tiles (physical), ascending; `first` is that of slot 0."""
-    tokens: list[int] = []
-    for tile in tiles:
-        token = first + _SLOT_OF_ID[tile]
-        while token in tokens:  # the next copy
-            token += 1
-        tokens.append(token)
-    tokens.sort()
+    tokens = sorted([first + _SLOT_OF_ID[tile] for tile in tiles])
+    last = -1
+    for i, token in enumerate(tokens):
+        if token <= last:  # the next copy
+            token = tokens[i] = last + 1
+        last = token
     return tokens

@@ -4,16 +4,16 @@ A round is trusted only if the engine, playing the record's actions on the recor
 dora indicators, payments and scores.
 """
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import NamedTuple
 
-from annotate.agreement import Disagreement, compare_events, compare_scores, in_words
+from annotate.agreement import Disagreement, agreed_events, in_words
 from annotate.annotation import Annotation
 from annotate.continuity import Course
 from annotate.decisions import CLAIMS, Choice, Decision, choice_of, is_hidden, play
-from annotate.engine import TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end
+from annotate.engine import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI, Table, Turn, tenpai_at_end
 from annotate.features import SituationWriter
 from annotate.grading import ranks_of
 from annotate.records.record import Event, Game, Round, Rules
@@ -176,31 +176,57 @@ def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Repl
     """
     events = recorded.events
     try:
-        is_wall_true = recorded.wall is not None
-        table = Table.of_round(rules, events[0], wall_of(recorded), writer.vocabulary, is_wall_true)
-        script = _Script(recorded, table)
+        table = Table.of_round(
+            rules,
+            events[0],
+            wall_of(recorded),
+            writer.vocabulary,
+            is_wall_true=recorded.wall is not None,
+            is_told=True,
+        )
+        script = Script(recorded, table)
         decisions, num_unknown = play(table, writer, script.choose)
     except Disagreement:
         raise
     except (ValueError, OverflowError) as error:  # the engine counts honba in a byte
         raise Disagreement(str(error)) from error
     script.check_finished()
-    played = compare_events(events, table.log())
-    compare_scores(events[-1].get("scores"), played)
-    # the engine's own events: not every dialect gives the reason of a draw
-    return Replayed(decisions, round_part(played), num_unknown, script.differences)
+    return Replayed(decisions, round_part(agreed_events(events, script.abort, table)), num_unknown, script.differences)
 
 
-class _Script:
+def _draw(tile: int | None) -> str:
+    return "a call" if tile is None else f"drawing {MJAI_NAMES[tile]}"
+
+
+class Script:
     """Chooses what the record chose."""
 
     def __init__(self, recorded: Round, table: Table) -> None:
         events = self._events = recorded.events
-        self._places = [place for place, event in enumerate(events) if event["type"] in _CHOICES]
+        self._places: list[int] = []
+        self._openings: list[int] = []
+        """for each choice: the place of the last draw or call before it"""
+        self._dora: list[int] = []
+        """the places of events that turn an indicator"""
+        opening = 0
+        for place, event in enumerate(events):
+            kind = event["type"]
+            if kind in _CHOICES:
+                self._places.append(place)
+                self._openings.append(opening)
+            elif kind == "dora":
+                self._dora.append(place)
+            if kind in _OPENING:
+                opening = place
+        self._openings.append(opening)
         self._choices = [events[place] for place in self._places]
-        self._robbed_kakan = [a for a, b in pairwise(events) if a["type"] == "kakan" and b["type"] == "hora"]
         self._next = 0
+        self._told = 0
+        """events that the table knows"""
+        self._forced_tedashi: Event | None = None
         self._table = table
+        self.abort: str | None = None
+        """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
         self._witness = Witness(recorded, table.vocabulary)
 
@@ -210,8 +236,12 @@ class _Script:
         return self._witness.differences
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
-        self._answered = self._place_answered(turns)
-        self._witness.compare(self._answered, turns)
+        answered = self._answered = self._place_answered(turns)
+        for event in self._events[self._told : answered + 1]:
+            self._table.tell(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
+        self._told = answered + 1
+        self._check_seen(turns[0], answered)
+        self._witness.compare(answered, turns)
         if turns[0].target is None:
             assert len(turns) == 1, turns
             return {turns[0].seat: self._own_turn(turns[0])}
@@ -221,13 +251,29 @@ class _Script:
         """The place of the event that the seats act on: a discard or kan, or the last tile drawn or called."""
         if turns[0].target is not None:
             return self._places[self._next - 1]
-        place = self._places[self._next] if self._next < len(self._places) else len(self._events)
-        return next((i for i in range(place - 1, 0, -1) if self._events[i]["type"] in _OPENING), 0)
+        return self._openings[self._next]
+
+    def _check_seen(self, turn: Turn, answered: int) -> None:
+        """Raises Disagreement if the record has another draw, or other indicators face up, than the engine."""
+        if turn.target is None:
+            event = self._events[answered]
+            drawn = None if turn.drawn is None else TILE_OF_ID[turn.drawn]
+            told = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
+            if event.get("actor") != turn.seat or told != drawn:
+                raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, not after {in_words(event)}")
+        num_dora = 1 + bisect(self._dora, answered)
+        if num_dora != len(turn.dora_indicators):
+            event = self._events[answered]
+            raise Disagreement(
+                f"dora indicators after {in_words(event)}: record {num_dora}, engine {len(turn.dora_indicators)}"
+            )
 
     def check_finished(self) -> None:
         self._witness.finish()
         rest = self._choices[self._next :]
-        if rest and rest[0]["type"] != "ryukyoku":
+        if rest and rest[0]["type"] == "ryukyoku" and not self._table.winners:
+            del rest[0]  # the engine draws of itself
+        if rest:
             raise Disagreement(f"the round is over, but the record goes on with {in_words(rest[0])}")
 
     def _peek(self) -> Event:
@@ -241,6 +287,7 @@ class _Script:
         action = self._vocabulary.action
         kind = event["type"]
         if kind == "ryukyoku":
+            self.abort = "kyushu_kyuhai"
             return self._choice(turn, action["kyushu"].first, event)
         if event["actor"] != turn.seat:
             raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
@@ -255,7 +302,8 @@ class _Script:
         if kind == "ankan":
             return self._choice(turn, action["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]])), event)
         if kind == "kakan":
-            if event in self._robbed_kakan:
+            place = self._places[self._next - 1]
+            if self._events[place + 1 : place + 2] and self._events[place + 1]["type"] == "hora":  # robbed
                 self._table.withhold_dora()
             return self._choice(turn, action["kakan"].token(TILE_OF_MJAI[event["pai"]]), event)
         if kind == "hora" and event["target"] == turn.seat:
@@ -263,7 +311,9 @@ class _Script:
         raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
 
     def _discard(self, turn: Turn, event: Event, is_riichi: bool) -> Choice:
-        is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
+        is_tsumogiri = event["tsumogiri"]
+        if is_tsumogiri and turn.observation.forced_tedashi:
+            self._forced_tedashi, is_tsumogiri = event, False
         token = self._vocabulary.action["discard"].token(TILE_OF_MJAI[event["pai"]], int(is_tsumogiri), int(is_riichi))
         return self._choice(turn, token, event)
 
@@ -275,6 +325,7 @@ class _Script:
             is_triple = self._peek().get("reason") in ("sanchaho", "triple_ron", "ron3")
             outcome = "ron" if is_triple else "pass"
             if is_triple:
+                self.abort = "sanchaho"
                 claims = {turn.seat: {"type": "hora", "target": turns[0].target} for turn in turns}
         choices: dict[int, Choice] = {}
         skip = self._vocabulary.action["skip"].first
@@ -339,9 +390,10 @@ class _Script:
         moves = turn.options.get(token)
         if moves is None:
             raise Disagreement(f"not a legal action: {in_words(event)}")
-        if len(moves) > 1 and "consumed" in event:
-            wanted = sorted(TILE_OF_MJAI[name] for name in event["consumed"])
-            for move in moves:
-                if sorted(TILE_OF_ID[i] for i in move[0].consume_tiles) == wanted:
-                    return Choice(token, move)
-        return choice_of(turn, token)
+        if "consumed" not in event:
+            return choice_of(turn, token)
+        wanted = sorted(TILE_OF_MJAI[name] for name in event["consumed"])
+        for move in moves:
+            if sorted(TILE_OF_ID[i] for i in move[0].consume_tiles) == wanted:
+                return Choice(token, move)
+        raise Disagreement(f"not with these tiles: {in_words(event)}")

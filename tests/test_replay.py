@@ -174,19 +174,22 @@ WIN = play_round("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", dora="3
 @pytest.mark.parametrize(
     "recorded, message",
     [
-        (changed(WIN, "hora", deltas=[1, 0, 0, -1]), "record hora (actor 0, target 0, deltas [1, 0, 0, -1]), engine"),
+        (changed(WIN, "hora", deltas=[1, 0, 0, -1]), "change of the scores: record [-999, 0, 0, -1], engine"),
         (changed(WIN, "dahai", 1, pai="9p"), "not a legal action: dahai (actor 1, pai 9p"),
         (changed(WIN, "dahai", 2, tsumogiri=False), "not a legal action: dahai (actor 2"),
-        (changed(WIN, "tsumo", 1, actor=2), "event 4: record tsumo (actor 2"),
+        (changed(WIN, "tsumo", 1, actor=2), "seat 1 is to act after drawing"),
         (changed(WIN, "dahai", 1, actor=2), "seat 1 is to act, but the record goes on with dahai (actor 2"),
         (changed(WIN, "hora", target=1), "seat 0 is to act, but the record goes on with hora"),
-        (Round((*WIN.events, ABORT)), "the engine's round ends before ryukyoku (reason sufuurenta"),
-        (Round((*WIN.events[:-1], WIN.events[1], WIN.events[-1])), "event 11: record tsumo"),
+        (Round((*WIN.events, ABORT)), "the round is over, but the record goes on with ryukyoku (reason sufuurenta"),
+        (
+            Round((*WIN.events[:-1], WIN.events[1], WIN.events[-1])),
+            "seat 0 is to act after drawing E, not after tsumo (actor 0, pai 8m)",
+        ),
         (Round(WIN.events[:-1]), "the record ends before the round is over"),
         (Round((*WIN.events, WIN.events[-1])), "the record goes on with hora"),
-        (Round(tuple(e for e in WIN.events if e["type"] != "reach_accepted")), "record tsumo (actor 1"),
+        (Round(tuple(e for e in WIN.events if e["type"] != "reach_accepted")), "change of the scores: record [19000, "),
         (changed(WIN, "start_kyoku", honba=300), "out of range"),
-        (changed(WIN, "start_kyoku", dora_marker="6s"), "engine hora"),
+        (changed(WIN, "start_kyoku", dora_marker="6s"), "engine [24000, -8000, -8000, -8000]"),
     ],
 )
 def test_a_disagreement_is_named_by_its_round_and_the_first_difference(recorded: Round, message: str) -> None:
