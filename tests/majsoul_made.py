@@ -11,7 +11,7 @@ from annotate.engine import TILE_OF_ID, Table, Turn
 from annotate.features import SituationWriter
 from annotate.grading import mjsoul_delta, ranks_of
 from annotate.players import TEMPERAMENTS, RuleBasedPlayer
-from annotate.records.record import Event, Game, Round
+from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import final_scores
 from annotate.simulate import rounds_of
 from annotate.vocabulary import CHI_TILES, TILE_NAMES
@@ -60,6 +60,7 @@ class MadeGame:
     style: int = 1
     grades: Sequence[int] = (9, 10, 11, 15)
     id: str = "210815-00000000-made-up"
+    rules: Rules = "mjsoul"
 
     @property
     def final_scores(self) -> tuple[int, ...]:
@@ -76,7 +77,7 @@ class MadeGame:
         """As the reader of mjai would have it."""
         return Game(
             id=self.id,
-            rules=("mjsoul",),
+            rules=(self.rules,),
             style=self.style,
             rounds=tuple(Round(tuple(events)) for events in self.rounds),
             room=self.room,
@@ -86,24 +87,26 @@ class MadeGame:
         )
 
 
-def simulated(seed: int, style: int = 0) -> MadeGame:
+def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul") -> MadeGame:
     """A whole game of careless rule-based players."""
     players = [RuleBasedPlayer(TEMPERAMENTS[seat], seed * 4 + seat, V, 0.1) for seat in range(V.num_seats)]
     watch = Watch(lambda turns: {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns})
-    made = MadeGame([], [], [], style=style)
-    table = Table.of_game("mjsoul", style, seed, V)
+    made = MadeGame([], [], [], style=style, rules=rules)
+    table = Table.of_game(rules, style, seed, V)
     made.decisions = play(table, SituationWriter(V, made.room, style, tuple(made.grades)), watch)[0]
     made.rounds, made.windows = rounds_of(table.log()), watch.windows
     return made
 
 
-def made_round(script: str = "", hands: Sequence[str] = (), draws: str = "", **more: Any) -> MadeGame:
+def made_round(
+    script: str = "", hands: Sequence[str] = (), draws: str = "", rules: Rules = "mjsoul", **more: Any
+) -> MadeGame:
     """A game of one round; arguments as for rounds.play_round."""
     start = more.pop("start", None) or start_of_round()
     scripted = Script(script)
     watch = Watch(scripted.choose)
-    made = MadeGame([], [], [])
-    table = Table.of_round("mjsoul", start, wall_of_deal(hands, draws, oya=start["oya"], **more), V)
+    made = MadeGame([], [], [], rules=rules)
+    table = Table.of_round(rules, start, wall_of_deal(hands, draws, oya=start["oya"], **more), V)
     made.decisions = play(table, writer_of(made.room, made.style, made.grades), watch)[0]
     assert not scripted.moves, f"not played: {scripted.moves}"
     made.rounds, made.windows = [events_of_round(table.log())], watch.windows

@@ -17,7 +17,7 @@ from annotate.records.record import Event, Round
 from annotate.vocabulary import TILE_NAMES
 from annotate.walls import wall_of
 
-MODE_IDS = {(2, 0): 8, (2, 1): 9, (3, 0): 11, (3, 1): 12, (4, 1): 16}
+MODE_IDS = {(2, 0): 8, (2, 1): 9, (3, 0): 11, (3, 1): 12, (4, 0): 15, (4, 1): 16}
 """by room and style"""
 LEVELS = (
     10101,
@@ -41,7 +41,7 @@ LEVELS = (
 NUM_DEALT = 52
 _NAMES = dict(zip(MJAI_NAMES, TILE_NAMES, strict=True))
 _CALLS = ("chi", "pon", "daiminkan")
-_ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riichi": 4}
+_ABORTS = {"kyushu_kyuhai": 1, "sufuurenta": 2, "suukansansen": 3, "suucha_riichi": 4, "sanchaho": 5}
 
 Json = dict[str, Any]
 

@@ -211,8 +211,9 @@ class _Draft:
     def _abort(self, step: Message) -> None:
         if step.type not in _DRAWS:
             raise ValueError(f"an aborted round of type {step.type}: 1 ... {len(_DRAWS)} expected")
-        # the stick of a riichi that aborts the round is on the table, whether or not the record says so here
-        self._pay_riichi(step, is_certain=True)
+        # the stick of a riichi that aborts the round is on the table, whether or not the record says so here; that of a
+        # riichi whose tile is won is not
+        self._pay_riichi(step, is_certain=_DRAWS[step.type] != "sanchaho")
         self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * NUM_SEATS})
         self.is_over = True
 
