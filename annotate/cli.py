@@ -4,51 +4,19 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import closing
-from functools import partial
 from itertools import islice
-from typing import IO
-
-from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
-from annotate.conversion import FAULT, annotate_record
-from annotate.files import reading_text, writing_text
+from annotate.files import reading_text
+from annotate.outputs import Output, OutputFormat, StandardOutput, TextOutput
+from annotate.records.finding import Shard
 from annotate.records.reading import ACCEPTED, Record, find_records, read_record, records_of
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
-from annotate.report import Report
+from annotate.run import Conversion, run
+from annotate.stopping import Stopped
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from annotate.words import describe
-from annotate.workers import in_order
-
-
-def _write(paths: Sequence[str], output: IO[str], room: int, grade: int, writes_hidden: bool, jobs: int) -> Report:
-    report = Report()
-    file_of_game: dict[str, str] = {}
-    task = partial(annotate_record, room=room, grade=grade, writes_hidden=writes_hidden)
-    progress = tqdm(total=_size(paths), unit="B", unit_scale=True, disable=None, smoothing=0.05)
-    with progress, closing(in_order(task, records_of(paths), jobs)) as results:
-        for games, record_report in results:
-            report.add(record_report)
-            progress.update(record_report.size)
-            for game in games:
-                if game.id in file_of_game:
-                    first = file_of_game[game.id]
-                    report.left_out.append(f"{game.file}: game {game.id} was there before, in {first}")
-                    continue
-                file_of_game[game.id] = game.file
-                output.write(game.lines)
-                report.add(game.report)
-    return report
-
-
-def _size(paths: Sequence[str]) -> int | None:
-    """Bytes to be read, where that can be told; the number of records in archives cannot."""
-    try:
-        return sum(map(os.path.getsize, paths))
-    except OSError:
-        return None
 
 
 def _explain(paths: Sequence[str], number: int, room: int, grade: int, writes_hidden: bool) -> str:
@@ -93,7 +61,7 @@ def _verify(paths: Sequence[str], jobs: int) -> int:
     return 1 if verification.kinds else 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kanachan-annotate",
         description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
@@ -111,7 +79,8 @@ def _parser() -> argparse.ArgumentParser:
         "-o",
         "--output",
         metavar="FILE",
-        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output",
+        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
+        "continued by the same command; till then its files are beside FILE, with names that begin with a dot",
     )
     what.add_argument(
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
@@ -125,6 +94,31 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
     )
+    parser.add_argument(
+        "--hidden",
+        action="store_true",
+        help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
+        "shards do not hold it",
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=Shard(1, 1),
+        metavar="I/N",
+        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
+        "count one by one. A game that is in two shards is seen when the shards are packed",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="begin anew, whatever an interrupted run has left for this output"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
+    _add_assumptions(parser)
+    if other_format is not None:
+        other_format.add_options(parser, what)
+    return parser
+
+
+def _add_assumptions(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--room",
         type=int,
@@ -140,19 +134,25 @@ def _parser() -> argparse.ArgumentParser:
         metavar=f"0...{NUM_GRADES - 1}",
         help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
     )
-    parser.add_argument(
-        "--hidden",
-        action="store_true",
-        help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
-        "shards do not hold it",
-    )
-    parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
-    return parser
 
 
-def annotate(argv: Sequence[str] | None = None) -> int:
-    """The command kanachan-annotate."""
-    parser = _parser()
+def _shard(text: str) -> Shard:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 1 to N, such as 1/4")
+    return Shard(int(number), int(of))
+
+
+def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> Output:
+    other = other_format.output(options) if other_format is not None else None
+    if other is not None:
+        return other
+    return StandardOutput() if options.output == "-" else TextOutput(options.output)
+
+
+def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:
+    """The command kanachan-annotate, which can write text and `other_format`."""
+    parser = _parser(other_format)
     options = parser.parse_args(argv)
     if options.jobs < 1:
         parser.error(f"--jobs must be at least 1, not {options.jobs}")
@@ -160,17 +160,18 @@ def annotate(argv: Sequence[str] | None = None) -> int:
     def body() -> int:
         if options.verify:
             return _verify(options.records, options.jobs)
-        paths = find_records(options.records)
         if options.explain is not None:
+            paths = find_records(options.records)
             print(_explain(paths, options.explain, options.room, options.grade, options.hidden))
             return 0
-        with writing_text(options.output) as output:
-            report = _write(paths, output, options.room, options.grade, options.hidden, options.jobs)
-            print(report.text(), file=sys.stderr)
-            if report.decisions == 0:
-                raise ValueError("no decision point in any of the records (see the report above): nothing written")
-        if any(FAULT in text for text in report.left_out):
+        conversion = Conversion(options.records, options.room, options.grade, options.hidden, options.shard)
+        try:
+            report = run(conversion, _output(options, other_format), options.jobs, restart=options.restart)
+        except Stopped as stopped:
+            print(f"{parser.prog}: {stopped}", file=sys.stderr)
+            return stopped.status
+        if report.num_faults:
             return 1
-        return 3 if options.strict and report.left_out else 0
+        return 3 if options.strict and report.num_left_out else 0
 
     return run_cleanly(parser.prog, body)

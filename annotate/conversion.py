@@ -1,29 +1,38 @@
 """One game record to what is written of it, in whichever process."""
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from annotate.annotation import format_line
+from annotate.annotation import Annotation
+from annotate.outputs import encode_text
 from annotate.records.reading import Record, read_record
 from annotate.replay import annotate_game
 from annotate.report import Report
 from annotate.vocabulary import FOUR_PLAYERS
 
-FAULT = "a fault of this program, please report it with the file:"
-
 
 @dataclass
 class AnnotatedGame:
-    """One game's lines, with what the report needs to know of it."""
+    """One game's annotations as they are written, with what the report needs to know of it."""
 
     id: str
     file: str
-    lines: str
+    data: bytes
     report: Report
+
+    @property
+    def lines(self) -> str:
+        """If they were encoded as text."""
+        return self.data.decode()
 
 
 def annotate_record(
-    record: Record, room: int, grade: int, writes_hidden: bool = False
+    record: Record,
+    room: int,
+    grade: int,
+    writes_hidden: bool = False,
+    encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
 ) -> tuple[list[AnnotatedGame], Report]:
     """The games of one record, and the report of the record itself (its games' reports are their own)."""
     record_report = Report(files=1, size=record.size)
@@ -33,15 +42,17 @@ def annotate_record(
         for game in games:
             result = annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden)
             report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
-            report.left_out = [f"{record.name}: {text}" for text in result.left_out]
+            for text in result.left_out:
+                report.leave_out(f"{record.name}: {text}")
             report.differences = [f"{record.name}: {text}" for text in result.differences]
+            report.num_differences = len(report.differences)
             report.count(result.annotations)
-            lines = "".join(f"{format_line(annotation)}\n" for annotation in result.annotations)
-            annotated.append(AnnotatedGame(game.id, record.name, lines, report))
+            annotated.append(AnnotatedGame(game.id, record.name, encode(result.annotations), report))
     except ValueError as error:
-        record_report.left_out.append(str(error))
+        record_report.leave_out(str(error))
         return [], record_report
     except Exception as error:  # a fault of ours must not cost the other files; it is reported and fails the run
-        record_report.left_out.append(f"{record.name}: {FAULT} {type(error).__name__}: {error}")
+        fault = f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
+        record_report.leave_out(f"{record.name}: {fault}", is_fault=True)
         return [], record_report
     return annotated, record_report

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.decisions import KINDS, kind_of
@@ -10,8 +11,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 
 _KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
 
-_MOST_DIFFERENCES = 50
-"""that a report shows"""
+MOST_SHOWN = 100
+"""of what was left out, and of the differences, a sum of reports keeps no more than it shows"""
 
 
 @dataclass
@@ -31,22 +32,34 @@ class Report:
     possible: Counter[str] = field(default_factory=Counter)
     """decision points by the kinds of the possible actions"""
     notes: Counter[str] = field(default_factory=Counter)
+    num_left_out: int = 0
     left_out: list[str] = field(default_factory=list)
+    num_faults: int = 0
+    """of what was left out, that which is this program's fault"""
+    num_differences: int = 0
     differences: list[str] = field(default_factory=list)
     """options that a record lists and the rules engine does not have, or the reverse"""
 
+    def leave_out(self, text: str, *, is_fault: bool = False) -> None:
+        self.num_left_out += 1
+        self.num_faults += is_fault
+        self.left_out.append(text)
+
     def add(self, other: "Report") -> None:
-        self.files += other.files
-        self.size += other.size
-        self.games += other.games
-        self.rounds += other.rounds
-        self.decisions += other.decisions
-        self.unknown += other.unknown
-        self.chosen += other.chosen
-        self.possible += other.possible
-        self.notes += other.notes
-        self.left_out += other.left_out
-        self.differences += other.differences
+        for name in (each.name for each in fields(self)):
+            mine, others = getattr(self, name), getattr(other, name)
+            setattr(self, name, (mine + others)[:MOST_SHOWN] if isinstance(mine, list) else mine + others)
+
+    def as_json(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> "Report":
+        """The inverse of `as_json`."""
+        report = cls()
+        for name, value in values.items():
+            setattr(report, name, Counter(value) if isinstance(value, dict) else value)
+        return report
 
     def count(self, annotations: Sequence[Annotation]) -> None:
         self.decisions += len(annotations)
@@ -54,8 +67,12 @@ class Report:
             self.chosen[_KIND_OF_ACTION[annotation.actions[annotation.chosen]]] += 1
             self.possible.update({_KIND_OF_ACTION[token] for token in annotation.actions})
 
-    def text(self) -> str:
-        """A table for people."""
+    def text(self, whole_list: str | None = None) -> str:
+        """A table for people.
+
+        Args:
+            whole_list: where all that was left out is listed.
+        """
         lines = [
             f"{self.files:>12,} files",
             f"{self.games:>12,} games",
@@ -70,14 +87,20 @@ class Report:
             f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
         ]
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
-        if self.differences:
+        if self.num_differences:
             lines.append(
-                f"{len(self.differences):,} options on which record and rules engine differ (the engine's stand):"
+                f"{self.num_differences:,} options on which record and rules engine differ (the engine's stand):"
             )
-            lines += [f"  {text}" for text in self.differences[:_MOST_DIFFERENCES]]
-            lines += ["  ..."] if len(self.differences) > _MOST_DIFFERENCES else []
-        if self.left_out:
-            lines += [f"{len(self.left_out):,} left out:", *(f"  {text}" for text in self.left_out)]
+            lines += _shown(self.differences, self.num_differences, None)
+        if self.num_left_out:
+            lines += [f"{self.num_left_out:,} left out:", *_shown(self.left_out, self.num_left_out, whole_list)]
         else:
             lines.append("nothing else left out")
         return "\n".join(lines)
+
+
+def _shown(texts: Sequence[str], num_texts: int, whole_list: str | None) -> list[str]:
+    shown = [f"  {text}" for text in texts[:MOST_SHOWN]]
+    if num_texts > len(shown):
+        shown.append(f"  ... {num_texts - len(shown):,} more" + (f": all are in {whole_list}" if whole_list else ""))
+    return shown

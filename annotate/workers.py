@@ -1,15 +1,20 @@
 """One function over many items on all cores: results in the order of the items, memory bounded."""
 
+import os
 import signal
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
+from multiprocessing import connection, parent_process
 from typing import TypeVar
 
 _ITEMS_PER_TASK = 4
 _TASKS_AHEAD = 4  # per process: what is finished early waits in memory, so it may not be much
+_SIGNAL_SECONDS = 0.2  # a signal sent to all our processes may end a worker before it comes to its handler here
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,7 +37,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs
         return
     tasks = _in_groups(chain(first, rest))
     pending: deque[Future[list[Result]]] = deque()
-    with ProcessPoolExecutor(num_jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
+    with ProcessPoolExecutor(num_jobs, initializer=_begin_worker) as pool:
         try:
             while True:
                 for group in islice(tasks, num_jobs * _TASKS_AHEAD - len(pending)):
@@ -41,9 +46,24 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs
                     return
                 yield from pending.popleft().result()
         except BrokenProcessPool:
+            time.sleep(_SIGNAL_SECONDS)
             raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin_worker() -> None:
+    """Leaves it to the parent to stop at Ctrl-C, and sees to it that no worker is left behind if it is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)
 
 
 def _in_groups(items: Iterable[Item]) -> Generator[list[Item]]:

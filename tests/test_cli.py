@@ -1,7 +1,6 @@
 """kanachan-annotate, run as a command on games that rule-based players play."""
 
 import gzip
-import resource
 import shutil
 import subprocess
 import sys
@@ -114,25 +113,6 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     assert annotate([str(tmp_path / "nowhere"), "-o", "-"]) == 1
 
     assert str(tmp_path / "nowhere") in capsys.readouterr().err
-
-
-def test_a_full_disk_is_a_clean_error_and_leaves_the_former_file(games: Path, tmp_path: Path) -> None:
-    output = tmp_path / "lines.txt"
-    output.write_text("the former content\n")
-
-    run = subprocess.run(
-        [sys.executable, "-c", "import sys; from annotate.cli import annotate; sys.exit(annotate())"]
-        + [str(games), "-o", str(output), "-j", "1"],
-        capture_output=True,
-        text=True,
-        # a file that may not grow behaves as a disk that is full
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-    )
-
-    assert run.returncode == 1, run.stderr
-    assert "kanachan-annotate: error:" in run.stderr and "Traceback" not in run.stderr
-    assert output.read_text() == "the former content\n"
-    assert list(tmp_path.iterdir()) == [output]
 
 
 def test_explain_tells_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:

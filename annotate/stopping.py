@@ -1,0 +1,45 @@
+"""Ctrl-C and SIGTERM: noted first, so that a program can stop where nothing is half done."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(Exception):
+    """The program was asked to stop, and has done so in order."""
+
+    def __init__(self, number: int, text: str) -> None:
+        super().__init__(text)
+        self.status = 128 + number
+        """exit status, as shells have it"""
+
+
+class StopRequest:
+    """Whether the program was asked to stop."""
+
+    asked: signal.Signals | None = None
+    """by which signal"""
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.asked is not None:  # asked twice: at once then
+            raise KeyboardInterrupt
+        self.asked = signal.Signals(number)
+
+
+@contextmanager
+def noting_stop_signals() -> Iterator[StopRequest]:
+    """Within, the first Ctrl-C or SIGTERM is only noted; the second is a KeyboardInterrupt."""
+    request = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+    before = {number: signal.signal(number, request) for number in _SIGNALS}
+    try:
+        yield request
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
