@@ -5,8 +5,8 @@ eighth, 7 hidden, may follow: what a player with perfect information would see b
 """
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from annotate.vocabulary import Vocabulary
 
@@ -16,8 +16,7 @@ HIDDEN = "hidden"
 _ALL_FIELDS = (*FIELDS, HIDDEN)
 
 
-@dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(NamedTuple):
     """A decision point of a game, the action taken, and how the round and the game ended."""
 
     game: str

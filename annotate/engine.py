@@ -57,6 +57,14 @@ _MELD_TYPES = {
     "ankan": MeldType.Ankan,
 }
 
+_NUM_LIVE = NUM_TILE_IDS - NUM_DEAD - 4 * 13
+_PUBLIC = ("chi", "pon", "daiminkan", "ankan", "kakan")
+"""events of the progression besides discards"""
+
+# attributes of the engine's classes are slow to look up
+_DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
+_WAIT_RESPONSE = Phase.WaitResponse
+
 # A game's hands are dealt from walls numbered onward from its seed, so seeds must lie far apart.
 _SEED_STRIDE = 1_000_003
 
@@ -101,6 +109,8 @@ class Table:
     ) -> None:
         self._env = env
         self._is_told = is_told
+        self._discard = vocabulary.action["discard"]
+        self._discarded = vocabulary.progression["discard"]
         self.vocabulary = vocabulary
         self.is_wall_true = is_wall_true
         self._action = vocabulary.action
@@ -109,12 +119,14 @@ class Table:
         self._riichi_seat: int | None = None
         self._untold_ankan: dict[int, Event] = {}
         """by round: a closed kan that may be robbed, which the engine logs only after nobody has"""
-        self.progression: list[int] = []
+        self.progression: list[int] = [vocabulary.progression["begin"].first]
         """tokens of the current round's public events so far"""
-        self.round_index = -1
+        self.round_index = -1 + is_told
         """counts the rounds begun at this table"""
         self.undealt: list[list[int]] = []
         """of each round begun: the tiles that were not dealt, physical, in the order of the wall"""
+        self.left = _NUM_LIVE
+        """live wall tiles of the round that are not yet drawn"""
         self.turns: list[Turn] = []
         self._look(observations)
 
@@ -133,7 +145,8 @@ class Table:
 
         Args:
             is_wall_true: False where what nobody saw of the wall is made up.
-            is_told: the engine keeps no log: the caller tells every event before it asks for the progression.
+            is_told: the engine keeps no log: the caller tells every event after `start` before it asks for the
+                progression.
         """
         env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=is_told)
         observations = env.reset(
@@ -178,11 +191,6 @@ class Table:
         return int(self._env.riichi_sticks)
 
     @property
-    def left(self) -> int:
-        """Live wall tiles not yet drawn."""
-        return len(self._env.wall) - NUM_DEAD
-
-    @property
     def hands(self) -> list[list[int]]:
         """The concealed tiles of every seat, physical."""
         return list(self._env.hands)
@@ -213,9 +221,12 @@ class Table:
 
     def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
         """Plays one move for each seat of `turns`."""
-        assert {turn.seat for turn in self.turns} == set(moves)
-        is_kakan = any(action.action_type == ActionType.KAKAN for action, _ in moves.values())
-        num_dora = len(self.turns[0].dora_indicators) if is_kakan else NUM_INDICATORS
+        assert moves.keys() == {turn.seat for turn in self.turns}
+        num_dora = NUM_INDICATORS
+        if self.turns[0].target is None:
+            ((action, _),) = moves.values()
+            if action.action_type == _KAKAN:
+                num_dora = len(self.turns[0].dora_indicators)
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
@@ -224,7 +235,7 @@ class Table:
                 discard = next(
                     action
                     for action in observations[seat].legal_actions()
-                    if action.action_type == ActionType.DISCARD and action.tile == riichi_discard
+                    if action.action_type == _DISCARD and action.tile == riichi_discard
                 )
                 observations = self._env.step({seat: discard})
         # the engine answers an illegal action with a penalty and no observations
@@ -233,7 +244,7 @@ class Table:
         if self._is_told:
             return
         for seat, (action, _) in moves.items():
-            if action.action_type == ActionType.ANKAN and self.turns and self.turns[0].target == seat:
+            if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
                 event = _ankan_event(seat, action)
                 self.tell(event)
                 self._untold_ankan[self.round_index] = event
@@ -243,13 +254,13 @@ class Table:
         env = self._env
         if env.done():
             self.turns = []
+            assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
         if not self._is_told:
             for seat in seats:
                 self._follow(seat, observations[seat])
-        target = env.current_player if env.phase == Phase.WaitResponse else None
-        left = self.left
+        target = env.current_player if env.phase == _WAIT_RESPONSE else None
         self.turns = []
         for seat in seats:
             observation = observations[seat]
@@ -257,7 +268,9 @@ class Table:
             dora = observation.dora_indicators[: num_dora if target is not None else None]
             hand = observation.hand
             drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
-            turn = Turn(seat, observation, hand, drawn, dora, left, target, {})
+            if drawn is not None:
+                self.left -= 1
+            turn = Turn(seat, observation, hand, drawn, dora, self.left, target, {})
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)
@@ -279,42 +292,51 @@ class Table:
             self.round_index += 1
             self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
             self._riichi_seat = None
+            self.left = _NUM_LIVE
         elif kind == "reach":
             self._riichi_seat = event["actor"]
+        elif kind == "dahai":
+            seat = event["actor"]
+            by_seat, by_tile, by_tsumogiri, by_riichi = self._discarded.strides
+            token = self._discarded.first + seat * by_seat + TILE_OF_MJAI[event["pai"]] * by_tile
+            self.progression.append(token + event["tsumogiri"] * by_tsumogiri + (seat == self._riichi_seat) * by_riichi)
+            self._riichi_seat = None
         elif kind == "ankan" and self.round_index in self._untold_ankan:
             del self._untold_ankan[self.round_index]
-        else:
-            token = progression_token(event, self._riichi_seat == event.get("actor"), self.vocabulary)
-            if token is not None:
-                self.progression.append(token)
-            if kind == "dahai":
-                self._riichi_seat = None
+        elif kind in _PUBLIC:
+            self.progression.append(_call_token(event, self.vocabulary))
 
     def _options(self, turn: Turn) -> dict[int, list[tuple[Action, int | None]]]:
-        observation, seat = turn.observation, turn.seat
-        block = self._action.blocks
-        drawn = None if observation.forced_tedashi else observation.drawn_tile
+        observation = turn.observation
+        drawn = None if turn.drawn is None or observation.forced_tedashi else turn.drawn
         options: dict[int, list[tuple[Action, int | None]]] = {}
-        discard = block["discard"].first
+        discard, (by_tile, by_tsumogiri, by_riichi) = self._discard.first, self._discard.strides
         for action in observation.legal_actions():
-            kind, tile = action.action_type, action.tile
-            if kind == ActionType.DISCARD:
-                token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn)
-            elif kind == ActionType.RIICHI:
+            kind = action.action_type
+            if kind == _DISCARD:
+                tile = action.tile
+                token = discard + TILE_OF_ID[tile] * by_tile
+                if tile == drawn:
+                    token += by_tsumogiri
+            elif kind == _RIICHI:
                 for tile in check_riichi_candidates(sorted(turn.hand)):
-                    token = discard + TILE_OF_ID[tile] * 4 + 2 * (tile == drawn) + 1
+                    token = discard + TILE_OF_ID[tile] * by_tile + (tile == drawn) * by_tsumogiri + by_riichi
                     options.setdefault(token, []).append((action, tile))
                 continue
             else:
                 token = self._claim_token(turn, action)
-            options.setdefault(token, []).append((action, None))
-        pon = block["pon"]
-        for token, moves in options.items():
-            if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
-                # the token cannot tell whether a red five of the hand is used: playing it uses the red one
-                moves.sort(key=lambda move: not any(i in _RED_IDS for i in move[0].consume_tiles))
-        assert len(options) < 64, (seat, options)
-        return dict(sorted(options.items()))
+            if token in options:
+                options[token].append((action, None))
+            else:
+                options[token] = [(action, None)]
+        if turn.target is not None:
+            pon = self._action["pon"]
+            for token, moves in options.items():
+                if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
+                    # the token cannot tell whether a red five of the hand is used: playing it uses the red one
+                    moves.sort(key=lambda move: not any(i in _RED_IDS for i in move[0].consume_tiles))
+        assert len(options) < 64, (turn.seat, options)
+        return {token: options[token] for token in sorted(options)}
 
     def _claim_token(self, turn: Turn, action: Action) -> int:
         kind, block = action.action_type, self._action.blocks
@@ -345,14 +367,9 @@ def _ankan_event(seat: int, action: Action) -> Event:
     return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
 
 
-def progression_token(event: Event, is_riichi: bool, vocabulary: Vocabulary) -> int | None:
-    """The token of a public mjai event; None for events that the progression does not hold."""
-    kind, block = event["type"], vocabulary.progression.blocks
-    if kind not in ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan"):
-        return None
-    seat = event["actor"]
-    if kind == "dahai":
-        return block["discard"].token(seat, TILE_OF_MJAI[event["pai"]], int(event["tsumogiri"]), int(is_riichi))
+def _call_token(event: Event, vocabulary: Vocabulary) -> int:
+    """The progression's token of a call or kan."""
+    kind, block, seat = event["type"], vocabulary.progression.blocks, event["actor"]
     if kind == "ankan":
         return block["ankan"].token(seat, tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
     tile = TILE_OF_MJAI[event["pai"]]

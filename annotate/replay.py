@@ -221,13 +221,14 @@ class Script:
         self._openings.append(opening)
         self._choices = [events[place] for place in self._places]
         self._next = 0
-        self._told = 0
+        self._told = 1
         """events that the table knows"""
         self._forced_tedashi: Event | None = None
         self._table = table
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
+        self._discards = table.vocabulary.action["discard"]
         self._witness = Witness(recorded, table.vocabulary)
 
     @property
@@ -238,7 +239,8 @@ class Script:
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         answered = self._answered = self._place_answered(turns)
         for event in self._events[self._told : answered + 1]:
-            self._table.tell(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
+            if event["type"] != "tsumo":  # nobody else sees it
+                self._table.tell(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
         self._told = answered + 1
         self._check_seen(turns[0], answered)
         self._witness.compare(answered, turns)
@@ -314,8 +316,9 @@ class Script:
         is_tsumogiri = event["tsumogiri"]
         if is_tsumogiri and turn.observation.forced_tedashi:
             self._forced_tedashi, is_tsumogiri = event, False
-        token = self._vocabulary.action["discard"].token(TILE_OF_MJAI[event["pai"]], int(is_tsumogiri), int(is_riichi))
-        return self._choice(turn, token, event)
+        by_tile, by_tsumogiri, by_riichi = self._discards.strides
+        token = self._discards.first + TILE_OF_MJAI[event["pai"]] * by_tile
+        return self._choice(turn, token + is_tsumogiri * by_tsumogiri + is_riichi * by_riichi, event)
 
     def _claims(self, turns: list[Turn]) -> dict[int, Choice]:
         claims, outcome = self._next_claims(turns)

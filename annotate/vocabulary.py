@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate
+from operator import mul
 from typing import NamedTuple
 
 NUM_SUITS = 3
@@ -59,6 +60,12 @@ class Block:
         for factor in self.factors:
             size *= factor.size
         return size
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """By factor: what one step along it adds to a token."""
+        sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
+        return tuple(sizes)[-2::-1]
 
     def token(self, *indices: int) -> int:
         """The token at `indices`, one for each factor."""

@@ -1,6 +1,5 @@
 import gzip
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ def unpacked(folder: Path, *arguments: str) -> list[str]:
 
 
 def with_key(annotation: Annotation) -> str:
-    return format_line(replace(annotation, game=f"{game_key(annotation.game):016x}"))
+    return format_line(annotation._replace(game=f"{game_key(annotation.game):016x}"))
 
 
 def test_packing_and_unpacking_gives_every_line_again(tmp_path: Path) -> None:
@@ -113,28 +112,28 @@ def test_a_cut_off_compressed_file_is_an_error(tmp_path: Path, name: str, capsys
 GOOD = ANNOTATIONS[0]
 BAD_LINES = {
     "six fields": format_line(GOOD).rpartition("\t")[0],
-    "no game": format_line(replace(GOOD, game="")),
+    "no game": format_line(GOOD._replace(game="")),
     "empty line": "",
     "a word": format_line(GOOD).replace("\t", "\tx", 1),
-    "unknown sparse token": format_line(replace(GOOD, sparse=(*GOOD.sparse, 526))),
-    "negative token": format_line(replace(GOOD, sparse=(-1, *GOOD.sparse))),
-    "repeated sparse token": format_line(replace(GOOD, sparse=(*GOOD.sparse, GOOD.sparse[-1]))),
-    "no seat": format_line(replace(GOOD, sparse=tuple(t for t in GOOD.sparse if not 7 <= t <= 10))),
-    "two seats": format_line(replace(GOOD, sparse=tuple(sorted({*GOOD.sparse, 7, 8})))),
-    "five numbers": format_line(replace(GOOD, numeric=GOOD.numeric[1:])),
-    "no beginning": format_line(replace(GOOD, progression=(5, 6))),
-    "unknown event": format_line(replace(GOOD, progression=(0, 2129))),
-    "too many events": format_line(replace(GOOD, progression=(0, *[5] * 112))),
-    "one action": format_line(replace(GOOD, actions=(3,), chosen=0)),
-    "unsorted actions": format_line(replace(GOOD, actions=(4, 3), chosen=0)),
-    "unknown action": format_line(replace(GOOD, actions=(4, 537), chosen=0)),
-    "chosen too high": format_line(replace(GOOD, chosen=len(GOOD.actions))),
-    "chosen negative": format_line(replace(GOOD, chosen=-1)),
+    "unknown sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, 526))),
+    "negative token": format_line(GOOD._replace(sparse=(-1, *GOOD.sparse))),
+    "repeated sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, GOOD.sparse[-1]))),
+    "no seat": format_line(GOOD._replace(sparse=tuple(t for t in GOOD.sparse if not 7 <= t <= 10))),
+    "two seats": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, 7, 8})))),
+    "five numbers": format_line(GOOD._replace(numeric=GOOD.numeric[1:])),
+    "no beginning": format_line(GOOD._replace(progression=(5, 6))),
+    "unknown event": format_line(GOOD._replace(progression=(0, 2129))),
+    "too many events": format_line(GOOD._replace(progression=(0, *[5] * 112))),
+    "one action": format_line(GOOD._replace(actions=(3,), chosen=0)),
+    "unsorted actions": format_line(GOOD._replace(actions=(4, 3), chosen=0)),
+    "unknown action": format_line(GOOD._replace(actions=(4, 537), chosen=0)),
+    "chosen too high": format_line(GOOD._replace(chosen=len(GOOD.actions))),
+    "chosen negative": format_line(GOOD._replace(chosen=-1)),
     "chosen a list": format_line(GOOD).replace(f"\t{GOOD.chosen}\t", "\t0,1\t"),
-    "thirteen results": format_line(replace(GOOD, results=(*GOOD.results, 0))),
-    "round result": format_line(replace(GOOD, results=(19, *GOOD.results[1:]))),
-    "ranks": format_line(replace(GOOD, results=(*GOOD.results[:5], 0, 0, 1, 2, *GOOD.results[9:]))),
-    "rank": format_line(replace(GOOD, results=(*GOOD.results[:9], 4, *GOOD.results[10:]))),
+    "thirteen results": format_line(GOOD._replace(results=(*GOOD.results, 0))),
+    "round result": format_line(GOOD._replace(results=(19, *GOOD.results[1:]))),
+    "ranks": format_line(GOOD._replace(results=(*GOOD.results[:5], 0, 0, 1, 2, *GOOD.results[9:]))),
+    "rank": format_line(GOOD._replace(results=(*GOOD.results[:9], 4, *GOOD.results[10:]))),
 }
 
 

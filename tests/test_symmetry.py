@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from decisions import random_annotations
@@ -109,8 +107,8 @@ def test_renaming_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int
 
 
 def test_renaming_seats_moves_these_columns() -> None:
-    annotation = replace(
-        situation("mps", actor=3), numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
+    annotation = situation("mps", actor=3)._replace(
+        numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
     )
 
     renamed = SeatRenaming(V).actor_first(columns_of_annotations([annotation], V))
