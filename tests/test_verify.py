@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import damages_of_converters
 import damages_of_play
 import damages_of_results
 import pytest
@@ -18,7 +19,7 @@ from annotate.verify import MOST_SHOWN, verify
 
 SEED = "1"  # of games in which all occurs that the damages look for
 GOLDEN = Path(__file__).parent / "data" / "golden.txt"
-assert damages_of_play and damages_of_results, "they fill DAMAGES"
+assert damages_of_converters and damages_of_play and damages_of_results, "they fill DAMAGES"
 
 
 @pytest.fixture(scope="module")

@@ -81,7 +81,7 @@ def after_call(last: Event, hand: Sequence[int]) -> set[int]:
 def calls_of(progress: Progress, seat: int, hand: Sequence[int]) -> set[int]:
     """The calls that a hand has of the last discard."""
     last = progress.last
-    if progress.num_draws >= NUM_DRAWS or progress.is_riichi[seat]:
+    if progress.num_draws >= NUM_DRAWS or progress.is_aborted or progress.is_riichi[seat]:
         return set()
     calls = _chis(last.tile, hand) if last.seat == (seat - 1) % NUM_SEATS else set()
     number = sum(hand.count(tile) for tile in TILES_OF_KIND[last.kind])
@@ -104,6 +104,27 @@ def _chis(called: int, hand: Sequence[int]) -> set[int]:
             if len(rest) > _MOST_SWAPPED or after_call(event, rest):
                 found.add(action)
     return found
+
+
+def ron_of(discarder: int, seat: int) -> int:
+    """The action of a seat that wins another's tile."""
+    return _RON + relative(discarder, seat)
+
+
+def can_win(progress: Progress, seat: int, kinds: Sequence[int]) -> bool:
+    """Whether it is certain that a seat may win the last tile: it is in riichi, and needs no further yaku.
+
+    Args:
+        kinds: how many the hand has of each kind.
+    """
+    return progress.is_riichi[seat] and progress.last.name != "ankan" and _may_win(progress, seat, kinds)
+
+
+def _may_win(progress: Progress, seat: int, kinds: Sequence[int]) -> bool:
+    """Whether the hand waits for the last tile and the seat has let no winning tile pass (furiten)."""
+    last = progress.last
+    wanted = orphan_waits(kinds) if last.name == "ankan" else Shape(kinds, progress.num_melds[seat]).waits()
+    return bool(wanted >> last.kind & 1) and not wanted & (progress.river[seat] | progress.missed[seat])
 
 
 def check_actions(situation: Situation, progress: Progress, kinds: list[int], points: int | None, fail: Fail) -> None:
@@ -214,18 +235,9 @@ class _Choices:
     def _claims(self) -> tuple[set[int], set[int]]:
         progress, last, seat = self.progress, self.progress.last, self.situation.seat
         must, may = {SKIP}, set[int]()
-        ron = _RON + relative(last.seat, seat)
-        if ron in self.situation.actions and self._may_win(last):
+        ron = ron_of(last.seat, seat)
+        if ron in self.situation.actions and _may_win(progress, seat, self.kinds):
             may.add(ron)
         if last.name == "discard":
             must |= calls_of(progress, seat, self.situation.hand)
         return must, may
-
-    def _may_win(self, last: Event) -> bool:
-        """Whether the hand waits for the tile and the seat has let no winning tile pass (furiten)."""
-        progress, seat = self.progress, self.situation.seat
-        if last.name == "ankan":
-            wanted = orphan_waits(self.kinds)
-        else:
-            wanted = Shape(self.kinds, progress.num_melds[seat]).waits()
-        return bool(wanted >> last.kind & 1) and not wanted & (progress.river[seat] | progress.missed[seat])

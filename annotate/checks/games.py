@@ -9,6 +9,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 
 _LAST_CODE = FOUR_PLAYERS.num_round_results - 1
 _UNKNOWN_HONBA = -1
+_START_SCORE, _ENOUGH = 25_000, 30_000
+"""with another score to begin with, what ends a game is not known"""
 
 
 class GameLines:
@@ -75,9 +77,12 @@ class GameLines:
             words = f"{list(self._ranks)}, {ranks(scores)} expected by the end scores {scores}"
             self._fail("end of game", f"field 6 (results): the ranks are {words}")
         elif self._after:
-            self._check_last_scores(self._after[2], scores, total)
+            self._check_last_scores(*self._after, scores, total)
 
-    def _check_last_scores(self, after: tuple[int, ...], scores: list[int], total: int) -> None:
+    def _check_last_scores(
+        self, key: tuple[int, int, int], followers: set[Next], after: tuple[int, ...], scores: list[int], total: int
+    ) -> None:
+        """Whether the end scores are those that the last round left, with what nobody won for the first."""
         first = scores.index(max(scores))
         expected = list(after)
         expected[first] += total - sum(after)
@@ -86,8 +91,19 @@ class GameLines:
         if min(after) < 0:
             words = f"{scores}, {expected} expected: the last round left {list(after)}, and a seat below 0 ends a game"
             self._fail("end of game", f"field 6 (results): the end scores are {words}")
+        elif self._is_over(key, followers, after):
+            words = f"{scores}, {expected} expected: the last round left {list(after)}, and the game is over"
+            self._fail("end of game", f"field 6 (results): the end scores are {words}")
         else:
             self.num_gaps += 1
+
+    def _is_over(self, key: tuple[int, int, int], followers: set[Next], after: tuple[int, ...]) -> bool:
+        """Whether the dealer of the game's last round, or of one beyond it, does not stay, and somebody has enough."""
+        assert self._settings is not None
+        if self._settings.start_score != _START_SCORE or not followers or any(stays for stays, _ in followers):
+            return False
+        wind, dealer, _ = key
+        return wind * NUM_SEATS + dealer + 1 >= (self._settings.style + 1) * NUM_SEATS and max(after) >= _ENOUGH
 
     # Rounds
 

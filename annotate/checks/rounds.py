@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from annotate.checks.choices import EVENT_OF, SKIP, after_call, calls_of, check_actions, in_words
+from annotate.checks.choices import EVENT_OF, SKIP, after_call, calls_of, can_win, check_actions, in_words, ron_of
 from annotate.checks.hidden import HiddenChecks
 from annotate.checks.payments import NUM_SEATS, SEATS
 from annotate.checks.progress import EVENTS, NUM_DRAWS, Event, Progress
 from annotate.checks.scores import Fail, Numbers, ScoreChecks, Settings
 from annotate.checks.situation import Situation
-from annotate.checks.tiles import TileChecks
+from annotate.checks.tiles import TileChecks, kinds_of
 from annotate.vocabulary import TILE_NAMES
 
 _EVENTS = {str(event.token): event for event in EVENTS}
@@ -132,7 +132,7 @@ class RoundLines:
     def _check_followed(self, event: Event) -> None:
         """Whether `event` is what was chosen in the lines before it."""
         decisions, self.decisions = self.decisions, []
-        if self.progress.last.name == "discard" and event.name not in _CALLS:
+        if self.progress.last.name in ("discard", "kakan"):
             self._check_passed(event, decisions)
         is_explained = False
         for decision in decisions:
@@ -152,13 +152,16 @@ class RoundLines:
             self._fail("missing line", f"field 3 (progression): {event}; but no line has that choice")
 
     def _check_passed(self, event: Event, decisions: Sequence[Decision]) -> None:
-        """Whether everybody who could call the last discard has a line for letting it pass."""
+        """Whether everybody who could claim the last discard, or win the last tile, has a line for letting it pass."""
         progress, claims = self.progress, [decision.seat for decision in decisions if not decision.is_turn]
+        is_free = progress.last.name == "discard" and event.name not in _CALLS
         for seat in SEATS:
             hands = self._tiles.hands_of(seat)
             if seat == progress.last.seat or seat in claims or not hands or len(hands) > 1:
                 continue
-            calls = calls_of(progress, seat, hands[0])
+            calls = calls_of(progress, seat, hands[0]) if is_free else set[int]()
+            if progress.is_riichi[seat] and can_win(progress, seat, kinds_of(hands[0])):
+                calls.add(ron_of(progress.last.seat, seat))
             if calls:
                 words = ", ".join(map(in_words, sorted(calls)))
                 self._fail("missing line", f"field 3 (progression): {event}; but seat {seat} has no line for {words}")

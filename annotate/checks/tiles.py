@@ -25,6 +25,14 @@ def in_words(tiles: Hand) -> str:
     return " ".join(TILE_NAMES[tile] for tile in tiles) or "nothing"
 
 
+def kinds_of(tiles: Hand) -> list[int]:
+    """How many there are of each kind."""
+    kinds = [0] * NUM_TILES34
+    for tile in tiles:
+        kinds[KIND_OF[tile]] += 1
+    return kinds
+
+
 class TileChecks:
     """What the lines have shown of the tiles so far."""
 
@@ -60,9 +68,7 @@ class TileChecks:
         self._check_left(situation, progress)
         self._check_dora(situation, progress)
         self._check_hand(situation, progress)
-        kinds = [0] * NUM_TILES34
-        for tile in situation.hand:
-            kinds[KIND_OF[tile]] += 1
+        kinds = kinds_of(situation.hand)
         if situation.drawn is not None:
             kinds[KIND_OF[situation.drawn]] += 1
         self._check_visible(situation, progress, kinds)
