@@ -122,7 +122,9 @@ def _parse(block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[s
         }
     except (pa.ArrowException, IndexError) as error:
         raise _Refused from error
-    _check(lists, vocabulary)
+    for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
+        _require((_lengths(lists[name]) == num_values).all())
+    _check(lists, lists["chosen"].values.to_numpy(), vocabulary)
     games = texts["game"].dictionary_encode()
     ids = games.dictionary.to_pylist()
     _require("" not in ids)
@@ -140,10 +142,17 @@ def _parse(block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[s
     return pa.RecordBatch.from_arrays([columns[name] for name in made.names], schema=made), ids
 
 
-def _check(lists: dict[str, pa.ListArray], vocabulary: Vocabulary) -> None:
+def check_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> None:
+    """Asserts that rows in the columns of a shard are annotations; for those that this program has made itself."""
+    lists = {name: rows[name] for name in ("sparse", "progression", "actions", "numeric", "results")}
+    try:
+        _check(lists, rows["chosen"].to_numpy(), vocabulary)
+    except _Refused:
+        raise AssertionError("rows that are no annotations") from None
+
+
+def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: Vocabulary) -> None:
     """`annotate.annotation.check`, of all rows at once."""
-    for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
-        _require((_lengths(lists[name]) == num_values).all())
     for name, field in (
         ("sparse", vocabulary.sparse),
         ("progression", vocabulary.progression),
@@ -156,7 +165,7 @@ def _check(lists: dict[str, pa.ListArray], vocabulary: Vocabulary) -> None:
     _require(_lengths(lists["progression"]).max() <= vocabulary.max_progression)
     _require(_is_ascending(lists["actions"]))
     _require(_lengths(lists["actions"]).min() >= 2)
-    _require((_values(lists["chosen"]) < _lengths(lists["actions"])).all())
+    _require((chosen < _lengths(lists["actions"])).all())
     n = vocabulary.num_seats
     results = _values(lists["results"]).reshape(-1, len(vocabulary.results))
     _require(((results[:, 0] >= 0) & (results[:, 0] < vocabulary.num_round_results)).all())

@@ -40,6 +40,20 @@ def schema(vocabulary: Vocabulary) -> pa.Schema:
     )
 
 
+def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
+    """Rows in the columns of `schema`."""
+    made = schema(vocabulary)
+    arrays = {"game": pa.array(columns.game), "chosen": pa.array(columns.chosen)}
+    for name in RAGGED:
+        column: Ragged = getattr(columns, name)
+        starts = pa.array(column.starts.astype(np.int32))
+        arrays[name] = pa.ListArray.from_arrays(starts, pa.array(column.values), type=made.field(name).type)
+    for name in ("numeric", "results"):
+        values = pa.array(getattr(columns, name).reshape(-1))
+        arrays[name] = pa.FixedSizeListArray.from_arrays(values, type=made.field(name).type)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in made.names], schema=made)
+
+
 def shard_name(split: str, number: int) -> str:
     return f"{split}-{number:05}.arrow"
 

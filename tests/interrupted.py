@@ -10,9 +10,12 @@ from pathlib import Path
 COMMAND = """
 import sys
 from annotate.outputs import TextOutput
-from annotate.cli import annotate
+from kanachan.annotating import main
 TextOutput.seconds_between_saves = 0
-sys.exit(annotate())
+if "--pack" in sys.argv:
+    from kanachan.shard_output import ShardOutput
+    ShardOutput.seconds_between_saves = 0
+sys.exit(main())
 """
 """kanachan-annotate, saving after every record"""
 

@@ -6,7 +6,8 @@ from decisions import random_annotations
 
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.pack import Packing, pack
+from kanachan.pack import pack
+from kanachan.packing import Packing
 
 
 def packed(folder: Path, train: int, validation: int = 0, test: int = 0, *, rows_per_shard: int = 1_000_000) -> Path:

@@ -123,4 +123,4 @@ def test_a_command_imports_nothing_heavy_before_its_arguments_are_valid(module: 
 
 
 def test_there_are_commands_and_modules_to_check() -> None:
-    assert {"annotate.cli", "kanachan.train"} <= set(commands()) & set(MODULES)
+    assert {"kanachan.annotating", "kanachan.train"} <= set(commands()) & set(MODULES)

@@ -1,0 +1,95 @@
+"""How decisions become data sets: the options, and what came of them. Nothing heavy is imported here."""
+
+import argparse
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from kanachan.config import SPLITS
+
+UNFINISHED = ".kanachan-annotate.part/journal"
+"""file in a folder of shards while kanachan-annotate --pack is not done with it"""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """How rows are split, shuffled and shared out."""
+
+    fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
+    rows_per_shard: int = 1_000_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if any(share < 0 for share in self.fractions) or abs(sum(self.fractions) - 1) > 1e-6:
+            raise ValueError(f"fractions must be three shares that sum to 1, not {self.fractions}")
+        if not 1 <= self.rows_per_shard <= 10_000_000:  # offsets into a column of tokens have 32 bits
+            raise ValueError(f"rows per shard must be in 1 ... 10,000,000, not {self.rows_per_shard}")
+        if self.seed < 0:
+            raise ValueError(f"the seed must not be negative, not {self.seed}")
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was packed, by split."""
+
+    rows: Counter[str] = field(default_factory=Counter)
+    repeated: Counter[str] = field(default_factory=Counter)
+    """rows that are not counted and were left out, as they were there before"""
+    games: Counter[str] = field(default_factory=Counter)
+
+    def as_json(self) -> dict[str, dict[str, int]]:
+        return {"rows": dict(self.rows), "repeated": dict(self.repeated), "games": dict(self.games)}
+
+    def report(self, program: str, folder: Path) -> None:
+        """Prints a table, and warnings to standard error."""
+        for split in SPLITS:
+            if not self.rows[split]:
+                print(f"{program}: warning: the {split} split is empty", file=sys.stderr)
+        repeated = sum(self.repeated.values())
+        if repeated:
+            print(
+                f"{program}: warning: {repeated:,} decisions are repetitions and were left out (a game given twice?)",
+                file=sys.stderr,
+            )
+        print(f"{'split':<12}{'decisions':>14}{'games':>12}")
+        for split in SPLITS:
+            print(f"{split:<12}{self.rows[split]:>14,}{self.games[split]:>12,}")
+        print(f"{'all':<12}{sum(self.rows.values()):>14,}{sum(self.games.values()):>12,}  in {folder}")
+
+
+def account(sources: object, splits: object, packing: Packing, tally: Tally) -> dict[str, Any]:
+    """How data were made, kept in every shard."""
+    return {
+        "sources": sources,
+        "splits": splits,
+        "seed": packing.seed,
+        "decisions": dict(tally.rows),
+        "games": dict(tally.games),
+        "version": version("kanachan"),
+    }
+
+
+def add_options(parser: argparse._ActionsContainer) -> None:
+    """The options that `packing_of` reads."""
+    parser.add_argument(
+        "--fractions",
+        default="0.9,0.05,0.05",
+        help="shares of the games that go to train, validation and test (default: %(default)s)",
+    )
+    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="about so many (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the order of the rows (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="replace the shards that are in the folder")
+
+
+def packing_of(options: argparse.Namespace) -> Packing:
+    """Raises ValueError if an option is not as it should be."""
+    try:
+        train, validation, test = map(float, options.fractions.split(","))
+    except ValueError:
+        raise ValueError(
+            f"--fractions must be three numbers such as 0.9,0.05,0.05, not {options.fractions!r}"
+        ) from None
+    return Packing((train, validation, test), options.rows_per_shard, options.seed)
