@@ -16,6 +16,8 @@ from annotate.records.record import Event, Round
 from annotate.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 
 STICK = 1000
+_UNIT = 100
+"""all payments are multiples of it, and so is what each seat has at the start"""
 _NUM_DRAWS = 70
 _ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
 _START_SCORE, _ENOUGH = 25_000, 30_000  # with another score to start with it is not known how much ends a game
@@ -185,7 +187,11 @@ class Course:
 
     def _problem(self, recorded: Round, found: Start, expected: Start | None) -> str | None:
         """Why the round does not follow, if so. Notices where rounds are missing."""
+        if found.number > self._last_number + len(found.scores):
+            return "a game of this length does not come to such a round"
         if expected is None:
+            if found.points % (_UNIT * len(found.scores)) or any(score % _UNIT for score in found.scores):
+                return f"no game comes to the scores {list(found.scores)} with deposits {found.deposits}"
             if found.points != self._points:
                 return f"{found.points} points are on the table, {self._points} in the game's other rounds"
             return None if found.place > self._least else f"it cannot come after {self._before}"

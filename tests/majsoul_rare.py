@@ -74,7 +74,7 @@ ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
         "0 discard 3p; 1 ron; 2 ron; 3 ron",
         THREE_WINNERS,
         "",
-        {"start": start_of_round(honba=2, kyotaku=3)},
+        {"start": start_of_round(honba=2, kyotaku=3, scores=(25000, 25000, 25000, 22000))},
     ),
     "nine terminals": ("0 discard 5s; 1 kyushu", ["5s", "19m19p19s123z2468m", "55s"], "", {}),
     "four winds": ("0 discard 1z; 1 discard 1z; 2 discard 1z; 3 discard 1z", ["1z"] * 4, "", {}),

@@ -1,6 +1,7 @@
 """Rounds of a game follow from one another; one that does not is left out, with what was expected of it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -28,9 +29,9 @@ def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Gam
     return game
 
 
-def problems(rounds: tuple[Round, ...]) -> dict[int, str]:
+def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
     """Why rounds do not follow, by their place; none of them is replayed."""
-    course, found = Course(rounds, style=1), {}
+    course, found = Course(rounds, style), {}
     for place, recorded in enumerate(rounds):
         try:
             with course.through(recorded):
@@ -275,3 +276,16 @@ def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> 
     untold = annotate_game(replace(game, rounds=rounds, final_scores=None), V)
     assert untold.annotations == []
     assert untold.left_out[-1].startswith("the whole game: the final scores are [")
+
+
+def test_points_that_no_game_comes_to_are_noticed_in_a_round_that_stands_alone() -> None:
+    for scores, deposits in (((25000, 25000, 25000, 25100), 0), ((25000,) * 4, 1), ((25050, 24950, 25000, 25000), 0)):
+        played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(kyotaku=deposits, scores=scores))
+        (told,) = problems([played.round]).values()
+        assert told.startswith(f"no game comes to the scores {list(scores)}")
+
+
+def test_a_west_round_of_an_east_game_is_noticed() -> None:
+    played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind="W"))
+    assert list(problems([played.round], style=0).values()) == ["a game of this length does not come to such a round"]
+    assert problems([played.round], style=1) == {}

@@ -279,3 +279,12 @@ def test_a_draw_of_another_kind_leaves_the_round_out() -> None:
     recorded["data"]["data"]["actions"][-1]["result"]["data"]["type"] = 3
     (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
     assert "reason of the draw: record suukansansen, engine sufuurenta" in text
+
+
+def test_a_winner_who_loses_grading_points_is_refused() -> None:
+    recorded = document(made())
+    players = recorded["head"]["result"]["players"]
+    first = max(players, key=lambda player: player["part_point_1"])
+    first["grading_score"] = -13
+    for read in both(recorded):
+        assert "but loses grading points" in refused(read)

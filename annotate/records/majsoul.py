@@ -12,7 +12,7 @@ from annotate.records.majsoul_capture import Recording, open_capture, open_captu
 from annotate.records.majsoul_rounds import read_rounds
 from annotate.records.majsoul_rules import grade, room_and_style
 from annotate.records.majsoul_tiles import LARGEST_SCORE, NUM_SEATS, in_range
-from annotate.records.record import Game
+from annotate.records.record import Game, require_gain_of_first
 
 
 def read_majsoul(data: bytes) -> Game:
@@ -49,6 +49,7 @@ def _game(recording: Recording) -> Game:
         final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)
         if room is not None:
             deltas = tuple(_points(player.grading_score, "grading_score") for player in players)
+            require_gain_of_first(final_scores, deltas)
     return Game(
         id=head.uuid,
         rules=("mjsoul",),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate import grading, results
-from annotate.records.record import Event, Game, Round, Rules, whole_wall
+from annotate.records.record import Event, Game, Round, Rules, require_gain_of_first, whole_wall
 
 NUM_SEATS = 4
 LARGEST_SCORE = 10_000_000
@@ -295,6 +295,8 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     room = draft.header.get("room")
     grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
     deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
+    if deltas is not None and final_scores is not None:
+        require_gain_of_first(final_scores, deltas)
     if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
         standings = zip(grading.ranks_of(final_scores), final_scores, grades, strict=True)
         deltas = tuple(grading.mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in standings)

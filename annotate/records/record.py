@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from annotate.grading import ranks_of
+
 Rules = Literal["tenhou", "mjsoul"]
 Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
@@ -80,6 +82,16 @@ class Game:
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
     """why the last round or the end of the game is missing, if it is"""
+
+
+def require_gain_of_first(final_scores: Sequence[int], grading_deltas: Sequence[int]) -> None:
+    """Raises ValueError if the seat that came first loses grading points, which it does on no platform."""
+    first = ranks_of(final_scores).index(0)
+    if grading_deltas[first] < 0:
+        raise ValueError(
+            f"seat {first} is first by the final scores {list(final_scores)}, but loses grading points: "
+            f"{list(grading_deltas)}"
+        )
 
 
 def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
