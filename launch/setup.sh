@@ -53,6 +53,13 @@ make_environment() {
     "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
 }
 
+# use_environment: puts the program on the PATH where nothing may be installed, as by many tasks at the same time.
+use_environment() {
+    export PATH="$VENV/bin:$PATH"
+    command -v kanachan-annotate >/dev/null ||
+        fail "the program is not installed in $VENV: run launch/test.sh or launch/quickstart.sh in $CHECKOUT first"
+}
+
 set_up() {
     local stamp=$VENV/installed-from
     export PATH="$VENV/bin:$PATH"

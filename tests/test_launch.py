@@ -10,21 +10,15 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from decisions import random_annotations
 from packaging.requirements import Requirement
 from packed import packed
-from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils.flop_counter import FlopCounterMode
-
-from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.batch import batch_of_annotations
-from kanachan.checkpoint import build_network
-from kanachan.config import ModelConfig, ObjectiveConfig
 
 ROOT = Path(__file__).parent.parent
 LAUNCH = ROOT / "launch"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-SCRIPTS = sorted(path for path in (*LAUNCH.glob("*.sh"), ROOT / ".ci" / "run") if path.name != "setup.sh")
+SCRIPTS = sorted(
+    path for path in (*LAUNCH.glob("*.sh"), *LAUNCH.glob("*.sbatch"), ROOT / ".ci" / "run") if path.name != "setup.sh"
+)
 
 
 def program(name: str) -> ModuleType:
@@ -80,6 +74,9 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("curriculum.sh nowhere", "nowhere: there is no such folder"),
         ("curriculum.sh . --wrong", "--wrong: no such option"),
         ("quickstart.sh --wrong", "--wrong: there are no options"),
+        ("annotate.sbatch records", "records and a folder are expected"),
+        ("annotate.sbatch records out", "this is for an array of tasks"),
+        ("merge.sbatch", "the folder of the parts is expected"),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, message: str, tmp_path: Path) -> None:
@@ -89,7 +86,9 @@ def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, mess
     assert not (tmp_path / "venv").exists()
 
 
-@pytest.mark.parametrize("script", ["curriculum.sh", "quickstart.sh", "test.sh", "benchmark.sh"])
+@pytest.mark.parametrize(
+    "script", ["curriculum.sh", "quickstart.sh", "test.sh", "benchmark.sh", "annotate.sbatch", "merge.sbatch"]
+)
 def test_help_tells_how_to_call_a_script(script: str, tmp_path: Path) -> None:
     done = run(f"{LAUNCH / script} --help", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 0
@@ -109,15 +108,6 @@ def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None
     made = f"source {LAUNCH}/setup.sh; fingerprint > venv/installed-from; set_up; kanachan-train"
     done = run(made, tmp_path, KANACHAN_VENV="venv")
     assert (done.stdout, done.stderr) == ("mine\n", "")
-
-
-def test_the_work_of_a_decision_is_what_torch_counts() -> None:
-    model = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers=2)
-    batch = batch_of_annotations(random_annotations(1, seed=0) * 4, FOUR_PLAYERS)
-    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        objective.loss(network(batch), batch)["loss"].backward()
-    assert program("benchmark").flops(model, [batch]) == pytest.approx(counter.get_total_flops() / 4, rel=0.01)
 
 
 def figure(value: float) -> dict[str, float]:
