@@ -119,6 +119,8 @@ class Table:
         self._riichi_seat: int | None = None
         self._untold_ankan: dict[int, Event] = {}
         """by round: a closed kan that may be robbed, which the engine logs only after nobody has"""
+        self._shown: Sequence[int] = ()
+        """tiles of the closed kan that was declared last"""
         self.progression: list[int] = [vocabulary.progression["begin"].first]
         """tokens of the current round's public events so far"""
         self.round_index = -1 + is_told
@@ -193,7 +195,8 @@ class Table:
     @property
     def hands(self) -> list[list[int]]:
         """The concealed tiles of every seat, physical."""
-        return list(self._env.hands)
+        # the engine takes a closed kan out of the hand only after nobody has robbed it
+        return [[tile for tile in hand if tile not in self._shown] for hand in self._env.hands]
 
     @property
     def live_wall(self) -> list[int]:
@@ -225,6 +228,7 @@ class Table:
         num_dora = NUM_INDICATORS
         if self.turns[0].target is None:
             ((action, _),) = moves.values()
+            self._shown = action.consume_tiles if action.action_type == _ANKAN else ()
             if action.action_type == _KAKAN:
                 num_dora = len(self.turns[0].dora_indicators)
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})

@@ -96,6 +96,7 @@ ROUNDS: list[tuple[str, Sequence[str], str, dict[str, Any]]] = [
         {},
     ),
     ("0 discard 5p; 1 kan; 1 ankan 1s; 1 discard 9m; 2 pon", ["5p", "055p9m1111s", "99m"], "", {"rinshan": "7z2z"}),
+    ("0 ankan 1z; 2 skip", ["111z", "", "19m19p19s2345677z"], "1z", {}),
 ]
 
 
