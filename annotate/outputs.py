@@ -107,6 +107,8 @@ class TextOutput:
         )
         self.settings: dict[str, Any] = {"output": self.encode.__name__}
         path = Path(name)
+        if path.is_dir():
+            raise ValueError(f"{name}: a folder; a file is expected, such as {path / 'annotations.txt.zst'}")
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")
         self._file: IO[bytes] | None = None

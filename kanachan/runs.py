@@ -22,6 +22,9 @@ from kanachan.config import SPLITS
 from kanachan.packing import Packing
 from kanachan.shards import RAGGED, schema, write_shard
 
+_MOST_SINGLE = 1000
+"""parts of a run that stand alone in memory; small ones take more than their rows do, so that many are made one"""
+
 
 def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, float]) -> NDArray[np.intp]:
     """Which of SPLITS each game is in, by its key."""
@@ -72,14 +75,19 @@ class Runs:
         self.rows: Counter[str] = Counter()
         """in them, by split"""
         self._rows_per_run = rows_per_run
-        self._waiting: list[tuple[pa.RecordBatch, NDArray[np.intp]]] = []
+        self._waiting: list[_Rows] = []
         self._num_waiting = 0
+        self._num_single = 0
         self._writer = ThreadPoolExecutor(1)  # sorting and writing do not hold the interpreter's lock
         self._writing: Future[None] | None = None
 
     def add(self, rows: pa.RecordBatch, split_B: NDArray[np.intp]) -> None:
         """Takes rows with keys, each of one of SPLITS."""
         self._waiting.append((rows, split_B))
+        self._num_single += 1
+        if self._num_single == _MOST_SINGLE:
+            self._waiting[-_MOST_SINGLE:] = [_joined(self._waiting[-_MOST_SINGLE:])]
+            self._num_single = 0
         self._num_waiting += rows.num_rows
         if self._num_waiting >= self._rows_per_run:
             self._begin_run()
@@ -93,17 +101,16 @@ class Runs:
         self._await_run()
         if self._waiting:
             self._writing = self._writer.submit(self._write_run, self._waiting)
-            self._waiting, self._num_waiting = [], 0
+            self._waiting, self._num_waiting, self._num_single = [], 0, 0
 
     def _await_run(self) -> None:
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
 
-    def _write_run(self, waiting: list[tuple[pa.RecordBatch, NDArray[np.intp]]]) -> None:
+    def _write_run(self, waiting: "list[_Rows]") -> None:
         """Sorts rows and writes them to one file for each split."""
-        rows = pa.Table.from_batches([batch for batch, _ in waiting]).combine_chunks()
-        split_B = np.concatenate([split_B for _, split_B in waiting])
+        rows, split_B = _joined(waiting)
         by_key = np.argsort(rows["key"].to_numpy(), kind="stable")
         for number, split in enumerate(SPLITS):
             chosen = by_key[split_B[by_key] == number]
@@ -112,11 +119,20 @@ class Runs:
                 path = self.folder / f"{split}-{len(files)}.run"
                 with open(path, "wb") as file:
                     with pa.ipc.new_file(file, rows.schema) as stream:
-                        stream.write_batch(rows.take(pa.array(chosen)).combine_chunks().to_batches()[0])
+                        stream.write_batch(rows.take(pa.array(chosen)))
                     file.flush()
                     os.fsync(file.fileno())
                 files.append(path.name)
                 self.rows[split] += len(chosen)
+
+
+_Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
+"""with the split of each"""
+
+
+def _joined(parts: list[_Rows]) -> _Rows:
+    table = pa.Table.from_batches([rows for rows, _ in parts]).combine_chunks()
+    return table.to_batches()[0], np.concatenate([split_B for _, split_B in parts])
 
 
 class Merge:

@@ -115,6 +115,14 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     assert str(tmp_path / "nowhere") in capsys.readouterr().err
 
 
+def test_output_that_is_a_folder_is_refused_before_anything_is_done(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([str(games), "-o", str(tmp_path)]) == 1
+
+    assert f"{tmp_path}: a folder; a file is expected" in capsys.readouterr().err
+
+
 def test_explain_tells_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert annotate([str(HANDMADE / "handmade.jsonl"), "--explain", "1"]) == 0
 

@@ -18,7 +18,7 @@ from kanachan.annotating import main
 from kanachan.columns import columns_of_annotations
 from kanachan.lines import parse_block
 from kanachan.packing import UNFINISHED
-from kanachan.runs import splits_of_games
+from kanachan.runs import Runs, keyed_schema, splits_of_games
 from kanachan.shard_output import encode_rows
 from kanachan.shards import open_shards, rows_of_columns, splits_in
 
@@ -65,6 +65,24 @@ def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_pat
     assert content(tmp_path / "shards") == content(packed)
     assert len(content(packed)) > 4
     assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+
+
+def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = random_annotations(50, seed=1)
+    runs = []
+    for most in (3, 1000):
+        monkeypatch.setattr("kanachan.runs._MOST_SINGLE", most)
+        (tmp_path / str(most)).mkdir()
+        runs.append(Runs(tmp_path / str(most), rows_per_run=20))
+        for annotation in annotations:
+            data = encode_rows([annotation], 0)
+            rows = pa.ipc.read_record_batch(pa.py_buffer(data), keyed_schema(V))
+            runs[-1].add(rows, splits_of_games(rows["game"].to_numpy(), (0.5, 0.5, 0.0)))
+        runs[-1].flush()
+    assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
+    assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
+    for name in runs[0].files["train"]:
+        assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1000" / name).read_bytes()
 
 
 def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
