@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any
 
 from annotate.annotation import Annotation
@@ -63,9 +64,10 @@ class Report:
 
     def count(self, annotations: Sequence[Annotation]) -> None:
         self.decisions += len(annotations)
-        for annotation in annotations:
-            self.chosen[_KIND_OF_ACTION[annotation.actions[annotation.chosen]]] += 1
-            self.possible.update({_KIND_OF_ACTION[token] for token in annotation.actions})
+        kind = _KIND_OF_ACTION.__getitem__
+        self.chosen.update([kind(annotation.actions[annotation.chosen]) for annotation in annotations])
+        kinds_of_each = [{*map(kind, annotation.actions)} for annotation in annotations]
+        self.possible.update(chain.from_iterable(kinds_of_each))
 
     def text(self, whole_list: str | None = None) -> str:
         """A table for people.
