@@ -153,7 +153,8 @@ def test_a_round_with_another_number_of_counters_is_left_out_and_no_other(change
 
 def test_a_round_of_another_wind_is_left_out_and_no_other() -> None:
     game = simulated()
-    for place, wind in ((2, "S"), (len(game.rounds) - 2, "E"), (len(game.rounds) - 2, "W")):
+    last = len(game.rounds) - 1
+    for place, wind in ((0, "S"), (2, "S"), (last - 1, "E"), (last - 1, "W"), (last, "W")):
         found = problems(started(game, place, bakaze=wind))
         assert list(found) == [place]
         assert " expected" in found[place] and "round " in found[place]
@@ -200,7 +201,7 @@ def test_a_false_beginning_costs_its_own_round_and_nothing_else_changes() -> Non
 # Rounds that are missing or in doubt ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4)])
+@pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4), slice(5, -1)])
 def test_where_rounds_are_missing_the_others_are_kept_and_it_is_told(missing: slice) -> None:
     rounds = simulated().rounds
     before, after = rounds[missing.start - 1], rounds[missing.stop]

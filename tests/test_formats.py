@@ -4,8 +4,7 @@ Games made up here are written as mjai, tenhou.net/6 JSON, Tenhou's XML and Mahj
 their JSON, and read back by what recognises formats. What a format tells better than others is stated exactly.
 """
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -14,23 +13,15 @@ import pytest
 from majsoul_made import MadeGame, made_round, simulated
 from majsoul_rare import ROUNDS, THREE_WINNERS
 from majsoul_writer import document, message
-from rounds import NUM_SEATS, V
-from tenhou_json_writer import document_of
-from tenhou_xml_writer import mjlog_of
+from rounds import V
+from written import WRITERS, of_tenhou, tenhou_xml
 
 from annotate.annotation import Annotation, format_line
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
-from annotate.grading import ranks_of, tenhou_delta, tenhou_grade
 from annotate.records.reading import Record, read_record
-from annotate.records.record import Game, Round, Rules
+from annotate.records.record import Game, Rules
 from annotate.replay import GameReport, annotate_game
-from annotate.walls import wall_of
 
 SEEDS = (1, 57, 8)  # between them every kind of call, and claims that another's hid
-MJSOUL_GRADES = ["雀豪★1", "雀豪★2", "雀豪★3", "魂天"]
-TENHOU_DANS = {16: "七段", 17: "八段", 18: "九段", 20: "天鳳位"}
-TENHOU_GAME = "2021070100gm-00a9-0000-0123abcd"
-
 _ALL_WIN = "0 discard 3p; 1 ron; 2 ron; 3 ron"
 _KYUSHU = "19m19p19s1234z258p"
 TENHOU_ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
@@ -55,50 +46,6 @@ def read(content: bytes, name: str = "game") -> Game:
     return game
 
 
-def mjai(made: MadeGame) -> bytes:
-    header = {
-        "id": made.id,
-        "rules": made.rules,
-        "style": made.style,
-        "room": made.room,
-        "grades": list(made.grades),
-        "grading_deltas": list(made.grading_deltas),
-    }
-    events: list[Any] = [{"type": "start_game", "kanachan": header}]
-    for events_of_round in made.rounds:
-        wall = [MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall_of(Round(tuple(events_of_round)))]
-        start, *rest = events_of_round
-        events += [{**start, "kanachan": {"wall": wall[13 * NUM_SEATS :]}}, *rest, {"type": "end_kyoku"}]
-    events.append({"type": "end_game", "scores": list(made.final_scores)})
-    return "".join(f"{json.dumps(event)}\n" for event in events).encode()
-
-
-def tenhou_json(made: MadeGame) -> bytes:
-    is_tenhou = made.rules == "tenhou"
-    length = "東南"[made.style]
-    content = document_of(
-        made.rounds,
-        f"鳳{length}喰赤" if is_tenhou else f"玉の間{length}喰赤",
-        ref=made.id,
-        dan=[TENHOU_DANS[dan] for dan in TENHOU_DANS] if is_tenhou else MJSOUL_GRADES,
-        sc=[number for score in made.final_scores for number in (score, 0.0)],
-    )
-    return json.dumps(content, ensure_ascii=False).encode()
-
-
-def tenhou_xml(made: MadeGame) -> bytes:
-    return mjlog_of(made.rounds, made.final_scores, 0xA1 | made.style << 3, tuple(TENHOU_DANS))
-
-
-WRITERS: dict[str, Callable[[MadeGame], bytes]] = {
-    "mjai": mjai,
-    "tenhou.net/6": tenhou_json,
-    "mjlog": tenhou_xml,
-    "Mahjong Soul, version 0": lambda made: message(document(made, 0)),
-    "Mahjong Soul": lambda made: message(document(made, inputs=False), header=False),
-    "Mahjong Soul as JSON, version 0": lambda made: json.dumps(document(made, 0)).encode(),
-    "Mahjong Soul as JSON": lambda made: json.dumps(document(made, inputs=False)).encode(),
-}
 HEADERS_OF = {"mjsoul": {"mjai", "tenhou.net/6", *(name for name in WRITERS if name.startswith("Mahjong Soul"))}}
 HEADERS_OF["tenhou"] = {"mjai", "tenhou.net/6", "mjlog"}
 """the formats that tell of room, grades, points and rules what the others do"""
@@ -108,20 +55,6 @@ def game_in(name: str, made: MadeGame) -> Game:
     """The game as read in a format; of a format of the other platform only the rounds count."""
     game = read(WRITERS[name](made), f"{made.id}.mjlog")
     return game if name in HEADERS_OF[made.rules] else replace(made.game, rounds=game.rounds)
-
-
-class OfTenhou(MadeGame):
-    """With room, grades and points as Tenhou has them."""
-
-    @property
-    def grading_deltas(self) -> tuple[int, ...]:
-        standings = zip(ranks_of(self.final_scores), TENHOU_DANS, strict=True)
-        return tuple(tenhou_delta(rank, dan, "houou", self.style) for rank, dan in standings)
-
-
-def of_tenhou(made: MadeGame) -> MadeGame:
-    grades = tuple(map(tenhou_grade, TENHOU_DANS))
-    return OfTenhou(made.rounds, made.windows, made.decisions, 4, made.style, grades, TENHOU_GAME, "tenhou")
 
 
 @cache
@@ -231,7 +164,7 @@ def test_formats_that_do_not_tell_the_wall_give_the_same_hidden_hands_alone(name
     found = annotated(game_in(name, made), writes_hidden=True)
     assert found.notes == ["wall unknown: the hidden field holds hands alone"]
     assert lines(found.annotations) == lines(
-        replace(a, hidden=tuple(token for token in a.hidden or () if token < wall)) for a in expected
+        a._replace(hidden=tuple(token for token in a.hidden or () if token < wall)) for a in expected
     )
 
 
