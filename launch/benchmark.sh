@@ -12,4 +12,4 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 [[ " $* " != *" --help "* ]] || { usage && exit; }
 set_up
-exec python "$CHECKOUT/launch/benchmark.py" "$@"
+exec python "$CHECKOUT/launch/benchmark" "$@"

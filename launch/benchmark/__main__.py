@@ -1,0 +1,126 @@
+"""How quick the program is on this machine: launch/benchmark.sh. Each figure stands beside that of a plain way to do
+the same."""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+from annotating import measure_annotating
+from figures import Figure
+from loading import measure_data
+from training import measure_train
+
+from annotate.annotation import format_line
+from annotate.records.reading import Record, find_records, read_games, read_record
+from annotate.replay import annotate_game
+from annotate.simulate import simulate
+from annotate.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import MODEL_SIZES
+from kanachan.pack import pack
+from kanachan.packing import Packing
+
+PARTS = ("annotate", "data", "train")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/benchmark.sh", description="Measures the program's speed beside plain ways to do the same."
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
+    parser.add_argument("--games", type=int, default=24, help="games to annotate (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="measurements of each figure (default: %(default)s)")
+    parser.add_argument("--size", choices=MODEL_SIZES, default="small", help="network to train (default: %(default)s)")
+    arguments = parser.parse_args()
+    unknown = [part for part in arguments.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"{unknown[0]}: no such part; there are {', '.join(PARTS)}")
+    return run_cleanly(parser.prog, lambda: _measure(arguments))
+
+
+def _measure(arguments: argparse.Namespace) -> None:
+    parts = arguments.parts or PARTS
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        files, kind = _records(arguments.records, arguments.games, work)
+        lines = [line for path in files for line in _lines(path)]
+        print(
+            f"{len(files)} games ({kind}), {len(lines):,} decisions; {torch.get_num_threads()} threads", file=sys.stderr
+        )
+        figures: list[Figure] = []
+        if "annotate" in parts:
+            figures += measure_annotating(files, kind, arguments.repeats, work)
+        if "data" in parts or "train" in parts:
+            shards = _packed(lines, work)
+        if "data" in parts:
+            figures.append(measure_data(lines, shards, arguments.repeats))
+        if "train" in parts:
+            figures.append(measure_train(shards, MODEL_SIZES[arguments.size], arguments.repeats))
+    print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
+    for figure in figures:
+        label = f"{figure.what}, {figure.unit}"
+        print(f"{label:<58}{figure.ours:>12,.0f}{figure.plainly:>12,.0f}{figure.ours / figure.plainly:>8.2f}")
+        print(f"    plain: {figure.plain}")
+        for name, value in figure.more.items():
+            print(f"    {name}: {value:,.4g}")
+    print(
+        json.dumps(
+            {"machine": _machine(), "games": len(files), "records": kind, "figures": [asdict(f) for f in figures]}
+        )
+    )
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "torch": torch.__version__,
+    }
+
+
+def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], str]:
+    """Files of one game each, and what they are."""
+    beside = Path(__file__).resolve().parents[3] / "shared" / "records"
+    folder = Path(given or os.environ.get("KANACHAN_RECORDS", beside))
+    if given or folder.is_dir():
+        houou = folder / "tenhou" / "houou-4p-2021"
+        found = find_records([str(houou if houou.is_dir() else folder)])
+        files = list(islice(filter(_is_readable, found), num_games))
+        if not files:
+            raise ValueError(f"{folder}: no game that can be read")
+        return files, "real, mjlog" if houou.is_dir() else "real"
+    if simulate(["-n", str(num_games), "--seed", "1", "-o", str(work / "games")]):
+        raise ValueError("the games could not be simulated")
+    return find_records([str(work / "games")]), "simulated, mjai"
+
+
+def _is_readable(path: str) -> bool:
+    try:
+        return bool(read_games(path))
+    except ValueError:
+        return False
+
+
+def _lines(path: str) -> list[str]:
+    games = read_record(Record(path, 0))
+    return [format_line(annotation) for game in games for annotation in annotate_game(game, FOUR_PLAYERS).annotations]
+
+
+def _packed(lines: list[str], work: Path) -> Path:
+    text = work / "annotations.txt"
+    text.write_text("".join(f"{line}\n" for line in lines))
+    pack([str(text)], work / "shards", FOUR_PLAYERS, Packing(fractions=(1.0, 0.0, 0.0)))
+    return work / "shards"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,128 @@
+"""Decision points a second from records to shards, beside the rules engine that does nothing but play the same rounds.
+
+Every format holds the same games, made up here and written by the writers of the tests; mjlog is measured on real
+records too, where there are some.
+"""
+
+import io
+import os
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stderr
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from figures import Figure, in_turns
+
+import annotate.engine
+from annotate.records.reading import Record, read_record
+from annotate.replay import annotate_game
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.annotating import main as annotate_command
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+
+
+class _RecordingEnv:
+    """The engine, with a list of all that it was asked to do, so that the same can be done without the rest of us."""
+
+    rounds: list[tuple[dict[str, Any], dict[str, Any], list[Any]]] = []
+
+    def __init__(self, **settings: Any) -> None:
+        object.__setattr__(self, "_env", _ENGINE(**settings))
+        object.__setattr__(self, "_settings", settings)
+
+    def reset(self, **start: Any) -> Any:
+        object.__setattr__(self, "_steps", [])
+        self.rounds.append((self._settings, start, self._steps))
+        return self._env.reset(**start)
+
+    def step(self, actions: Any) -> Any:
+        self._steps.append(actions)
+        return self._env.step(actions)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._env, name, value)
+
+
+_ENGINE = annotate.engine.RiichiEnv
+
+
+def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Figure]:
+    """Decision points a second, of `files` and of the same made-up games in every format."""
+    figures = [_measure(files, f"annotate ({kind})", repeats)]
+    jobs = os.cpu_count() or 1
+    if jobs > 1:
+        one, all_cores = in_turns(_packing(files, 1), _packing(files, jobs), repeats)
+        figures[0].more[f"times as quick on {jobs} processes"] = one / all_cores
+    for name, paths in _made_up_games(max(2, len(files) // 4), work).items():
+        figures.append(_measure(paths, f"annotate (made up, {name})", repeats))
+    return figures
+
+
+def _measure(files: list[str], what: str, repeats: int) -> Figure:
+    num_decisions, step_alone = _engine_alone(files)
+    ours, plain = in_turns(_packing(files, 1), step_alone, repeats)
+    return Figure(
+        part="annotate",
+        what=f"{what}, to shards, one core",
+        unit="decisions/s",
+        ours=num_decisions / ours,
+        plain="the engine alone, stepped through the same rounds with the same actions",
+        plainly=num_decisions / plain,
+        more={"games/s": len(files) / ours},
+    )
+
+
+def _packing(files: list[str], jobs: int) -> Callable[[], None]:
+    """The whole command, from files to shards."""
+
+    def run() -> None:
+        with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as report:
+            status = annotate_command([*files, "--pack", f"{folder}/shards", "--jobs", str(jobs)])
+        assert status == 0, report.getvalue()
+
+    return run
+
+
+def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
+    """The number of decision points in `files`, and what steps the engine as it is stepped for them."""
+    _RecordingEnv.rounds = rounds = []
+    annotate.engine.RiichiEnv = _RecordingEnv
+    try:
+        games = [game for path in files for game in read_record(Record(path, 0))]
+        num_decisions = sum(len(annotate_game(game, FOUR_PLAYERS).annotations) for game in games)
+    finally:
+        annotate.engine.RiichiEnv = _ENGINE
+
+    def step_alone() -> None:
+        for settings, start, steps in rounds:
+            env = _ENGINE(**settings)
+            env.reset(**start)
+            for actions in steps:
+                env.step(actions)
+
+    return num_decisions, step_alone
+
+
+def _made_up_games(number: int, work: Path) -> dict[str, list[str]]:
+    """By format: the files of games made up here, the same ones in all formats of a platform."""
+    from majsoul_made import simulated
+    from written import WRITERS, of_tenhou
+
+    of_mjsoul = [simulated(seed, style=1) for seed in range(number)]
+    on_tenhou = [of_tenhou(simulated(seed, style=1, rules="tenhou")) for seed in range(number)]
+    files: dict[str, list[str]] = {}
+    for name, write in WRITERS.items():
+        folder = work / name.replace("/", " ")
+        folder.mkdir()
+        for number, made in enumerate(on_tenhou if name == "mjlog" else of_mjsoul):
+            # the name of an mjlog is the game's id
+            path = folder / f"20210701{number:02}gm-00a9-0000-{number:08x}"
+            path.write_bytes(write(made))
+            files.setdefault(name, []).append(str(path))
+    return files

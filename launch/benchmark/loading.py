@@ -1,0 +1,56 @@
+"""Decisions a second from shards to batches, beside parsing the text."""
+
+from collections.abc import Iterator
+from itertools import chain, islice, repeat
+from pathlib import Path
+
+from figures import Figure, in_turns
+
+from annotate.annotation import parse_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.batch import Batch, batch_of_annotations
+from kanachan.config import DataConfig
+from kanachan.loader import Batches
+from kanachan.shards import open_shards
+
+_NUM_BATCHES = 400
+
+
+def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
+    """Decisions a second from shards to augmented batches, against parsing the text of the same number of lines."""
+    size = DataConfig.batch
+    plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
+    batches = batches_of(shards, size, size)
+
+    def parse() -> None:
+        for first in range(0, plain_batches * size, size):
+            batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in lines[first : first + size]], FOUR_PLAYERS)
+
+    def read() -> None:
+        for _ in islice(batches, _NUM_BATCHES):
+            pass
+
+    ours, plain = in_turns(read, parse, repeats)
+    return Figure(
+        part="data",
+        what=f"shards to batches of {size}, suits exchanged",
+        unit="decisions/s",
+        ours=_NUM_BATCHES * size / ours,
+        plain="parsing the lines of text and making the same batches, without augmentation",
+        plainly=plain_batches * size / plain,
+        more={"batches/s": _NUM_BATCHES / ours, "plain batches/s": plain_batches / plain},
+    )
+
+
+def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
+    """The micro-batches as training gets them, epoch after epoch."""
+    batches = Batches(
+        open_shards(shards, "train", FOUR_PLAYERS),
+        FOUR_PLAYERS,
+        batch=batch,
+        micro_batch=micro_batch,
+        seed=0,
+        exchange_suits=True,
+        actor_first=False,
+    )
+    return chain.from_iterable(repeat(batches))
