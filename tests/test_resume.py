@@ -8,6 +8,8 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,25 @@ def test_the_report_is_that_of_all_runs(games: Path, tmp_path: Path, capsys: pyt
     assert finish(games, "-o", tmp_path / "a.txt").stderr.split("records\n")[1] == expected
 
 
+def test_members_of_archives_and_games_that_come_twice_are_known_again(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(tmp_path / "games.tar", "w") as archive:
+        for path in sorted(games.glob("*.gz")):
+            archive.add(path, path.name)
+    records = [str(tmp_path / "games.tar"), str(games)]
+    assert annotate([*records, "-o", str(tmp_path / "whole.txt")]) == 0
+    report = capsys.readouterr().err.replace("whole.txt", "a.txt")
+    part = tmp_path / ".a.txt.part"
+    stop_when(lambda: size_of([part]) >= 300_000, *records, "-o", tmp_path / "a.txt")
+
+    last = finish(*records, "-o", tmp_path / "a.txt")
+
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert last.stderr.split(" records\n")[1] == report
+    assert "was there before, in " in (tmp_path / "a.txt.left-out.txt").read_text()
+
+
 def test_no_process_is_left_behind_by_one_that_was_killed(games: Path, tmp_path: Path) -> None:
     marker = str(tmp_path / "a.txt")
     broken_off(games, tmp_path / "a.txt", 1, "-j", "2")
@@ -122,13 +143,25 @@ def test_a_full_disk_leaves_the_former_file_and_what_can_be_gone_on_from(
 # What an interrupted run may not be continued with ------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the records in games/, and beside it what a run over it to a.txt has left that was broken off."""
+    folder = tmp_path_factory.mktemp("broken")
+    shutil.copytree(games, folder / "games")
+    broken_off(folder / "games", folder / "a.txt", 200_000)
+    return folder
+
+
 @pytest.fixture
-def interrupted(games: Path, tmp_path: Path) -> tuple[Path, Path]:
-    """A folder of records, and the output of a run over it that was broken off."""
-    folder, output = tmp_path / "games", tmp_path / "a.txt"
-    shutil.copytree(games, folder)
-    broken_off(folder, output, 200_000)
-    return folder, output
+def interrupted(games: Path, broken: Path, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A folder of records, which may be changed, and the output of a run over it that was broken off."""
+    for name in left_behind(broken):
+        shutil.copy(broken / name, tmp_path)
+    yield broken / "games", tmp_path / "a.txt"
+    for path in (broken / "games").iterdir():
+        if not (games / path.name).exists():
+            path.unlink()
+    shutil.copytree(games, broken / "games", dirs_exist_ok=True)
 
 
 def restarted(folder: Path, output: Path, *options: str) -> bytes:
