@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from annotate.agreement import Disagreement
-from annotate.engine import WINDS, tenpai_at_end
+from annotate.engine import tenpai_at_end
 from annotate.grading import ranks_of
 from annotate.records.record import Event, Round
 from annotate.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
+from annotate.tiles import WINDS
 
 STICK = 1000
 _UNIT = 100
@@ -182,13 +183,22 @@ class Course:
         after = self._expected = start_after(start, recorded.events)
         self._before, self._least = recorded.name, start.place
         is_late = after.number > self._last_number and after.number > start.number
-        is_enough = self._points == _START_SCORE * len(after.scores) and max(after.scores) >= _ENOUGH
-        self._is_over = min(after.scores) < 0 or (is_late and is_enough)
+        self._is_over = min(after.scores) < 0 or (is_late and self._is_enough(after))
+
+    def _is_too_late(self, start: Start) -> bool:
+        if start.number <= self._last_number:
+            return False
+        # a dealer who stays may play on
+        return start.number > self._last_number + len(start.scores) or (start.honba == 0 and self._is_enough(start))
+
+    def _is_enough(self, start: Start) -> bool:
+        """Whether a seat has what ends a game after its usual last round."""
+        return self._points == _START_SCORE * len(start.scores) and max(start.scores) >= _ENOUGH
 
     def _problem(self, recorded: Round, found: Start, expected: Start | None) -> str | None:
         """Why the round does not follow, if so. Notices where rounds are missing."""
-        if found.number > self._last_number + len(found.scores):
-            return "a game of this length does not come to such a round"
+        if expected in (None, found) and self._is_too_late(found):
+            return f"a game of this length does not come to such a round with the scores {list(found.scores)}"
         if expected is None:
             if found.points % (_UNIT * len(found.scores)) or any(score % _UNIT for score in found.scores):
                 return f"no game comes to the scores {list(found.scores)} with deposits {found.deposits}"

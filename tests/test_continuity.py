@@ -286,7 +286,16 @@ def test_points_that_no_game_comes_to_are_noticed_in_a_round_that_stands_alone()
         assert told.startswith(f"no game comes to the scores {list(scores)}")
 
 
-def test_a_west_round_of_an_east_game_is_noticed() -> None:
-    played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind="W"))
-    assert list(problems([played.round], style=0).values()) == ["a game of this length does not come to such a round"]
-    assert problems([played.round], style=1) == {}
+def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> None:
+    for wind, scores, is_possible in (
+        ("E", (31000, 23000, 23000, 23000), True),
+        ("S", (25000,) * 4, True),
+        ("S", (31000, 23000, 23000, 23000), False),
+        ("W", (25000,) * 4, False),
+    ):
+        played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind=wind, scores=scores))
+        told = "a game of this length does not come to such a round with the scores"
+        assert [text.startswith(told) for text in problems([played.round], style=0).values()] == [True] * (
+            not is_possible
+        )
+        assert problems([played.round], style=1) == {}
