@@ -22,7 +22,7 @@ from fuzz_archives import examine_archive, make_archive
 from fuzz_formats import FORMATS
 from fuzz_oracle import Outcome, examine
 from fuzz_originals import originals
-from fuzz_trees import Tree
+from fuzz_trees import Original
 from tqdm import tqdm
 
 from annotate.records.reading import Record
@@ -31,8 +31,8 @@ from annotate.workers import in_order
 ARCHIVES = "archives"
 READERS = (*FORMATS, ARCHIVES)
 MOST_MEMORY = 4 << 30
-_STUCK = 60.0
-"""seconds after which a process that cannot be interrupted is given up"""
+_STUCK, _STUCK_EVERY = 300.0, 100
+"""seconds for so many inputs, after which a process that cannot be interrupted is given up"""
 _HIDDEN_EVERY = 5
 _SUFFIXES = {"mjlog": ".mjlog", "mjai": ".jsonl", "majsoul": ".bin", "majsoul-json": ".json", "tenhou-json": ".json"}
 
@@ -91,29 +91,27 @@ class Trial:
 
 
 @cache
-def _material(source: Source) -> tuple[list[bytes], list[Tree], list[int]]:
-    """The original records, taken apart, and hashes of their annotations."""
-    if source.reader == ARCHIVES:
-        return make_archive_material(source)
-    format_ = FORMATS[source.reader]
-    records = originals(source.reader, source.is_real, source.most)
-    trees = [format_.parse(record) for record in records]
-    return records, trees, []
-
-
-def make_archive_material(source: Source) -> tuple[list[bytes], list[Tree], list[int]]:
-    """Small records for archives, with their readers."""
-    trees: list[Tree] = []
+def _records(source: Source) -> list[tuple[str, bytes]]:
+    """Originals, each with its reader. Short ones are quick to play: most are."""
+    if source.reader != ARCHIVES:
+        records = sorted(originals(source.reader, source.is_real, source.most), key=len)
+        return [(source.reader, record) for record in (*records[: len(records) // 2], *records[len(records) // 2 :: 8])]
+    chosen = []
     for reader in ("mjai", "mjlog", "tenhou-json"):
         records = sorted(originals(reader, source.is_real, min(source.most, 20)), key=len)
-        trees += [(reader, record) for record in records[: max(4, len(records) // 4)]]
-    return [], trees, []
+        chosen += [(reader, record) for record in records[: max(4, len(records) // 4)]]
+    return chosen
+
+
+@cache
+def _trees(source: Source) -> list[Original]:
+    return [Original(FORMATS[reader].parse(record)) for reader, record in _records(source)]
 
 
 @cache
 def _lines_of(source: Source, index: int, writes_hidden: bool) -> list[str]:
-    records, _, _ = _material(source)
-    return examine(Record("original", 0, records[index]), source.reader, writes_hidden).lines
+    reader, record = _records(source)[index]
+    return examine(Record("original", 0, record), reader, writes_hidden).lines
 
 
 def make_input(source: Source, number: int) -> bytes:
@@ -123,16 +121,17 @@ def make_input(source: Source, number: int) -> bytes:
 
 def _made(source: Source, number: int) -> tuple[bytes, int]:
     rng = random.Random(f"{source.reader}/{source.seed}/{number}")
-    _, trees, _ = _material(source)
-    index = rng.randrange(len(trees))
     if source.reader == ARCHIVES:
-        return make_archive(trees, rng), index
+        return make_archive(_records(source), rng), 0
+    trees = _trees(source)
+    index = rng.randrange(len(trees))
     return FORMATS[source.reader].damage(trees[index], rng.choice(trees), rng), index
 
 
 def try_input(source: Source, number: int) -> Trial:
     """Makes an input and examines it."""
-    faulthandler.dump_traceback_later(_STUCK, exit=True)
+    if number % _STUCK_EVERY == 0:  # takes a moment
+        faulthandler.dump_traceback_later(_STUCK, exit=True)
     data, index = _made(source, number)
     writes_hidden = number % _HIDDEN_EVERY == 0
     if source.reader == ARCHIVES:
@@ -141,7 +140,6 @@ def try_input(source: Source, number: int) -> Trial:
         name = hashlib.sha256(data).hexdigest()[:8] + _SUFFIXES[source.reader]
         outcome = examine(Record(name, len(data), data), source.reader, writes_hidden)
         is_changed = bool(outcome.lines) and outcome.lines != _lines_of(source, index, writes_hidden)
-    faulthandler.cancel_dump_traceback_later()
     return Trial(number, data if outcome.failures else b"", outcome, is_changed)
 
 
@@ -162,6 +160,7 @@ def run(source: Source, numbers: Sequence[int], jobs: int, folder: Path, is_quie
                 tally.failures[" ".join(failure.split()[:6])[:70]] += 1
             if outcome.failures:
                 _keep(source, trial, folder)
+    faulthandler.cancel_dump_traceback_later()
     return tally
 
 

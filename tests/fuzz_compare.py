@@ -1,6 +1,6 @@
 """The annotations of one round against what the file says of it, by a plain reading; see fuzz_told."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fuzz_told import SEATS, STICK, Move, Tile, ToldRound, V
@@ -28,6 +28,7 @@ class _Moment:
 
 def disagreement(told: ToldRound, lines: Sequence[Annotation]) -> str | None:
     """What a round's annotations have otherwise than the file; None if nothing."""
+    told.moves = list(_paid_in_time(told.moves))
     tokens, moments = _played(told)
     deltas = list(told.deltas)
     for move in told.moves:
@@ -42,6 +43,21 @@ def disagreement(told: ToldRound, lines: Sequence[Annotation]) -> str | None:
         if problem:
             return f"after {len(line.progression) - 1} events: {problem}"
     return None
+
+
+def _paid_in_time(moves: Sequence[Move]) -> Iterator[Move]:
+    """The moves with each riichi paid after its discard, as the rules have it, wherever the file tells it."""
+    paid = [move.seat for move in moves if move.kind == "paid"]
+    due = -1
+    for move in moves:
+        if move.kind == "paid":
+            continue
+        if due in paid:
+            paid.remove(due)
+            yield Move("paid", due)
+        yield move
+        due = move.seat if move.kind == "discard" and move.is_riichi else -1
+    yield from (Move("paid", seat) for seat in paid)
 
 
 def _played(told: ToldRound) -> tuple[list[int], list[_Moment]]:

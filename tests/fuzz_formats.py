@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fuzz_trees import Deep, Tree, damaged, damaged_bytes
+from fuzz_trees import Deep, Original, Tree, damaged_bytes
 
 _TAG = re.compile(r"<(\w+)([^<>]*?)\s*/?>")
 _ATTRIBUTE = re.compile(r'(\w+)="([^"]*)"')
@@ -24,12 +24,12 @@ class Format:
     write: Callable[[Tree], bytes]
     is_json: bool = False
 
-    def damage(self, tree: Tree, donor: Tree, rng: random.Random) -> bytes:
+    def damage(self, original: Original, donor: Original, rng: random.Random) -> bytes:
         """A damaged copy of a record."""
         kind = rng.random()
         if kind >= 0.88:
-            return damaged_bytes(self.write(tree), self.write(donor), rng)
-        data = self.write(damaged(tree, donor, rng))
+            return damaged_bytes(self.write(original.tree), self.write(donor.tree), rng)
+        data = self.write(original.damaged(donor.tree, rng))
         if self.is_json and rng.random() < 0.03:
             return _member_twice(data, rng)
         return damaged_bytes(data, data, rng) if kind < 0.02 else data

@@ -6,7 +6,7 @@ A tree is what a file holds as nested dicts and lists with values at the leaves;
 import pickle
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 Tree = Any
@@ -69,29 +69,57 @@ def places(tree: Tree) -> list[Place]:
     return found
 
 
-def damaged(tree: Tree, donor: Tree, rng: random.Random) -> Tree:
-    """A copy of `tree` with one or some changes; `donor` is another tree of the same format."""
-    root = [pickle.loads(pickle.dumps(tree))]
-    for _ in range(1 if rng.random() < 0.6 else rng.randint(2, MOST_CHANGES)):
-        found = places(root)
+class Original:
+    """A record taken apart, ready to be copied and damaged often."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self._pickled = pickle.dumps([tree], pickle.HIGHEST_PROTOCOL)
+        self._paths = list(_paths([tree], ()))
+
+    def damaged(self, donor: Tree, rng: random.Random) -> Tree:
+        """A copy with one or some changes; `donor` is another tree of the same format."""
+        root = pickle.loads(self._pickled)
+        for _ in range(1 if rng.random() < 0.6 else rng.randint(2, MOST_CHANGES)):
+            place = self._place(root, rng)
+            if place is not None:
+                (change,) = rng.choices(_CHANGES, _WEIGHTS)
+                change(*place, root, donor, rng)
+        return root[0] if root else None
+
+    def _place(self, root: Tree, rng: random.Random) -> Place | None:
+        """A value of the tree, however much of it has been changed before."""
+        holder: Any = root
+        key: Any = 0
+        if not root:
+            return None
         if rng.random() < 0.3:  # parts that are near the root are few
-            holder, key = rng.choice(found)
             while isinstance(holder[key], (dict, list)) and holder[key] and rng.random() < 0.9:
                 holder = holder[key]
                 key = rng.choice(list(holder) if isinstance(holder, dict) else range(len(holder)))
-        else:
-            holder, key = rng.choice(found)
-        (change,) = rng.choices(_CHANGES, _WEIGHTS)
-        change(holder, key, found, donor, rng)
-        if not root:
-            return None
-    return root[0]
+            return holder, key
+        for key in rng.choice(self._paths):
+            try:
+                value = holder[key]
+            except (IndexError, KeyError, TypeError):
+                return None
+            if not isinstance(value, (dict, list)):
+                return holder, key
+            above, holder = holder, value
+        return above, key
 
 
-Change = Callable[[Any, Any, list[Place], Tree, random.Random], None]
+def _paths(tree: Tree, path: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+    for key in tree if isinstance(tree, dict) else range(len(tree)):
+        yield (*path, key)
+        if isinstance(tree[key], (dict, list)):
+            yield from _paths(tree[key], (*path, key))
 
 
-def _change(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+Change = Callable[[Any, Any, Tree, Tree, random.Random], None]
+
+
+def _change(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     value = holder[key]
     kind = rng.random()
     if isinstance(value, (dict, list)):
@@ -102,7 +130,7 @@ def _change(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.
         else:
             holder[key] = rng.choice(_ODD_VALUES)
     elif kind < 0.35:
-        others = [one for h, k in found if type(one := h[k]) is type(value) and one != value]
+        others = [one for h, k in places(root) if type(one := h[k]) is type(value) and one != value]
         if others:
             holder[key] = rng.choice(others)
     elif kind < 0.92:
@@ -155,14 +183,14 @@ def _altered_text(text: str, rng: random.Random) -> str:
     return text.swapcase() if kind < 0.95 else text + rng.choice(_ODD_TEXTS)
 
 
-def _delete(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _delete(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     if isinstance(holder, list) and rng.random() < 0.2:
         del holder[key : key + rng.randrange(1, 5)]
     else:
         del holder[key]
 
 
-def _double(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _double(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     copied = pickle.loads(pickle.dumps(holder[key]))
     if isinstance(holder, list):
         holder.insert(rng.choice((key, rng.randrange(len(holder) + 1))), copied)
@@ -170,7 +198,7 @@ def _double(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.
         holder[_altered_text(key, rng)] = copied
 
 
-def _swap(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _swap(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     keys = list(holder) if isinstance(holder, dict) else list(range(len(holder)))
     other = rng.choice(keys)
     if isinstance(holder, list) and rng.random() < 0.5:
@@ -178,11 +206,11 @@ def _swap(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Ra
     holder[key], holder[other] = holder[other], holder[key]
 
 
-def _move(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _move(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     value = holder.pop(key)
     lists = [h[k] for h, k in places([[], value]) if isinstance(h[k], list)] if isinstance(value, (dict, list)) else []
     inside = set(map(id, lists))  # JSON cannot hold a list in itself
-    targets = [h for h, _ in found if isinstance(h, list) and id(h) not in inside]
+    targets = [h for h, _ in places(root) if isinstance(h, list) and id(h) not in inside]
     target = holder if isinstance(holder, list) and rng.random() < 0.7 or not targets else rng.choice(targets)
     if isinstance(target, list):
         target.insert(rng.randrange(len(target) + 1), value)
@@ -190,9 +218,9 @@ def _move(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Ra
         target[key] = value
 
 
-def _exchange(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _exchange(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     """Of two values, everywhere: the record may stay a possible one."""
-    first = holder[key]
+    first, found = holder[key], places(root)
     alike = [one for h, k in found if type(one := h[k]) is type(first)]
     if isinstance(first, (dict, list)) or not alike:
         return
@@ -202,7 +230,7 @@ def _exchange(holder: Any, key: Any, found: list[Place], donor: Tree, rng: rando
             h[k] = second if h[k] == first else first
 
 
-def _graft(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _graft(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     """A part of another record of the same shape."""
     value = holder[key]
     grafts = [one for h, k in places([donor]) if type(one := h[k]) is type(value)]
@@ -215,7 +243,7 @@ def _graft(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.R
         holder[key] = pickle.loads(pickle.dumps(rng.choice(grafts)))
 
 
-def _nest(holder: Any, key: Any, found: list[Place], donor: Tree, rng: random.Random) -> None:
+def _nest(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) -> None:
     value = holder[key]
     is_dict = rng.random() < 0.5
     if rng.random() < 0.8:
