@@ -128,7 +128,7 @@ def _change(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) 
         elif kind < 0.6 and isinstance(value, list):
             del value[rng.randrange(len(value) + 1) :]
         else:
-            holder[key] = rng.choice(_ODD_VALUES)
+            holder[key] = _odd_value(rng)
     elif kind < 0.35:
         others = [one for h, k in places(root) if type(one := h[k]) is type(value) and one != value]
         if others:
@@ -136,7 +136,7 @@ def _change(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) 
     elif kind < 0.92:
         holder[key] = _altered(value, rng)
     else:
-        holder[key] = rng.choice(_ODD_VALUES)
+        holder[key] = _odd_value(rng)
 
 
 def _altered(value: Any, rng: random.Random) -> Any:
@@ -150,7 +150,11 @@ def _altered(value: Any, rng: random.Random) -> Any:
         if value.isascii() and rng.random() < 0.7:
             return _altered_text(value.decode(), rng).encode("utf-8", "surrogatepass")
         return damaged_bytes(value, value, rng)
-    return rng.choice(_ODD_VALUES)
+    return _odd_value(rng)
+
+
+def _odd_value(rng: random.Random) -> Any:
+    return pickle.loads(pickle.dumps(rng.choice(_ODD_VALUES)))  # the next change may be inside of it
 
 
 def altered_number(value: int, rng: random.Random) -> Any:
