@@ -6,9 +6,10 @@ action, a draw or a dora indicator that the engine does not have stops the repla
 
 from collections.abc import Sequence
 
-from annotate.engine import NUM_DEAD, NUM_TILE_IDS, Table
+from annotate.engine import Table
 from annotate.records.record import Event
 from annotate.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
+from annotate.tiles import NUM_DEAD, NUM_TILE_IDS
 
 
 class Disagreement(ValueError):

@@ -25,30 +25,20 @@ from riichienv import (
     check_riichi_candidates,
 )
 
+from annotate.progression import CALLS, call_token
 from annotate.records.record import Event, Rules
-from annotate.vocabulary import CHI_OF_TILES, NUM_TILES, Vocabulary, is_red, tile34_of, tile_of
-
-NUM_TILE_IDS = 136
-_RED_IDS = {16: 0, 52: 10, 88: 20}
-TILE_OF_ID = tuple(_RED_IDS.get(i, tile_of(i // 4)) for i in range(NUM_TILE_IDS))
-"""the engine's physical tile 0 ... 135 to the specification's tile 0 ... 36"""
-IDS_OF_TILE = tuple(tuple(i for i in range(NUM_TILE_IDS) if TILE_OF_ID[i] == tile) for tile in range(NUM_TILES))
-
-_HONOURS = "ESWNPFC"
-MJAI_NAMES = tuple(
-    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}")
-    if tile < 30
-    else _HONOURS[tile - 30]
-    for tile in range(NUM_TILES)
+from annotate.tiles import (
+    IDS_OF_TILE,
+    MJAI_NAMES,
+    NUM_DEAD,
+    NUM_INDICATORS,
+    NUM_TILE_IDS,
+    RED_IDS,
+    TILE_OF_ID,
+    TILE_OF_MJAI,
+    WINDS,
 )
-TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
-WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
-
-# Walls are given in the order of the deal; counted from their end, the dead wall holds the four rinshan tiles, then
-# the dora and ura indicators in turn.
-NUM_RINSHAN = 4
-NUM_DEAD = 14
-NUM_INDICATORS = 5
+from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
 _MELD_TYPES = {
     "chi": MeldType.Chi,
@@ -58,8 +48,6 @@ _MELD_TYPES = {
 }
 
 _NUM_LIVE = NUM_TILE_IDS - NUM_DEAD - 4 * 13
-_PUBLIC = ("chi", "pon", "daiminkan", "ankan", "kakan")
-"""events of the progression besides discards"""
 
 # attributes of the engine's classes are slow to look up
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
@@ -307,8 +295,8 @@ class Table:
             self._riichi_seat = None
         elif kind == "ankan" and self.round_index in self._untold_ankan:
             del self._untold_ankan[self.round_index]
-        elif kind in _PUBLIC:
-            self.progression.append(_call_token(event, self.vocabulary))
+        elif kind in CALLS:
+            self.progression.append(call_token(event, self.vocabulary))
 
     def _options(self, turn: Turn) -> dict[int, list[tuple[Action, int | None]]]:
         observation = turn.observation
@@ -338,7 +326,7 @@ class Table:
             for token, moves in options.items():
                 if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
                     # the token cannot tell whether a red five of the hand is used: playing it uses the red one
-                    moves.sort(key=lambda move: not any(i in _RED_IDS for i in move[0].consume_tiles))
+                    moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
         assert len(options) < 64, (turn.seat, options)
         return {token: options[token] for token in sorted(options)}
 
@@ -369,21 +357,6 @@ class Table:
 
 def _ankan_event(seat: int, action: Action) -> Event:
     return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
-
-
-def _call_token(event: Event, vocabulary: Vocabulary) -> int:
-    """The progression's token of a call or kan."""
-    kind, block, seat = event["type"], vocabulary.progression.blocks, event["actor"]
-    if kind == "ankan":
-        return block["ankan"].token(seat, tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
-    tile = TILE_OF_MJAI[event["pai"]]
-    if kind == "kakan":
-        return block["kakan"].token(seat, tile)
-    if kind == "chi":
-        consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
-        return block["chi"].token(seat, CHI_OF_TILES[consumed, tile])
-    relative_seat = (event["target"] - seat - 1) % vocabulary.num_seats
-    return block[kind].token(seat, relative_seat, tile)
 
 
 def tenpai_at_end(events: Sequence[Event]) -> list[bool]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 
-from annotate.engine import TILE_OF_ID, Table, Turn
+from annotate.engine import Table, Turn
 from annotate.grading import ranks_of
+from annotate.tiles import TILE_OF_ID
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from zlib import crc32
 
 from annotate.decisions import kind_of
-from annotate.engine import TILE_OF_ID, Turn, shanten
+from annotate.engine import Turn, shanten
 from annotate.tactics import (
     ANY,
     FLUSHES,
@@ -23,6 +23,7 @@ from annotate.tactics import (
     without_kind,
     worth_of,
 )
+from annotate.tiles import TILE_OF_ID
 from annotate.vocabulary import Vocabulary, is_red, tile34_of
 
 _LATE = 16  # left tiles at which a formal tenpai is worth a call

@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from annotate.annotation import Annotation, format_line
 from annotate.decisions import Choice, Decision, choice_of, play
-from annotate.engine import MJAI_NAMES, TILE_OF_ID, Table, Turn
+from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
 from annotate.files import reading_text, writing_text
 from annotate.grading import mjsoul_delta, ranks_of
@@ -31,6 +31,7 @@ from annotate.records.record import Event, Rules
 from annotate.replay import annotation_of, game_part, round_part
 from annotate.results import EXHAUSTIVE, NAGASHI
 from annotate.terminal import run_cleanly
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from annotate.workers import in_order
 

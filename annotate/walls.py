@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from annotate.engine import IDS_OF_TILE, NUM_DEAD, NUM_INDICATORS, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
 from annotate.records.record import Event, Round, places_dealt
+from annotate.tiles import IDS_OF_TILE, NUM_DEAD, NUM_INDICATORS, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
 
 
 class _Shown(NamedTuple):

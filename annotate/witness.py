@@ -7,8 +7,9 @@ pressed is taken from the record, where another seat's call or ron kept it from 
 from collections.abc import Sequence
 from functools import cache
 
-from annotate.engine import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI, Turn
+from annotate.engine import Turn
 from annotate.records.record import Event, Offer, Round
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import CHI_TILES, Vocabulary, tile34_of, tile_of
 
 _WORDS = {"tsumo": "win", "ron": "win", "hora": "win", "kyushu": "nine terminals", "ryukyoku": "nine terminals"}

@@ -7,13 +7,14 @@ from typing import Any
 from rounds import Script, V, events_of_round, start_of_round, wall_of_deal, writer_of
 
 from annotate.decisions import Choice, Decision, choice_of, play
-from annotate.engine import TILE_OF_ID, Table, Turn
+from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
 from annotate.grading import mjsoul_delta, ranks_of
 from annotate.players import TEMPERAMENTS, RuleBasedPlayer
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import final_scores
 from annotate.simulate import rounds_of
+from annotate.tiles import TILE_OF_ID
 from annotate.vocabulary import CHI_TILES, TILE_NAMES
 
 _CLAIM_TYPES = {"chi": 2, "pon": 3, "daiminkan": 5, "ron": 9}

@@ -12,8 +12,8 @@ from typing import Any
 from majsoul_made import MadeGame, Window
 from majsoul_wire import wire
 
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.records.record import Event, Round
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import TILE_NAMES
 from annotate.walls import wall_of
 

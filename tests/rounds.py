@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotate.decisions import Choice, Decision, choice_of, play
-from annotate.engine import IDS_OF_TILE, TILE_OF_ID, Table, Turn
+from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import final_scores
+from annotate.tiles import IDS_OF_TILE, TILE_OF_ID
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, TILE_NAMES, tile_of
 
 V = FOUR_PLAYERS

@@ -10,7 +10,8 @@ from annotate.decisions import Choice, play
 from annotate.engine import Table, Turn
 from annotate.records.reading import read_games
 from annotate.records.record import Event, Round, Rules
-from annotate.replay import Replayed, Script, replay_round, round_part
+from annotate.replay import Replayed, replay_round, round_part
+from annotate.script import Script
 from annotate.walls import wall_of
 
 _FRAME = ("start_game", "start_kyoku", "end_kyoku", "end_game")

@@ -24,7 +24,8 @@ from rounds import (
 )
 
 from annotate.decisions import play
-from annotate.engine import IDS_OF_TILE, TILE_OF_ID, Table
+from annotate.engine import Table
+from annotate.tiles import IDS_OF_TILE, TILE_OF_ID
 from annotate.walls import wall_of
 
 TENPAI = "123m456p789s1122z"

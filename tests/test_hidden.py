@@ -12,12 +12,12 @@ from rounds import DULL, NUM_SEATS, V, game_of, play_round, wall_of_deal
 
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.cli import annotate
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.records.mjai import read_mjai
 from annotate.records.reading import read_games
 from annotate.records.record import Event, Game, Round
 from annotate.replay import annotate_game
 from annotate.simulate import simulate_game
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import HAND_SLOT_FIRST
 from kanachan.lines import parse_block
 

@@ -18,11 +18,11 @@ from rounds import V
 
 from annotate.annotation import check, format_line
 from annotate.decisions import Decision
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
 from annotate.records.record import Game
 from annotate.replay import GameReport, annotate_game
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 
 Json = Any
 VERSIONS = (0, 210715)

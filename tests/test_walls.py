@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rounds import DULL, Played, V, game_of, play_round, start_of_round, wall_of_deal
 
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.records.record import Round, places_dealt, whole_wall
 from annotate.replay import annotate_game
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.walls import wall_of
 
 # two riichi, a closed kan, a win with hidden indicators

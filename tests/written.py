@@ -10,9 +10,9 @@ from rounds import NUM_SEATS
 from tenhou_json_writer import document_of
 from tenhou_xml_writer import mjlog_of
 
-from annotate.engine import MJAI_NAMES, TILE_OF_ID
 from annotate.grading import ranks_of, tenhou_delta, tenhou_grade
 from annotate.records.record import Round
+from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.walls import wall_of
 
 MJSOUL_GRADES = ["雀豪★1", "雀豪★2", "雀豪★3", "魂天"]

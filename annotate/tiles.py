@@ -1,0 +1,26 @@
+"""Tiles by their names in mjai, and the 136 physical ones of a wall."""
+
+from annotate.vocabulary import NUM_TILES, is_red, tile_of
+
+NUM_TILE_IDS = 136
+RED_IDS = {16: 0, 52: 10, 88: 20}
+"""the red fives among the physical tiles"""
+TILE_OF_ID = tuple(RED_IDS.get(i, tile_of(i // 4)) for i in range(NUM_TILE_IDS))
+"""physical tile 0 ... 135, as the engine numbers them, to the specification's tile 0 ... 36"""
+IDS_OF_TILE = tuple(tuple(i for i in range(NUM_TILE_IDS) if TILE_OF_ID[i] == tile) for tile in range(NUM_TILES))
+
+_HONOURS = "ESWNPFC"
+MJAI_NAMES = tuple(
+    (f"5{'mps'[tile // 10]}r" if is_red(tile) else f"{tile % 10}{'mps'[tile // 10]}")
+    if tile < 30
+    else _HONOURS[tile - 30]
+    for tile in range(NUM_TILES)
+)
+TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
+WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
+
+# Walls are given in the order of the deal; counted from their end, the dead wall holds the four rinshan tiles, then
+# the dora and ura indicators in turn.
+NUM_RINSHAN = 4
+NUM_DEAD = 14
+NUM_INDICATORS = 5
