@@ -18,7 +18,7 @@ from annotate.tiles import WINDS
 
 STICK = 1000
 _UNIT = 100
-"""all payments are multiples of it, and so is what each seat has at the start"""
+"""all payments are multiples of it; what each seat has at the start is one of STICK"""
 _NUM_DRAWS = 70
 _ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
 _START_SCORE, _ENOUGH = 25_000, 30_000  # with another score to start with it is not known how much ends a game
@@ -200,7 +200,7 @@ class Course:
         if expected in (None, found) and self._is_too_late(found):
             return f"a game of this length does not come to such a round with the scores {list(found.scores)}"
         if expected is None:
-            if found.points % (_UNIT * len(found.scores)) or any(score % _UNIT for score in found.scores):
+            if found.points % (STICK * len(found.scores)) or any(score % _UNIT for score in found.scores):
                 return f"no game comes to the scores {list(found.scores)} with deposits {found.deposits}"
             if found.points != self._points:
                 return f"{found.points} points are on the table, {self._points} in the game's other rounds"
