@@ -17,6 +17,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from kanachan.batch import Batch, TokenLayout
 from kanachan.config import ModelConfig
@@ -56,6 +57,8 @@ class Encoder(nn.Module):
 
     scale_N: Tensor
     frequency_F: Tensor
+    recomputes = False
+    """whether blocks are computed again in the backward pass instead of keeping what they computed"""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
         super().__init__()
@@ -93,7 +96,10 @@ class Encoder(nn.Module):
         shape = Shape(own_BOD.shape[:2], event_GE.shape, group_B, torch.cat((has_own_BO, sees_BE), dim=1))
         hidden_XD = torch.cat((own_BOD.flatten(0, 1), event_GED.flatten(0, 1)))
         for block in self.blocks:
-            hidden_XD = block(hidden_XD, shape)
+            if self.recomputes and torch.is_grad_enabled():
+                hidden_XD = checkpoint(block, hidden_XD, shape, use_reentrant=False)
+            else:
+                hidden_XD = block(hidden_XD, shape)
         own_BOD, event_GED = shape.split(self.norm(hidden_XD))
         return Encoded(own_BOD, event_GED, group_B, shape.mask_BV)
 
