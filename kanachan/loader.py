@@ -19,7 +19,7 @@ from kanachan.columns import mixed, round_keys
 from kanachan.shards import Shards
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
 
-UNIT = 32  # rows that stay together: parts of about three rounds of as many games
+UNIT = 8  # rows that stay together: parts of one or two rounds
 BLOCK = 4096  # rows that are read as neighbours: about a megabyte
 BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
 _ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
