@@ -283,3 +283,10 @@ def test_lines_out_of_place_are_refused(lines: str, reason: str) -> None:
 def test_an_empty_game_is_incomplete() -> None:
     game = read(START_GAME, END_GAME)
     assert (game.rounds, game.final_scores, game.incomplete) == ((), None, "it holds no round")
+
+
+def test_an_event_that_says_a_thing_twice_is_refused() -> None:
+    line = json.dumps({"type": "tsumo", "actor": 0, "pai": "1m"})
+    text = "\n".join([json.dumps(START_GAME), json.dumps(start_kyoku()), f'{line[:-1]}, "pai": "2m"}}'])
+    with pytest.raises(ValueError, match="line 3: not JSON: an object has 'pai' twice"):
+        read_mjai(f"{text}\n", "name")

@@ -12,6 +12,7 @@ from typing import Any
 
 from annotate import grading, results
 from annotate.records.record import Event, Game, Round, Rules, require_gain_of_first, whole_wall
+from annotate.records.strict_json import parse_json
 
 NUM_SEATS = 4
 LARGEST_SCORE = 10_000_000
@@ -172,8 +173,8 @@ def read_mjai(text: str, name: str) -> list[Game]:
 
 def _parse(line: str) -> Event:
     try:
-        event = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+        event = parse_json(line)
+    except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
     if type(event) is not dict or type(event.get("type")) is not str:
         raise ValueError('an mjai event, an object with a "type", expected')
