@@ -145,6 +145,12 @@ def test_the_style_follows_from_where_the_game_could_end(
     assert read(START_GAME, start_kyoku(bakaze, kyoku, scores=scores), DRAW, END_GAME).style == style
 
 
+def test_a_south_round_that_an_east_game_does_not_come_to_makes_it_a_longer_one() -> None:
+    for scores, honba, style in (((31000, 23000), 0, 1), ((31000, 23000), 1, 0), ((29000, 25000), 0, 0)):
+        start = start_kyoku("S", 2, scores=[*scores, 23000, 23000], honba=honba)
+        assert read(START_GAME, start, DRAW, END_GAME).style == style
+
+
 def test_the_id_of_start_game_is_used_if_it_is_a_text() -> None:
     ids = [read({**START_GAME, "id": given}, start_kyoku(), DRAW, END_GAME).id for given in ("g-1", 3)]
     assert ids[0] == "g-1"
