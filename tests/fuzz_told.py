@@ -78,7 +78,7 @@ def told_by_mjlog(data: bytes) -> list[ToldRound]:
     parser: Any = ElementTree.XMLPullParser(["start"])
     drawn, last, riichi = -1, -1, False
     try:
-        parser.feed(data.lstrip())
+        parser.feed(data.lstrip().replace(b":", b"_"))  # it would be a namespace's
     except ElementTree.ParseError:
         pass  # as far as it goes
     for _, element in parser.read_events():
