@@ -16,6 +16,7 @@ class Disagreement(ValueError):
     """The record's round cannot be played as it is written, or ends otherwise than it says."""
 
 
+_TRIPLE_RON = "sanchaho"
 _REASONS = (
     EXHAUSTIVE[0],
     NAGASHI,
@@ -23,10 +24,11 @@ _REASONS = (
     "sufuurenta",
     "suukansansen",
     "suucha_riichi",
-    "sanchaho",
+    _TRIPLE_RON,
 )
 """of draws, as this program's readers say them; other dialects have others, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
+_MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
 _NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
 
 
@@ -56,6 +58,8 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     if not winners or "deltas" in ending:
         _require_same("change of the scores", round_delta(recorded, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
+    # the stick of a riichi that wins comes back, so that the scores do not show whether it was paid
+    _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
     if winners:
         return list(recorded)
     _require_same("deposits", leftover_deposits(recorded), table.deposits)
@@ -63,6 +67,20 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     if ending.get("reason") in _REASONS:
         _require_same("reason of the draw", ending["reason"], reason)
     return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
+
+
+def _riichi_paid(events: Sequence[Event]) -> list[int]:
+    return sorted(event["actor"] for event in events if event["type"] == "reach_accepted")
+
+
+def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
+    """The seats that declared riichi, but for one whose discard was won."""
+    moves = [event for event in events if event["type"] in _MOVES]
+    ending = events[-1]
+    is_won = abort == _TRIPLE_RON or (ending["type"] == "hora" and ending["actor"] != ending["target"])
+    if is_won and [event["type"] for event in moves[-2:]] == ["reach", "dahai"]:
+        del moves[-2]
+    return sorted(event["actor"] for event in moves if event["type"] == "reach")
 
 
 def _reason_of_draw(events: Sequence[Event], left: int) -> str:

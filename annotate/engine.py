@@ -310,17 +310,15 @@ class Table:
                 token = discard + TILE_OF_ID[tile] * by_tile
                 if tile == drawn:
                     token += by_tsumogiri
-            elif kind == _RIICHI:
+                if token not in options:  # of equal tiles any will do
+                    options[token] = [(action, None)]
+                continue
+            if kind == _RIICHI:
                 for tile in check_riichi_candidates(sorted(turn.hand)):
                     token = discard + TILE_OF_ID[tile] * by_tile + (tile == drawn) * by_tsumogiri + by_riichi
                     options.setdefault(token, []).append((action, tile))
                 continue
-            else:
-                token = self._claim_token(turn, action)
-            if token in options:
-                options[token].append((action, None))
-            else:
-                options[token] = [(action, None)]
+            options.setdefault(self._claim_token(turn, action), []).append((action, None))
         if turn.target is not None:
             pon = self._action["pon"]
             for token, moves in options.items():

@@ -91,7 +91,7 @@ class Trial:
 
 
 @cache
-def _records(source: Source) -> list[tuple[str, bytes]]:
+def original_records(source: Source) -> list[tuple[str, bytes]]:
     """Originals, each with its reader. Short ones are quick to play: most are."""
     if source.reader != ARCHIVES:
         records = sorted(originals(source.reader, source.is_real, source.most), key=len)
@@ -105,12 +105,12 @@ def _records(source: Source) -> list[tuple[str, bytes]]:
 
 @cache
 def _trees(source: Source) -> list[Original]:
-    return [Original(FORMATS[reader].parse(record)) for reader, record in _records(source)]
+    return [Original(FORMATS[reader].parse(record)) for reader, record in original_records(source)]
 
 
 @cache
 def _lines_of(source: Source, index: int, writes_hidden: bool) -> list[str]:
-    reader, record = _records(source)[index]
+    reader, record = original_records(source)[index]
     return examine(Record("original", 0, record), reader, writes_hidden).lines
 
 
@@ -122,7 +122,7 @@ def make_input(source: Source, number: int) -> bytes:
 def _made(source: Source, number: int) -> tuple[bytes, int]:
     rng = random.Random(f"{source.reader}/{source.seed}/{number}")
     if source.reader == ARCHIVES:
-        return make_archive(_records(source), rng), 0
+        return make_archive(original_records(source), rng), 0
     trees = _trees(source)
     index = rng.randrange(len(trees))
     return FORMATS[source.reader].damage(trees[index], rng.choice(trees), rng), index
@@ -203,7 +203,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         outcome = examine_archive(data) if is_archive else examine(Record("file", 0, data), options.reader)
         print(*outcome.refused, *outcome.left_out, *outcome.failures, sep="\n")
         return 1 if outcome.failures else 0
-    source = Source(options.reader, options.seed, not options.made, 30 if options.made else 150)
+    source = Source(options.reader, options.seed, not options.made, 8 if options.made else 150)
     tally = run(source, range(options.first, options.first + options.inputs), options.jobs, options.keep)
     print(f"{options.reader}, seed {options.seed}:\n{tally.text()}")
     return 1 if tally.failures else 0

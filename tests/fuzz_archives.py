@@ -161,7 +161,8 @@ def _examine_member(record: Record) -> Outcome:
         record = Record(record.name, record.size, Path(record.name).read_bytes())
     assert record.data is not None
     content = _unpacked(record.data)
-    reader = "mjlog" if content.lstrip()[:1] == b"<" else "tenhou-json" if b'"log"' in content else "mjai"
+    start = content.lstrip()[:20]
+    reader = "mjlog" if start.startswith(b"<") else "mjai" if start.startswith(b'{"type"') else "tenhou-json"
     if _examined.cache_info().currsize > _MOST_EXAMINED:
         _examined.cache_clear()
     return _examined(record.data, content, reader)

@@ -1,5 +1,6 @@
 """What must hold whatever a file holds: no fault, no hang, and every annotation right or the round reported."""
 
+import codecs
 import re
 import signal
 from collections import Counter
@@ -131,7 +132,7 @@ def _check_lines(lines: Sequence[str], annotations: Sequence[Annotation], outcom
 
 def _check_told(reader: str, data: bytes, reports: Sequence[GameReport], outcome: Outcome) -> None:
     try:
-        told = _TELL[reader](data)
+        told = _TELL[reader](data.removeprefix(codecs.BOM_UTF8))
     except Exception as error:
         outcome.failures.append(f"told: the plain reading fails: {type(error).__name__}: {error}")
         return

@@ -57,6 +57,15 @@ class ToldRound:
     """the scores after the round, where they are told"""
 
 
+def _json(text: str | bytes) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs), "a name twice in an object"
+    return dict(pairs)
+
+
 # Tenhou's XML --------------------------------------------------------------------------------------------------------
 
 
@@ -69,7 +78,7 @@ def told_by_mjlog(data: bytes) -> list[ToldRound]:
     parser: Any = ElementTree.XMLPullParser(["start"])
     drawn, last, riichi = -1, -1, False
     try:
-        parser.feed(data.lstrip())
+        parser.feed(data.lstrip().replace(b":", b"_"))  # it would be a namespace's
     except ElementTree.ParseError:
         pass  # as far as it goes
     for _, element in parser.read_events():
@@ -156,7 +165,7 @@ def told_by_mjai(data: bytes) -> list[ToldRound]:
     riichi = False
     for line in data.decode().split("\n"):
         try:
-            event = json.loads(line)
+            event = _json(line)
         except ValueError:
             continue
         kind, seat = event["type"], event.get("actor", -1)
@@ -198,7 +207,7 @@ def told_by_majsoul(data: bytes) -> list[ToldRound]:
 
 
 def told_by_majsoul_json(data: bytes) -> list[ToldRound]:
-    return list(_told_by_steps(open_capture_json(json.loads(data)).steps))
+    return list(_told_by_steps(open_capture_json(_json(data)).steps))
 
 
 def _told_by_steps(steps: Sequence[Any]) -> Iterator[ToldRound]:
@@ -259,10 +268,10 @@ def told_by_tenhou_json(data: bytes) -> list[tuple[ToldRound, list[list[Move]]]]
     """Rounds without moves, and the moves of each seat."""
     text = data.decode()
     try:
-        documents = [json.loads(text)]
+        documents = [_json(text)]
     except ValueError:
         documents = [
-            json.loads(unquote(line.partition("#json=")[2]) if "#json=" in line else line)
+            _json(unquote(line.partition("#json=")[2]) if "#json=" in line else line)
             for line in text.split("\n")
             if line.strip()
         ]

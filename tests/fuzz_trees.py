@@ -129,8 +129,10 @@ def _change(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) 
             del value[rng.randrange(len(value) + 1) :]
         else:
             holder[key] = _odd_value(rng)
-    elif kind < 0.35:
-        others = [one for h, k in places(root) if type(one := h[k]) is type(value) and one != value]
+    elif kind < 0.45:
+        found = [(k, one) for h, k in places(root) if type(one := h[k]) is type(value) and one != value]
+        alike = [one for k, one in found if k == key] if isinstance(holder, dict) else []
+        others = alike or [one for _, one in found]
         if others:
             holder[key] = rng.choice(others)
     elif kind < 0.92:

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 from real_records import real_records
-from rounds import V, writer_of
+from rounds import DULL, V, play_round, writer_of
 
+from annotate.agreement import Disagreement
 from annotate.decisions import Choice, play
 from annotate.engine import Table, Turn
 from annotate.records.reading import read_games
@@ -55,3 +56,20 @@ def test_real_rounds_are_those_of_the_engines_log_event_by_event(folder: str) ->
             assert essence(events) == essence([event for event in recorded.events if event["type"] not in _FRAME])
             num_rounds += 1
     assert num_rounds > 40
+
+
+def test_a_riichi_that_was_not_paid_is_noticed_even_if_the_scores_do_not_show_it() -> None:
+    hands = ["123m456p789s1122z", *DULL[1:]]
+    *events, win = play_round("0 riichi 8m; 0 tsumo", hands, "8m...1z", ura="9m").events
+    assert replay_round(Round((*events, win)), "mjsoul", writer_of()).decisions
+    without = [event for event in events if event["type"] != "reach_accepted"]
+    deltas = [win["deltas"][0] - 1000, *win["deltas"][1:]]  # its stick, which would have come back
+    with pytest.raises(Disagreement, match=r"riichi paid for by: record \[\], engine \[0\]"):
+        replay_round(Round((*without, {**win, "deltas": deltas})), "mjsoul", writer_of())
+
+
+def test_a_riichi_whose_discard_is_won_is_not_paid() -> None:
+    hands = ["123m456p789s1122z", "67m234p567p345s88s", *DULL[2:]]
+    played = play_round("0 riichi 8m; 1 ron", hands, "8m")
+    assert played.all("reach") and not played.all("reach_accepted")
+    assert replay_round(played.round, "mjsoul", writer_of()).decisions

@@ -62,7 +62,8 @@ def result_of(recorded: Json, name: str) -> Json:
         ("RecordNewRound", {"paishan": "1m2m3"}, "'3' is no tile"),
         ("RecordDealTile", {"tile": "8z"}, "RecordDealTile in East 1-0: '8z' is no tile"),
         ("RecordDealTile", {"seat": 4}, "seat must be in 0 ... 3, not 4"),
-        ("RecordDealTile", {"doras": ["1z", "10m"]}, "'10m' is no tile"),
+        ("RecordDealTile", {"doras": ["8p", "10m"]}, "'10m' is no tile"),
+        ("RecordDealTile", {"doras": ["8s", "2z"]}, "the indicators 8s, 2z, before "),
         ("RecordDiscardTile", {"tile": ""}, "'' is no tile"),
         ("RecordDiscardTile", {"operations": [{"seat": 5, "operation_list": [{"type": 9}]}]}, "seat must be in"),
         (

@@ -145,6 +145,12 @@ def test_the_style_follows_from_where_the_game_could_end(
     assert read(START_GAME, start_kyoku(bakaze, kyoku, scores=scores), DRAW, END_GAME).style == style
 
 
+def test_a_south_round_that_an_east_game_does_not_come_to_makes_it_a_longer_one() -> None:
+    for scores, honba, style in (((31000, 23000), 0, 1), ((31000, 23000), 1, 0), ((29000, 25000), 0, 0)):
+        start = start_kyoku("S", 2, scores=[*scores, 23000, 23000], honba=honba)
+        assert read(START_GAME, start, DRAW, END_GAME).style == style
+
+
 def test_the_id_of_start_game_is_used_if_it_is_a_text() -> None:
     ids = [read({**START_GAME, "id": given}, start_kyoku(), DRAW, END_GAME).id for given in ("g-1", 3)]
     assert ids[0] == "g-1"
@@ -283,3 +289,10 @@ def test_lines_out_of_place_are_refused(lines: str, reason: str) -> None:
 def test_an_empty_game_is_incomplete() -> None:
     game = read(START_GAME, END_GAME)
     assert (game.rounds, game.final_scores, game.incomplete) == ((), None, "it holds no round")
+
+
+def test_an_event_that_says_a_thing_twice_is_refused() -> None:
+    line = json.dumps({"type": "tsumo", "actor": 0, "pai": "1m"})
+    text = "\n".join([json.dumps(START_GAME), json.dumps(start_kyoku()), f'{line[:-1]}, "pai": "2m"}}'])
+    with pytest.raises(ValueError, match="line 3: not JSON: an object has 'pai' twice"):
+        read_mjai(f"{text}\n", "name")

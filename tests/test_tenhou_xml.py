@@ -329,3 +329,8 @@ def test_all_real_games_are_read_and_add_up() -> None:
     games = [read_file(path) for year in (2020, 2021) for path in real_records(f"tenhou/houou-4p-{year}")]
     assert all(game.incomplete is None and game.grades is not None and scores_add_up(game) for game in games)
     assert len({game.id for game in games}) == len(games)
+
+
+def test_a_second_header_is_refused() -> None:
+    with pytest.raises(ValueError, match="a second <GO>"):
+        read('<GO type="161"/>', INIT, END)

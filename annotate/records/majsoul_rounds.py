@@ -107,7 +107,7 @@ class _Draft:
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
         ]
         self._wall = _wall(start.paishan, *self.events)
-        self._num_doras = 1
+        self._doras = doras
         self._pons: dict[tuple[int, str], list[str]] = {}
         """by seat and kind of tile"""
         self._riichi: int | None = None
@@ -204,7 +204,8 @@ class _Draft:
         wins[-1]["deltas"] = _points(step.delta_scores, "delta_scores")
         if step.scores:
             wins[-1]["scores"] = _points(step.scores, "scores")
-        self._turn_doras(max((hule.doras for hule in step.hules), key=len))
+        for hule in step.hules:
+            self._turn_doras(hule.doras)
         self.events += wins
         self.is_over = True
 
@@ -239,9 +240,12 @@ class _Draft:
 
     def _turn_doras(self, doras: Sequence[str]) -> None:
         """Tells of the indicators that were not there before; messages hold all of them or none."""
-        for name in doras[self._num_doras :]:
+        before = self._doras
+        if list(doras[: len(before)]) != before[: len(doras)]:
+            raise ValueError(f"the indicators {', '.join(doras)}, before {', '.join(before)}")
+        for name in doras[len(before) :]:
             self.events.append({"type": "dora", "dora_marker": tile_of(name)})
-            self._num_doras += 1
+            before.append(name)
 
     def _offer(self, step: Message) -> None:
         """Keeps what the message of the last event offers."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from annotate import grading, results
 from annotate.records.record import Event, Game, Round, Rules, require_gain_of_first, whole_wall
+from annotate.records.strict_json import parse_json
 
 NUM_SEATS = 4
 LARGEST_SCORE = 10_000_000
@@ -137,8 +138,8 @@ def read_mjai(text: str, name: str) -> list[Game]:
 
     The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
     the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
-    its end: East only if nobody is below 0 points and the last round is E4 ... S3, where a longer game cannot end;
-    else East and South.
+    its end: East only if nobody is below 0 points and the last round is E4 ... S3, where a longer game cannot end,
+    and no round is one that an East game does not come to; else East and South.
 
     Args:
         text: the file's content.
@@ -172,8 +173,8 @@ def read_mjai(text: str, name: str) -> list[Game]:
 
 def _parse(line: str) -> Event:
     try:
-        event = json.loads(line)
-    except (json.JSONDecodeError, RecursionError) as error:
+        event = parse_json(line)
+    except ValueError as error:
         raise ValueError(f"not JSON: {error}") from None
     if type(event) is not dict or type(event.get("type")) is not str:
         raise ValueError('an mjai event, an object with a "type", expected')
@@ -339,6 +340,14 @@ def _game_id(draft: _Draft, name: str) -> str:
 def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int:
     if final_scores is None or min(final_scores) < 0:
         return 1
-    last = rounds[-1].events[0]
-    number = _WINDS.index(last["bakaze"]) * NUM_SEATS + last["kyoku"]
-    return 0 if NUM_SEATS <= number < 2 * NUM_SEATS else 1
+    starts = [round_.events[0] for round_ in rounds]
+    number = _WINDS.index(starts[-1]["bakaze"]) * NUM_SEATS + starts[-1]["kyoku"]
+    is_short = NUM_SEATS <= number < 2 * NUM_SEATS
+    return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
+
+
+def _is_beyond_east_game(start: Event) -> bool:
+    """Whether an East game would have been over: a dealer who stays may play on."""
+    scores = start["scores"]
+    is_usual = sum(scores) + 1000 * start["kyotaku"] == 25_000 * NUM_SEATS
+    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= 30_000

@@ -23,6 +23,7 @@ from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.majsoul_capture import is_capture, is_capture_json
 from annotate.records.mjai import read_mjai
 from annotate.records.record import Game
+from annotate.records.strict_json import parse_json
 from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, read_tenhou_json
 from annotate.records.tenhou_xml import read_tenhou_xml
 
@@ -213,8 +214,8 @@ def _is_tenhou_json(text: str) -> bool:
 
 def _majsoul_document(text: str) -> object:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(text)
+    except ValueError as error:
         raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {error}") from None
     if not is_capture_json(document):
         raise ValueError(f"no game record; accepted are {ACCEPTED}")
@@ -224,7 +225,7 @@ def _majsoul_document(text: str) -> object:
 def _is_mjai(text: str) -> bool:
     try:
         event = json.loads(text.lstrip().split("\n", 1)[0])
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(event, dict) and "type" in event
 

@@ -14,6 +14,7 @@ from urllib.parse import unquote
 
 from annotate import grading
 from annotate.records.record import Event, Game, Round, Rules
+from annotate.records.strict_json import parse_json
 from annotate.records.tenhou_round import NUM_SEATS, TILES, events_of, turns_of
 
 LARGEST_SCORE = 10_000_000
@@ -78,8 +79,8 @@ def read_tenhou_json(text: str, name: str) -> list[Game]:
         ValueError: names the line if there are several, the round and what is wrong with it.
     """
     try:
-        documents = [json.loads(text)]
-    except (json.JSONDecodeError, RecursionError):
+        documents = [parse_json(text)]
+    except json.JSONDecodeError:  # not one object: perhaps one a line
         documents = []
     if documents:
         return [_game(documents[0], name)]
@@ -98,8 +99,8 @@ def _parse_line(line: str) -> Any:
     before, _, fragment = line.strip().partition("#json=")
     content = unquote(fragment) if before.startswith("http") else line
     try:
-        return json.loads(content)
-    except (json.JSONDecodeError, RecursionError) as error:
+        return parse_json(content)
+    except ValueError as error:
         raise ValueError(f"tenhou.net/6 JSON, but cut off or damaged: {error}") from None
 
 

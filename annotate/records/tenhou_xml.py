@@ -200,6 +200,8 @@ class _Reader:
             self._walls = walls_of_seed(seed)
 
     def _go(self, attributes: Attributes) -> None:
+        if self._type is not None:
+            raise ValueError("a second <GO>: records of several games?")
         kind = _integer(attributes, "GO", "type", 0, 1 << 16)
         if kind & THREE_PLAYERS:
             raise ValueError("a three-player game: three players are not supported yet")
