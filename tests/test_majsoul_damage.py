@@ -135,6 +135,19 @@ def test_moves_that_are_not_possible_leave_the_round_out() -> None:
     assert len(report.left_out) == 1 and report.left_out[0].startswith("East 1-0: ")
 
 
+def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None:
+    declared, paid = short(), short()
+    result_of(paid, "RecordDiscardTile")["data"]["is_liqi"] = False
+    del result_of(declared, "RecordChiPengGang")["data"]["liqi"]
+    for recorded in (declared, paid):
+        win = result_of(recorded, "RecordHule")["data"]
+        del win["scores"]
+        if recorded is declared:
+            win["delta_scores"][0] -= 1000  # its stick, which would have come back
+        report = annotate_game(read_majsoul_json(recorded), V)
+        assert report.annotations == [] and report.left_out[0].startswith("East 1-0: ")
+
+
 @pytest.mark.parametrize(
     "path, value, told",
     [

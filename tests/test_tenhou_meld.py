@@ -102,3 +102,20 @@ def test_a_closed_kan_is_decoded() -> None:
 def test_a_code_that_is_no_meld_of_four_players_is_refused(code: int) -> None:
     with pytest.raises(ValueError, match="meld"):
         decode_meld(code, 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "bit"),
+    [
+        (chi_code(0, 0, (0, 0, 0)), 9),
+        (pon_code(27, 0, 1, 1), 4),
+        (pon_code(27, 0, 1, 1), 7),
+        (kakan_code(27, 3, 1, 2), 8),
+    ]
+    + [(17 << 8, 2 + unused) for unused in (4, 5)]
+    + [(88 << 8 | 1, 6)],
+)
+def test_a_bit_that_no_meld_of_its_kind_has_is_refused(code: int, bit: int) -> None:
+    decode_meld(code, 0)
+    with pytest.raises(ValueError, match="bits set that mean nothing"):
+        decode_meld(code | 1 << bit, 0)

@@ -33,12 +33,21 @@ def decode_meld(code: int, seat: int) -> Meld:
         ValueError: no such meld, or a north set aside, which only three players have.
     """
     if code & CHI:
+        _require_unset(code, 0x200)
         return _chi(code, seat)
     if code & (PON | ADDED_KAN):
+        _require_unset(code, 0x180 | (ADDED_KAN if code & PON else 0))
         return _pon_or_added_kan(code, seat)
     if code & KITA:
         raise ValueError(f"meld {code} sets aside a north: three players are not supported yet")
+    _require_unset(code, 0xFC)
     return _kan(code, seat)
+
+
+def _require_unset(code: int, bits: int) -> None:
+    """Raises ValueError if one of the bits is set that a kind of meld does not use."""
+    if code & bits:
+        raise ValueError(f"meld {code} has bits set that mean nothing in a meld of its kind")
 
 
 def _chi(code: int, seat: int) -> Meld:
