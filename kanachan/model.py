@@ -194,9 +194,10 @@ class Shape(NamedTuple):
 
     def split(self, hidden_XD: Tensor) -> tuple[Tensor, Tensor]:
         """own_BOD and event_GED, without copying."""
-        num_own = self.own_BO.numel()
+        # a split's gradients are laid side by side, where each slice's would be added to zeros
+        own_XD, event_XD = torch.split(hidden_XD, [self.own_BO.numel(), self.event_GE.numel()])
         width = hidden_XD.shape[1]
-        return hidden_XD[:num_own].view(*self.own_BO, width), hidden_XD[num_own:].view(*self.event_GE, width)
+        return own_XD.view(*self.own_BO, width), event_XD.view(*self.event_GE, width)
 
 
 class EncoderBlock(nn.Module):
@@ -305,7 +306,8 @@ class FeedForward(nn.Module):
 def _split(fused: Tensor) -> tuple[Tensor, Tensor]:
     """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
     width = fused.shape[-1] // 3
-    return fused[..., :width], fused[..., width:]
+    query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
+    return query, key_value
 
 
 def _seen(own_BOD: Tensor, event_GED: Tensor, group_B: Tensor) -> Tensor:
