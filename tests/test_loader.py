@@ -3,7 +3,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from packed import packed
 
 from annotate.annotation import format_line
