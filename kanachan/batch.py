@@ -1,6 +1,11 @@
-"""Columns to tensors: padded grids of tokens, the same code in training and in play.
+"""Columns to tensors, the same code in training and in play.
 
-Shapes: B decisions, T tokens of a situation (padded), N numeric features, A candidate actions (padded), R results.
+A situation is what its seat has before it (`Batch.table_BS` to `numeric_BN`) and the events of the round so far.
+Decisions of one seat in one round see the same events, one more or fewer: rows that follow one another, each seeing all
+that the one before sees, form a group, and the events of a group are held, and passed through the network, once.
+
+Shapes: B decisions, S tokens of the table, P seats, T tiles before a seat (padded), N numeric features, G groups,
+E events (padded), A candidate actions (padded), R results.
 """
 
 from collections.abc import Sequence
@@ -8,6 +13,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
@@ -15,36 +21,77 @@ from annotate.vocabulary import Vocabulary
 from kanachan.columns import Columns, Ragged, columns_of_annotations
 from kanachan.symmetry import SeatRenaming
 
+_TABLE = ("room", "style", "seat", "wind", "round", "left")
+"""blocks of sparse tokens of which a situation has one each"""
+
 
 class TokenLayout:
-    """One row of embeddings for all that the encoder reads: padding, summary, numeric features, sparse, progression."""
+    """One row of embeddings for all that the encoder reads: padding, sparse features, events."""
 
     PAD = 0
-    SUMMARY = 1
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        self.numeric_first = 2
-        self.num_numeric = len(vocabulary.numeric)
-        self.sparse_first = self.numeric_first + self.num_numeric
-        self.progression_first = self.sparse_first + vocabulary.sparse.size
-        self.num_tokens = self.progression_first + vocabulary.progression.size
+        sparse, num_seats = vocabulary.sparse, vocabulary.num_seats
+        self.sparse_first = 1
+        self.event_first = self.sparse_first + sparse.size
+        self.num_tokens = self.event_first + vocabulary.progression.size
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, then the actions"""
-        self.num_leading = 1 + self.num_numeric
-        """tokens of every situation that stand before its sparse features"""
+        self.num_of_table = len(_TABLE)
+        standing = sparse["standing"]
+        # -1: a tile; 0 ... S - 1: a token of the table; from S on: seat * 2 + (0 grade, 1 rank)
+        self._slot_of_sparse = np.full(sparse.size, -1, np.int64)
+        for slot, name in enumerate(_TABLE):
+            self._slot_of_sparse[sparse[name].first : sparse[name].first + sparse[name].size] = slot
+        kinds = np.arange(standing.size).reshape(num_seats, -1)
+        is_rank = np.arange(kinds.shape[1]) >= kinds.shape[1] - num_seats
+        self._slot_of_sparse[standing.first : standing.first + standing.size] = (
+            self.num_of_table + 2 * np.arange(num_seats)[:, None] + is_rank
+        ).ravel()
+        self._num_slots = self.num_of_table + 2 * num_seats
+
+    def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
+
+        Raises:
+            ValueError: a situation does not have one token of each of the table's and the standing's.
+        """
+        num_rows = len(sparse)
+        slots = self._slot_of_sparse[sparse.values]
+        token = sparse.values.astype(np.int32) + self.sparse_first
+        row = np.repeat(np.arange(num_rows), sparse.lengths)
+        is_tile = slots < 0
+        arranged = np.zeros((num_rows, self._num_slots), np.int32)
+        arranged[row[~is_tile], slots[~is_tile]] = token[~is_tile]
+        if not arranged.all() or len(token) - int(is_tile.sum()) != arranged.size:
+            raise ValueError(
+                f"field 1 (sparse) of a situation must have one token each of {', '.join(_TABLE)}, and a grade and a "
+                "rank of every seat"
+            )
+        tiles = _padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows))
+        table_BS, standing = np.split(arranged, [self.num_of_table], axis=1)
+        return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
 
 
 @dataclass(slots=True)
 class Batch:
     """Decisions as tensors."""
 
-    token_BT: Tensor
-    """int32: summary, identities of the numeric features, sparse features, events, padding (`TokenLayout`)"""
-    position_BT: Tensor
-    """int32: 1, 2, … for the events; 0 elsewhere"""
+    table_BS: Tensor
+    """int32: room, style, seat, wind, round, tiles left (`TokenLayout`)"""
+    standing_BP2: Tensor
+    """int32: grade and rank of every seat"""
+    tile_BT: Tensor
+    """int32: dora indicators, hand, drawn tile; 0 is padding"""
     numeric_BN: Tensor
     """float32, as annotated: sticks, deposits, points"""
+    event_GE: Tensor
+    """int32: the events that the last decision of each group sees, from the beginning of the round; 0 is padding"""
+    group_B: Tensor
+    """int64: the group of each decision"""
+    seen_B: Tensor
+    """int64: how many of its group's events each decision sees"""
     candidate_BA: Tensor
     """int32: action + 1; 0 is padding"""
     chosen_B: Tensor
@@ -57,7 +104,7 @@ class Batch:
     """int64: the bits of `kanachan.columns.game_key`"""
 
     def __len__(self) -> int:
-        return len(self.token_BT)
+        return len(self.table_BS)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
         return Batch(*(getattr(self, f.name).to(device, non_blocking=non_blocking) for f in fields(self)))
@@ -67,23 +114,22 @@ class Batch:
 
 
 def collate(columns: Columns, layout: TokenLayout) -> Batch:
-    """Pads the rows to their longest, in their order."""
-    num_sparse_B1 = columns.sparse.lengths[:, None]
-    num_events_B1 = columns.progression.lengths[:, None]
-    first_event_B1 = layout.num_leading + num_sparse_B1
-    place_T = np.arange(int((first_event_B1 + num_events_B1).max(initial=layout.num_leading)))
-    is_event_BT = (place_T >= first_event_B1) & (place_T < first_event_B1 + num_events_B1)
-    token_BT = np.full(is_event_BT.shape, layout.PAD, np.int32)
-    token_BT[:, 0] = layout.SUMMARY
-    token_BT[:, 1 : layout.num_leading] = np.arange(layout.numeric_first, layout.sparse_first)
-    is_sparse_BT = (place_T >= layout.num_leading) & (place_T < first_event_B1)
-    token_BT[is_sparse_BT] = columns.sparse.values.astype(np.int32) + layout.sparse_first
-    token_BT[is_event_BT] = columns.progression.values.astype(np.int32) + layout.progression_first
+    """Arranges the rows, in their order."""
+    table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
+    is_first_B = ~_continues(columns)
+    group_B = np.cumsum(is_first_B) - 1
+    last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
+    events = _rows(columns.progression, last_G)
+    event_GE = _padded(events.values.astype(np.int32) + layout.event_first, events.lengths)
     return Batch(
-        token_BT=torch.from_numpy(token_BT),
-        position_BT=torch.from_numpy(((place_T + 1 - first_event_B1) * is_event_BT).astype(np.int32)),
+        table_BS=torch.from_numpy(table_BS),
+        standing_BP2=torch.from_numpy(standing_BP2),
+        tile_BT=torch.from_numpy(tile_BT),
         numeric_BN=torch.from_numpy(columns.numeric.astype(np.float32)),
-        candidate_BA=torch.from_numpy(_padded(columns.actions)),
+        event_GE=torch.from_numpy(event_GE),
+        group_B=torch.from_numpy(group_B),
+        seen_B=torch.from_numpy(columns.progression.lengths),
+        candidate_BA=torch.from_numpy(_padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
         chosen_B=torch.from_numpy(columns.chosen.astype(np.int64)),
         result_BR=torch.from_numpy(columns.results.copy()),
         seat_B=torch.from_numpy(columns.seat.copy()),
@@ -101,9 +147,33 @@ def batch_of_annotations(
     return collate(columns, TokenLayout(vocabulary))
 
 
-def _padded(actions: Ragged) -> np.ndarray:
-    lengths_B = actions.lengths
-    is_action_BA = np.arange(int(lengths_B.max(initial=0))) < lengths_B[:, None]
-    candidate_BA = np.zeros(is_action_BA.shape, np.int32)
-    candidate_BA[is_action_BA] = actions.values.astype(np.int32) + 1
-    return candidate_BA
+def _continues(columns: Columns) -> NDArray[np.bool_]:
+    """[B]: whether the row is of the same game as the one before, and sees all the events that that one sees."""
+    events, length_B = columns.progression, columns.progression.lengths
+    continues_B = np.zeros(len(columns), bool)
+    continues_B[1:] = (columns.game[1:] == columns.game[:-1]) & (length_B[1:] >= length_B[:-1])
+    later = np.flatnonzero(continues_B)
+    compared = length_B[later - 1]
+    starts = np.cumsum(compared) - compared
+    place = np.arange(int(compared.sum())) - np.repeat(starts, compared)
+    before, after = (events.values[np.repeat(events.starts[rows], compared) + place] for rows in (later - 1, later))
+    is_same = before == after
+    if len(later):
+        # every progression has its beginning, so no stretch is empty
+        continues_B[later] = np.logical_and.reduceat(is_same, starts)
+    return continues_B
+
+
+def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
+    lengths = column.lengths[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    source = np.repeat(column.starts[rows] - starts[:-1], lengths) + np.arange(int(starts[-1]))
+    return Ragged(column.values[source], starts)
+
+
+def _padded(values: NDArray[np.int32], length_B: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Rows of unequal length, laid end to end, as a grid with 0 after them."""
+    is_value = np.arange(int(length_B.max(initial=0))) < length_B[:, None]
+    grid = np.zeros(is_value.shape, np.int32)
+    grid[is_value] = values
+    return grid

@@ -54,11 +54,6 @@ class Columns:
     def __len__(self) -> int:
         return len(self.game)
 
-    @property
-    def num_tokens(self) -> NDArray[np.int64]:
-        """Sparse features and events of each row [B]."""
-        return self.sparse.lengths + self.progression.lengths
-
     def rows(self, first: int, last: int) -> "Columns":
         """The rows `first` up to, but not including, `last`, without copying."""
         columns = [getattr(self, field.name) for field in fields(self)]
@@ -78,6 +73,30 @@ def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
     seats = offsets[offsets < block.size].astype(np.int64)
     assert len(seats) == len(sparse), f"{len(seats)} seat tokens in {len(sparse)} rows"
     return seats
+
+
+def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
+    """64 bits that stand for the game, the round and the deciding seat of each row [B], before seats are renamed."""
+    is_of_round = np.zeros(vocabulary.sparse.size, bool)
+    for name in ("seat", "wind", "round"):
+        block = vocabulary.sparse[name]
+        is_of_round[block.first : block.first + block.size] = True
+    values = columns.sparse.values
+    token_B3 = values[is_of_round[values]].reshape(len(columns), 3).astype(np.uint64)
+    honba_B = columns.numeric[:, 0].astype(np.uint64)
+    place_B = (token_B3 << np.array([0, 16, 32], np.uint64)).sum(axis=1, dtype=np.uint64)
+    return mixed(mixed(columns.game ^ mixed(honba_B)) + place_B)
+
+
+def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser: every bit of the result depends on every bit of `x`."""
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x ^= x >> np.uint64(30)
+    x *= np.uint64(0xBF58476D1CE4E5B9)
+    x ^= x >> np.uint64(27)
+    x *= np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return x
 
 
 def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Columns:

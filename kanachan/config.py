@@ -157,6 +157,14 @@ class RunConfig:
     """bf16 keeps weights in fp32 and multiplies in bf16; auto uses it where the device has the units for it"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
+    compile: bool = False
+    """let torch.compile translate the network: takes a C++ compiler, and a minute or more at the start"""
+    recompute: bool = False
+    """compute the encoder's blocks again in the backward pass instead of keeping what they computed: a third more work
+    for much less memory, with the same results"""
+    measure_peak: bool = True
+    """measure at the start, in less than a second, what the device makes of plain matrix products in the precision of
+    the run; the log then says what share of it the training reaches"""
     log_every: int = 20
     """optimiser steps between two rows of the log"""
     validate_every: int = 500

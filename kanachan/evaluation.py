@@ -126,7 +126,7 @@ def held_out_rows(
         raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another --split")
     rows = np.arange(min(len(shards), limit or len(shards)))
     # The longest first: if memory does not suffice, that shows at once.
-    order = np.argsort(-shards.num_tokens(rows), kind="stable")
+    order = np.argsort(-shards.num_events(rows), kind="stable")
     train = None
     if "train" in splits_in(Path(folder)):
         train_shards = open_shards(folder, "train", vocabulary)

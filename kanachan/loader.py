@@ -1,6 +1,10 @@
 """Batches out of shards: in an order that depends on seed, epoch and step alone, and row after row. No Lightning here.
 
-Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one.
+Neighbouring rows are mostly decisions of one seat in one round, of which the network computes the shared part once. So
+rows are shuffled in units of a few neighbours.
+
+Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one, R
+runs of rows of one seat in one round.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,29 +15,38 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch, TokenLayout, collate
+from kanachan.columns import mixed, round_keys
 from kanachan.shards import Shards
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
 
+UNIT = 8  # rows that stay together: parts of one or two rounds
 BLOCK = 4096  # rows that are read as neighbours: about a megabyte
-BLOCKS_PER_WINDOW = 256  # rows are permuted inside a window: about a million
+BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
 _ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
 
 # What a random number is for, so that no two uses share a stream.
-_BLOCKS, _ROWS, _SUITS = range(3)
+_BLOCKS, _UNITS, _SUITS = range(3)
 
 
 class Order:
     """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
 
-    Blocks of neighbouring rows are permuted, then rows inside windows of many blocks: memory and disk see windows, not
-    single rows of the whole.
+    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: memory and disk see
+    windows, not single rows of the whole.
     """
 
     def __init__(
-        self, num_rows: int, seed: int, block: int = BLOCK, blocks_per_window: int = BLOCKS_PER_WINDOW
+        self,
+        num_rows: int,
+        seed: int,
+        unit: int = UNIT,
+        block: int = BLOCK,
+        blocks_per_window: int = BLOCKS_PER_WINDOW,
     ) -> None:
+        assert block % unit == 0
         self.num_rows = num_rows
         self.seed = seed
+        self.unit = unit
         self.block = block
         self.blocks_per_window = blocks_per_window
         self._epoch: int | None = None
@@ -65,10 +78,11 @@ class Order:
     def _window(self, window: int) -> NDArray[np.int64]:
         first = window * self.blocks_per_window
         blocks = self._blocks[first : first + self.blocks_per_window]
-        rows = (blocks[:, None] * self.block + np.arange(self.block)).ravel()
-        rows = rows[rows < self.num_rows]
+        firsts = (blocks[:, None] * self.block + np.arange(0, self.block, self.unit)).ravel()
         assert self._epoch is not None
-        return np.random.default_rng((self.seed, self._epoch, _ROWS, window)).permutation(rows)
+        firsts = np.random.default_rng((self.seed, self._epoch, _UNITS, window)).permutation(firsts)
+        rows = (firsts[:, None] + np.arange(self.unit)).ravel()
+        return rows[rows < self.num_rows]
 
 
 class Batches:
@@ -174,24 +188,35 @@ class Batches:
 
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
         """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
-        row_SG = self._order.rows(epoch, first * self._batch, last * self._batch).reshape(-1, self._batch)
-        length_SG = self._shards.num_tokens(row_SG.ravel()).reshape(row_SG.shape)
-        by_length_SG = np.argsort(length_SG, axis=1, kind="stable")
-        by_length_SMC = by_length_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
-        mine_SG = by_length_SMC.reshape(len(row_SG), -1)
-        columns = self._shards.gather(np.take_along_axis(row_SG, mine_SG, axis=1).ravel(), self._vocabulary)
+        row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
+        row_SG = row_B[_by_round(self._shards, row_B, self._batch)].reshape(-1, self._batch)
+        row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
+        columns = self._shards.gather(row_SMC.ravel(), self._vocabulary)
         if self._suits is not None:
-            suits_SG = np.stack([self._suit_orders(epoch, step) for step in range(first, last)])
-            columns = self._suits.apply(columns, np.take_along_axis(suits_SG, mine_SG, axis=1).ravel())
+            # one exchange for all that a seat decides in a round, or these would share nothing any more
+            seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
+            orders_B = mixed(round_keys(columns, self._vocabulary) ^ seed) % np.uint64(len(SUIT_ORDERS))
+            columns = self._suits.apply(columns, orders_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
         batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
         return [batch.pin_memory() for batch in batches] if self._pin else batches
 
-    def _suit_orders(self, epoch: int, step: int) -> NDArray[np.int64]:
-        rng = np.random.default_rng((self._seed, epoch, _SUITS, step))
-        return rng.integers(len(SUIT_ORDERS), size=self._batch)
+
+def _by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
+    """The order in which each `batch` of the rows is sorted by the number of events, what belongs together staying so.
+
+    A run is rows of one game that follow one another in their shard, each seeing no fewer events than the one before.
+    """
+    length_B, game_B = shards.num_events(row_B), shards.games(row_B)
+    step_B = np.arange(len(row_B)) // batch
+    is_first_B = np.ones(len(row_B), bool)
+    is_first_B[1:] = (np.diff(row_B) != 1) | (np.diff(length_B) < 0) | (np.diff(step_B) > 0)
+    is_first_B[1:] |= game_B[1:] != game_B[:-1]
+    run_B = np.cumsum(is_first_B) - 1
+    longest_R = np.maximum.reduceat(length_B, np.flatnonzero(is_first_B)) if len(row_B) else length_B
+    return np.lexsort((run_B, longest_R[run_B], step_B))
 
 
 class Sequential:
@@ -225,7 +250,7 @@ class Sequential:
         self._vocabulary = vocabulary
         self._layout = TokenLayout(vocabulary)
         self._seats = SeatRenaming(vocabulary) if actor_first else None
-        mine = np.arange(rank, num_rows, world)
+        mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
         num_batches = -(-num_rows // (batch * world))
         self._rows = np.array_split(mine, num_batches)
         self._batches_per_window = batches_per_window
@@ -246,8 +271,8 @@ class Sequential:
 
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
-        by_length = np.argsort(self._shards.num_tokens(row_B), kind="stable")
-        columns = self._shards.gather(row_B[by_length], self._vocabulary)
+        by_round = _by_round(self._shards, row_B, len(row_B))
+        columns = self._shards.gather(row_B[by_round], self._vocabulary)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         last = np.cumsum([len(part) for part in rows]).tolist()

@@ -3,7 +3,7 @@
 Shapes: B decisions, A candidates, R ranks.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch, TokenLayout, collate
 from kanachan.checkpoint import load_network
-from kanachan.columns import Columns, columns_of_annotations
+from kanachan.columns import Columns, columns_of_annotations, round_keys
 from kanachan.config import StageName
 from kanachan.model import Network, Output
 from kanachan.objectives import Imitation, Objective, Rank
@@ -88,9 +88,15 @@ class Policy:
 
     def predictions(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
         """What the network says of each annotation, in their order; `batch` of them pass the network at once."""
-        lengths = np.array([len(a.sparse) + len(a.progression) for a in annotations], np.int64)
+        if not annotations:
+            return []
+        columns = columns_of_annotations(annotations, self.vocabulary)
+        lengths = columns.progression.lengths
+        # decisions of a seat in a round side by side: the network computes what they share only once
+        order = np.lexsort((lengths, round_keys(columns, self.vocabulary)))
         found: list[Prediction | None] = [None] * len(annotations)
-        for rows in batches_by_length(lengths, batch):
+        for first in range(0, len(order), batch):
+            rows = order[first : first + batch]
             columns = columns_of_annotations([annotations[row] for row in rows], self.vocabulary)
             for row, prediction in zip(rows, self.predict(self.batch(columns)), strict=True):
                 found[row] = prediction
@@ -134,14 +140,6 @@ def chosen_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
         raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
     return device
-
-
-def batches_by_length(lengths: NDArray[np.int64], batch: int) -> Iterator[NDArray[np.int64]]:
-    """Yields the indices of all rows, `batch` at a time, from the longest row to the shortest."""
-    # The longest first: if memory does not suffice, that shows at once.
-    order = np.argsort(-lengths, kind="stable")
-    for first in range(0, len(order), batch):
-        yield order[first : first + batch]
 
 
 def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:

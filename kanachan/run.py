@@ -2,6 +2,8 @@
 
 import logging
 import os
+import shutil
+import sys
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +11,11 @@ from typing import Any
 
 import lightning as L
 import torch
+import torch.fx.experimental._config
 from lightning.pytorch.loggers import Logger, WandbLogger
 
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.accounting import matrix_flops_per_second
 from kanachan.checkpoint import (
     CARD_NAME,
     WEIGHTS_NAME,
@@ -25,6 +29,7 @@ from kanachan.checkpoint import (
 )
 from kanachan.config import RunConfig, TrainConfig
 from kanachan.data import ShardData
+from kanachan.model import Network
 from kanachan.run_log import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
 from kanachan.snapshots import (
@@ -77,6 +82,8 @@ def run_stage(request: Request) -> int:
     loggers += [wandb_logger(config, out, mode)] if mode != "disabled" else []
     callbacks = [Reseeding(config.run.seed), Progress(steps), snapshots, best]
     trainer = _trainer(config, data, steps, loggers, callbacks)
+    if config.run.measure_peak:
+        stage.meter.peak = _peak(trainer)
     _announce(config, data, stage, steps, trainer, mode, resumption)
     try:
         trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
@@ -160,7 +167,23 @@ def _stage(
         weights = read_weights(config.init)
         inherit_encoder(network, config.model, weights, vocabulary)
         lineage = lineage_of(weights)
-    return Stage(network, objective, config.optim, steps, config.run.log_every), lineage
+    network.encoder.recomputes = config.run.recompute
+    if config.run.compile:
+        _compile(network)
+    return Stage(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
+
+
+def _compile(network: Network) -> None:
+    """Has the network compiled at its first use, once for batches of all shapes: in training, and in validation."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(compiler) is None:
+        raise ValueError(
+            f"run.compile needs a C++ compiler, and {compiler} is not there: install one, name yours in the "
+            "environment variable CXX, or leave run.compile off"
+        )
+    # else lengths that happen to be equal in the first batch are taken to be always so, and it is compiled again
+    torch.fx.experimental._config.use_duck_shape = False
+    network.compile(dynamic=True)
 
 
 def _trainer(
@@ -207,6 +230,11 @@ def _precision(run: RunConfig, accelerator: str) -> Any:
     return _PRECISIONS[run.precision]
 
 
+def _peak(trainer: L.Trainer) -> float:
+    dtype = torch.bfloat16 if trainer.precision == _PRECISIONS["bf16"] else torch.float32
+    return matrix_flops_per_second(trainer.strategy.root_device, dtype)
+
+
 def _announce(
     config: TrainConfig,
     data: ShardData,
@@ -229,6 +257,10 @@ def _announce(
         f"folder: {config.run.out}",
         flush=True,
     )
+    if stage.meter.peak is not None:
+        print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
+    if config.run.compile:
+        print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 
 
 def _final_metrics(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights) -> dict[str, float]:

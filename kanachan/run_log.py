@@ -198,7 +198,8 @@ def _shown_figures(trainer: L.Trainer) -> dict[str, str]:
         for name, key, digits in (
             ("loss", "loss", 4),
             ("validation", "validation/loss", 4),
-            ("decisions/s", "samples/s", 0),
+            ("decisions/s", "samples_per_second", 0),
+            ("of the peak", "share_of_peak", 2),
         )
         if key in trainer.callback_metrics
     }

@@ -1,6 +1,7 @@
-"""Rows on their way to shards. Each has a key from its content and a seed, and stands in the key's order: shuffled, and
-the same whatever the order in which rows come. Rows are collected into runs on disk, each sorted by key; a shard is one
-range of keys taken out of all runs. So memory holds about one run or one shard at a time.
+"""Rows on their way to shards. The decisions of a seat in a round stay together, in their order, as the network works
+out only once what they share; these stretches are shuffled, by keys made of the game, the round and a seed, so that the
+order is the same whatever the order in which rows come. Rows are collected into runs on disk, each sorted by key; a
+shard is one range of keys taken out of all runs. So memory holds about one run or one shard at a time.
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from annotate.vocabulary import Vocabulary
+from kanachan.columns import mixed, round_keys
 from kanachan.config import SPLITS
 from kanachan.packing import Packing
-from kanachan.shards import RAGGED, schema, write_shard
+from kanachan.shards import RAGGED, columns_of_rows, schema, write_shard
 
+_LENGTH_BITS = 7
+"""of a key: the number of events"""
 _MOST_SINGLE = 1000
 """parts of a run that stand alone in memory; small ones take more than their rows do, so that many are made one"""
 
@@ -34,35 +38,32 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
 
 
 def keyed_schema(vocabulary: Vocabulary) -> pa.Schema:
-    """The columns of a shard and the key."""
-    return schema(vocabulary).append(pa.field("key", pa.uint64(), nullable=False))
+    """The columns of a shard, the key, and what tells rows with equal keys apart."""
+    fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
+    return pa.schema([*schema(vocabulary), *fields])
 
 
 def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Adds the key: a hash of the row's content and the seed, so that equal keys are equal rows."""
-    key_B = _mixed(rows["game"].to_numpy() ^ _mixed(np.array([seed], np.uint64)))
+    """Adds the key (game, round, seat and the number of events seen), and a hash of all the row's content."""
+    columns = columns_of_rows(rows, vocabulary)
+    round_B = mixed(round_keys(columns, vocabulary) ^ mixed(np.array([seed], np.uint64)))
+    assert vocabulary.max_progression < 1 << _LENGTH_BITS
+    length_B = columns.progression.lengths.astype(np.uint64)
+    key_B = (round_B >> np.uint64(_LENGTH_BITS) << np.uint64(_LENGTH_BITS)) | length_B
+    content_B = mixed(columns.game)
     for number, name in enumerate(RAGGED):
         starts = rows[name].offsets.to_numpy()
         token = rows[name].values.to_numpy().astype(np.uint64)
         place = np.arange(len(token)) - np.repeat(starts[:-1], np.diff(starts))
         token ^= (place.astype(np.uint64) << np.uint64(16)) | np.uint64(number << 32)
-        key_B = _mixed(key_B + np.add.reduceat(_mixed(token), starts[:-1]))
+        content_B = mixed(content_B + np.add.reduceat(mixed(token), starts[:-1]))
     numbers = [rows["chosen"].to_numpy()[:, None]]
     numbers += [rows[n].values.to_numpy().reshape(rows.num_rows, -1) for n in ("numeric", "results")]
     for column in np.concatenate(numbers, axis=1).T:
-        key_B = _mixed(key_B + column.astype(np.uint64))
-    return pa.RecordBatch.from_arrays([*rows.columns, pa.array(key_B)], schema=keyed_schema(vocabulary))
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of the result depends on every bit of `x`."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x ^= x >> np.uint64(30)
-    x *= np.uint64(0xBF58476D1CE4E5B9)
-    x ^= x >> np.uint64(27)
-    x *= np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return x
+        content_B = mixed(content_B + column.astype(np.uint64))
+    return pa.RecordBatch.from_arrays(
+        [*rows.columns, pa.array(key_B), pa.array(content_B)], schema=keyed_schema(vocabulary)
+    )
 
 
 class Runs:
@@ -111,7 +112,7 @@ class Runs:
     def _write_run(self, waiting: "list[_Rows]") -> None:
         """Sorts rows and writes them to one file for each split."""
         rows, split_B = _joined(waiting)
-        by_key = np.argsort(rows["key"].to_numpy(), kind="stable")
+        by_key = np.lexsort((rows["content"].to_numpy(), rows["key"].to_numpy()))
         for number, split in enumerate(SPLITS):
             chosen = by_key[split_B[by_key] == number]
             if len(chosen):
@@ -136,7 +137,7 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 
 class Merge:
-    """The shards that come of runs. Rows with equal keys are repetitions, of which the first alone counts."""
+    """The shards that come of runs. Rows of equal key and content are repetitions, of which the first alone counts."""
 
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
         self._runs = runs
@@ -169,7 +170,7 @@ class Merge:
         bar = tqdm(ranges, total=num_shards, desc=f"writing {split}", unit="shard", disable=None)
         for number, parts in enumerate(bar):
             chosen = pa.array(_different_rows(parts))
-            rows = pa.Table.from_batches(parts).drop_columns("key").combine_chunks().take(chosen)
+            rows = pa.Table.from_batches(parts).drop_columns(["key", "content"]).combine_chunks().take(chosen)
             batch = rows.combine_chunks().to_batches()[0]
             paths.append(write_shard(folder, split, number, num_shards, batch, self._vocabulary, made))
         return paths
@@ -193,9 +194,9 @@ def _mapped(path: Path) -> pa.RecordBatch:
 
 def _different_rows(parts: Sequence[pa.RecordBatch]) -> NDArray[np.int64]:
     """Where the rows [S] stand in all parts, laid end to end, by key; each of equal rows once."""
-    key_S, game_S = (np.concatenate([part[name].to_numpy() for part in parts]) for name in ("key", "game"))
-    by_key = np.argsort(key_S, kind="stable")
-    key_S, game_S = key_S[by_key], game_S[by_key]
+    key_S, content_S = (np.concatenate([part[name].to_numpy() for part in parts]) for name in ("key", "content"))
+    by_key = np.lexsort((content_S, key_S))
+    key_S, content_S = key_S[by_key], content_S[by_key]
     is_first_S = np.ones(len(by_key), bool)
-    is_first_S[1:] = (key_S[1:] != key_S[:-1]) | (game_S[1:] != game_S[:-1])
+    is_first_S[1:] = (key_S[1:] != key_S[:-1]) | (content_S[1:] != content_S[:-1])
     return by_key[is_first_S]

@@ -39,9 +39,9 @@ CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
 
 # What a resumed run may change: where things are and how they are shown, never what is computed.
-MAY_CHANGE = frozenset(
-    f"run.{name}" for name in ("out", "accelerator", "threads", "wandb", "project", "name", "checkpoint_every")
-) | {"data.path"}
+_SHOWN = ("wandb", "project", "name", "measure_peak")
+_PLACED = ("out", "accelerator", "threads", "recompute", "checkpoint_every")
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED)) | {"data.path"}
 
 _SECTIONS: dict[str, type] = {
     "data": DataConfig,

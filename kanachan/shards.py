@@ -54,6 +54,24 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([arrays[name] for name in made.names], schema=made)
 
 
+def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
+    """The inverse of `rows_of_columns`, without copying."""
+    mapped = _Mapped(rows)
+    sparse, progression, actions = (
+        Ragged(mapped.values[name], mapped.offsets[name].astype(np.int64)) for name in RAGGED
+    )
+    return Columns(
+        game=mapped.plain["game"],
+        sparse=sparse,
+        progression=progression,
+        actions=actions,
+        chosen=mapped.plain["chosen"],
+        numeric=mapped.plain["numeric"],
+        results=mapped.plain["results"],
+        seat=deciding_seats(sparse, vocabulary),
+    )
+
+
 def shard_name(split: str, number: int) -> str:
     return f"{split}-{number:05}.arrow"
 
@@ -161,13 +179,17 @@ class Shards:
     def __len__(self) -> int:
         return int(self._first[-1])
 
-    def num_tokens(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Sparse features and events of each of `rows` [B]."""
+    def num_events(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Events that each of `rows` [B] sees."""
         lengths = np.zeros(len(rows), np.int64)
         for part in self._parts(rows):
-            for offsets in (part.shard.offsets["sparse"], part.shard.offsets["progression"]):
-                lengths[part.places] += offsets[part.rows + 1] - offsets[part.rows]
+            offsets = part.shard.offsets["progression"]
+            lengths[part.places] = offsets[part.rows + 1] - offsets[part.rows]
         return lengths
+
+    def games(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The game's key of each of `rows` [B]."""
+        return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64], vocabulary: Vocabulary) -> Columns:
         """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""

@@ -1,8 +1,8 @@
 """One stage of the curriculum for Lightning: network, objective, optimiser, and what is written to the log.
 
 Losses are summed on the device and read once every `log_every` optimiser steps, so that logging never waits for the
-device in between. `train/samples`, the decisions seen so far on all ranks, is written with every row: it is the axis
-on which runs with different batches can be compared.
+device in between; work is counted on the CPU. `train/samples`, the decisions seen so far on all ranks, is written with
+every row: it is the axis on which runs with different batches can be compared.
 """
 
 import math
@@ -16,8 +16,9 @@ from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 
+from kanachan.accounting import Meter, peak_memory
 from kanachan.batch import Batch
-from kanachan.config import OptimConfig
+from kanachan.config import ModelConfig, OptimConfig
 from kanachan.model import Network
 from kanachan.objectives import Objective
 
@@ -28,10 +29,17 @@ class Stage(L.LightningModule):
     Args:
         total_steps: optimiser steps of the whole run; the learning rate reaches its last value with the last one.
         log_every: optimiser steps between two rows of the log.
+        model: the sizes of the network, from which its work is reckoned for the log.
     """
 
     def __init__(
-        self, network: Network, objective: Objective, optim: OptimConfig, total_steps: int, log_every: int
+        self,
+        network: Network,
+        objective: Objective,
+        optim: OptimConfig,
+        total_steps: int,
+        log_every: int,
+        model: ModelConfig,
     ) -> None:
         super().__init__()
         self.network = network
@@ -39,13 +47,12 @@ class Stage(L.LightningModule):
         self.optim = optim
         self.total_steps = total_steps
         self.log_every = log_every
+        self.meter = Meter(model, trains_encoder=optim.encoder_learning_rate != 0)
         self.samples = 0
         self._training = Sums()
         self._validation = Sums()
         self._gradient_norm: Tensor | None = None
         self._logged_step = 0
-        self._logged_samples = 0
-        self._logged_time = 0.0
         self._validation_start = 0.0
         if optim.encoder_learning_rate == 0:
             network.encoder.requires_grad_(False)
@@ -62,6 +69,8 @@ class Stage(L.LightningModule):
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
+        if self.trainer.training:
+            self.meter.count(batch)
         return batch.to(device, non_blocking=True)
 
     # Training --------------------------------------------------------------------------------------------------------
@@ -74,11 +83,10 @@ class Stage(L.LightningModule):
 
     def on_train_start(self) -> None:
         self._logged_step = self.trainer.global_step
-        self._logged_samples = self.samples
-        self._logged_time = time.perf_counter()
         if self._logged_step % self.log_every == 0:
             # A checkpoint of such a step may be older than the row of the step, which the first run has written.
             self._training = Sums()
+        self.meter.start()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         parts = self.objective.loss(self.network(batch), batch)
@@ -95,6 +103,7 @@ class Stage(L.LightningModule):
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         self.log_if_due()
+        self.meter.ask()
 
     def log_if_due(self) -> None:
         """Writes the row of this optimiser step, once; whoever saves a checkpoint calls it before."""
@@ -102,7 +111,9 @@ class Stage(L.LightningModule):
         if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):
             row = self._log_training()
             self.log("loss", row["train/loss"], prog_bar=True, logger=False)
-            self.log("samples/s", row["train/samples_per_second"], prog_bar=True, logger=False)
+            for name in ("samples_per_second", "share_of_peak"):
+                if f"train/{name}" in row:
+                    self.log(name, row[f"train/{name}"], prog_bar=True, logger=False)
 
     def on_train_end(self) -> None:
         if self.trainer.global_step > self._logged_step:
@@ -110,8 +121,6 @@ class Stage(L.LightningModule):
 
     def _log_training(self) -> dict[str, float]:
         means, _ = self._training.take(self.trainer)
-        now = time.perf_counter()
-        speed = (self.samples - self._logged_samples) / max(now - self._logged_time, 1e-9)
         rates = {group["part"]: group["lr"] for group in self.trainer.optimizers[0].param_groups}
         row = {f"train/{name}": mean for name, mean in means.items()}
         row["train/learning_rate"] = rates["decoder"]
@@ -119,10 +128,29 @@ class Stage(L.LightningModule):
             row["train/encoder_learning_rate"] = rates["encoder"]
         if self._gradient_norm is not None:
             row["train/gradient_norm"] = float(self._gradient_norm)
-        row["train/samples_per_second"] = speed
+        row |= self._speed()
         self._write(row)
-        self._logged_step, self._logged_samples, self._logged_time = self.trainer.global_step, self.samples, now
+        self._logged_step = self.trainer.global_step
+        self.meter.start()
         return row
+
+    def _speed(self) -> dict[str, float]:
+        """What the meters of all ranks have counted since the last row. Every rank must call it."""
+        meter, strategy = self.meter, self.trainer.strategy
+        device = strategy.root_device
+        work, seconds = meter.work, meter.seconds
+        rates = (work.decisions / seconds, work.tokens / seconds, work.flops / seconds, meter.waited / seconds)
+        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=_exact(device), device=device)
+        samples, tokens, flops, waited, peak = strategy.reduce(sums, reduce_op="sum").tolist()
+        memory = torch.tensor(peak_memory(device) / 1e9, dtype=_exact(device), device=device)
+        row = {
+            "train/samples_per_second": samples,
+            "train/tokens_per_second": tokens,
+            "train/flops_per_second": flops,
+            "train/data_wait": waited / self.trainer.world_size,
+            "train/memory_peak_gb": float(strategy.reduce(memory, reduce_op="max")),
+        }
+        return row if meter.peak is None else {**row, "train/share_of_peak": flops / peak}
 
     # Validation ------------------------------------------------------------------------------------------------------
 
@@ -154,8 +182,10 @@ class Stage(L.LightningModule):
             self.log(name, mean, prog_bar=name == "validation/loss", logger=False, sync_dist=True)
         if not self.trainer.sanity_checking:
             self._write({**row, "validation/rows": count})
-        # The time of a validation is not the training's.
-        self._logged_time += time.perf_counter() - self._validation_start
+        self.meter.leave_out(time.perf_counter() - self._validation_start)
+
+    def on_validation_end(self) -> None:
+        self.meter.ask()
 
     # The log ---------------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
     import kanachan.transformers_encoder
     encoder = AutoModel.from_pretrained(folder)  # made by kanachan-export
 
-Shapes: B situations, T tokens (padded), N numbers, D width.
+Shapes: B situations, O own tokens (padded), D width.
 """
 
 from collections.abc import Iterable
@@ -50,14 +50,15 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
 
 class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """Situations to vectors: `last_hidden_state` [B, T, D], and `pooler_output` [B, D], the vector of the situation.
+    """Situations to vectors: `last_hidden_state` [B, O, D], of the situation, its seats and its tiles, and
+    `pooler_output` [B, D], the vector of the situation.
 
     Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
     """
 
     config_class = KanachanConfig
     base_model_prefix = "encoder"
-    main_input_name = "tokens"
+    main_input_name = "table"
 
     def __init__(self, config: KanachanConfig) -> None:
         super().__init__(config)
@@ -80,13 +81,21 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         """The encoder has initialised itself."""
 
     def forward(
-        self, tokens: Tensor, positions: Tensor, numbers: Tensor, return_dict: bool | None = None
+        self,
+        table: Tensor,
+        standing: Tensor,
+        tiles: Tensor,
+        numbers: Tensor,
+        events: Tensor,
+        groups: Tensor,
+        seen: Tensor,
+        return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
-        """Takes what `inputs_of` returns: tokens [B, T] (0 is padding), positions [B, T], numbers [B, N]."""
-        encoded_BTD = self.encoder(tokens, positions, numbers)
+        """Takes what `inputs_of` returns; `kanachan.batch.Batch` says what each is."""
+        own_BOD = self.encoder(table, standing, tiles, numbers, events, groups, seen).own_BOD
         if return_dict is False:
-            return encoded_BTD, encoded_BTD[:, 0]
-        return BaseModelOutputWithPooling(last_hidden_state=encoded_BTD, pooler_output=encoded_BTD[:, 0])
+            return own_BOD, own_BOD[:, 0]
+        return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])
 
     def inputs_of(self, lines: Iterable[str]) -> dict[str, Tensor]:
         """Annotation lines to the keyword arguments of `forward`, in their order, on the encoder's device.
@@ -96,7 +105,15 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         """
         annotations = [parse_line(line.rstrip("\n"), FOUR_PLAYERS) for line in lines]
         batch = batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=self.config.actor_first).to(self.device)
-        return {"tokens": batch.token_BT, "positions": batch.position_BT, "numbers": batch.numeric_BN}
+        return {
+            "table": batch.table_BS,
+            "standing": batch.standing_BP2,
+            "tiles": batch.tile_BT,
+            "numbers": batch.numeric_BN,
+            "events": batch.event_GE,
+            "groups": batch.group_B,
+            "seen": batch.seen_B,
+        }
 
 
 AutoConfig.register(KanachanConfig.model_type, KanachanConfig)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # How quick the program is on this machine, each figure beside that of a plain way to do the same, measured in turns in
-# the same run. Three minutes on two cores. The last line is JSON.
+# the same run. Ten minutes on two cores. The last line is JSON.
 #
 #   launch/benchmark.sh [annotate] [data] [train] [options]    some of the three parts, or all
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records beside the
 #                      checkout; if there is neither, games are simulated)
-#     --games N        games to annotate (default: 24)
+#     --games N        games to annotate (default: 100)
 #     --size SIZE      network to train: tiny, small, base or large (default: small)
 #     --repeats N      measurements of each figure, of which the median counts (default: 5)
 set -euo pipefail

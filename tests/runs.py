@@ -13,6 +13,14 @@ from kanachan.config import StageName
 
 CONFIGS = Path(__file__).parent.parent / "configs"
 STEPS_PER_PASS = 18
+CLOCKED = frozenset(
+    f"train/{name}"
+    for name in (
+        *("samples_per_second", "tokens_per_second", "flops_per_second"),
+        *("share_of_peak", "data_wait", "memory_peak_gb"),
+    )
+)
+"""columns of metrics.csv that differ from run to run"""
 LOSSES = Path(__file__).parent / "data" / "losses"
 
 
@@ -47,9 +55,13 @@ def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess
 
 
 def rows_of(out: Path) -> list[dict[str, str]]:
-    """metrics.csv without what the clock decides."""
+    """metrics.csv without what the machine decides."""
+    return [{k: v for k, v in row.items() if k not in CLOCKED} for row in all_rows_of(out)]
+
+
+def all_rows_of(out: Path) -> list[dict[str, str]]:
     with open(out / "metrics.csv", newline="") as file:
-        return [{k: v for k, v in row.items() if k != "train/samples_per_second"} for row in csv.DictReader(file)]
+        return list(csv.DictReader(file))
 
 
 def golden_losses(stage: StageName, shards: Path, out: Path) -> list[float]:

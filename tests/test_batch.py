@@ -1,3 +1,4 @@
+import pytest
 import torch
 from decisions import random_annotations
 
@@ -10,16 +11,23 @@ V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
 
 
-def slow_rows(annotations: list[Annotation]) -> list[dict[str, list[int]]]:
-    """Each row without padding, worked out one token at a time."""
-    return [
-        {
-            "token": [1, 2, 3, 4, 5, 6, 7, *(8 + t for t in a.sparse), *(8 + 526 + t for t in a.progression)],
-            "position": [0] * (7 + len(a.sparse)) + list(range(1, len(a.progression) + 1)),
-            "candidate": [1 + action for action in a.actions],
-        }
-        for a in annotations
-    ]
+def slow_row(annotation: Annotation) -> dict[str, list]:
+    """A row without padding, worked out one token at a time."""
+    told: dict[str, list[int]] = {}
+    standing = [[0, 0] for _ in range(V.num_seats)]
+    for token in annotation.sparse:
+        name, values = V.sparse.describe(token)
+        if name == "standing":
+            standing[values["seat"]][values["grade_or_rank"] >= 16] = 1 + token
+        else:
+            told.setdefault(name, []).append(1 + token)
+    return {
+        "table": [told[name][0] for name in ("room", "style", "seat", "wind", "round", "left")],
+        "standing": standing,
+        "tile": [*told["dora"], *told.get("hand", []), *told.get("drawn", [])],
+        "event": [1 + V.sparse.size + event for event in annotation.progression],
+        "candidate": [1 + action for action in annotation.actions],
+    }
 
 
 def padded(rows: list[list[int]]) -> list[list[int]]:
@@ -28,22 +36,57 @@ def padded(rows: list[list[int]]) -> list[list[int]]:
 
 
 def test_the_layout_gives_every_token_of_the_vocabulary_a_row_of_its_own() -> None:
-    assert (LAYOUT.numeric_first, LAYOUT.sparse_first, LAYOUT.progression_first) == (2, 8, 534)
-    assert (LAYOUT.num_tokens, LAYOUT.num_candidates) == (2 + 6 + 526 + 2129, 538)
+    assert (LAYOUT.sparse_first, LAYOUT.event_first) == (1, 527)
+    assert (LAYOUT.num_tokens, LAYOUT.num_candidates) == (1 + 526 + 2129, 538)
 
 
 def test_a_batch_equals_its_rows_padded_one_by_one() -> None:
     annotations = random_annotations(300, seed=1)
-    rows = slow_rows(annotations)
+    rows = [slow_row(annotation) for annotation in annotations]
 
     batch = batch_of_annotations(annotations, V)
 
-    assert batch.token_BT.tolist() == padded([row["token"] for row in rows])
-    assert batch.position_BT.tolist() == padded([row["position"] for row in rows])
+    assert batch.table_BS.tolist() == [row["table"] for row in rows]
+    assert batch.standing_BP2.tolist() == [row["standing"] for row in rows]
+    assert batch.tile_BT.tolist() == padded([row["tile"] for row in rows])
+    assert batch.seen_B.tolist() == [len(row["event"]) for row in rows]
+    for row, group, seen in zip(rows, batch.group_B.tolist(), batch.seen_B.tolist(), strict=True):
+        assert batch.event_GE[group, :seen].tolist() == row["event"]
     assert batch.candidate_BA.tolist() == padded([row["candidate"] for row in rows])
     assert batch.numeric_BN.tolist() == [list(a.numeric) for a in annotations]
     assert batch.result_BR.tolist() == [list(a.results) for a in annotations]
     assert batch.chosen_B.tolist() == [a.chosen for a in annotations]
+
+
+def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> None:
+    (base,) = random_annotations(1, seed=4)
+    events = base.progression
+    progressions = [
+        events[:2],
+        events[:5],
+        events[:5],
+        events[:3],  # fewer again: another group, although it is a part of the former
+        (*events[:3], events[3] ^ 1),
+        (*events[:3], events[3] ^ 1, *events[4:6]),
+        events[:6],
+    ]
+    annotations = [base._replace(progression=progression) for progression in progressions]
+    annotations.append(annotations[-1]._replace(game="another"))
+
+    batch = batch_of_annotations(annotations, V)
+
+    assert batch.group_B.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+    first = 1 + V.sparse.size
+    assert batch.event_GE[1].tolist() == [first + event for event in progressions[5]]
+
+
+@pytest.mark.parametrize("name", ["room", "style", "wind", "round", "left", "standing"])
+def test_a_situation_that_does_not_say_all_of_the_table_is_refused(name: str) -> None:
+    (base,) = random_annotations(1, seed=4)
+    token = next(token for token in base.sparse if V.sparse.block_of(token).name == name)
+    lacking = base._replace(sparse=tuple(other for other in base.sparse if other != token))
+    with pytest.raises(ValueError, match="must have one token each of room, style"):
+        batch_of_annotations([lacking], V)
 
 
 def test_the_seat_is_the_one_that_the_sparse_features_name() -> None:
@@ -67,9 +110,13 @@ def test_types_are_those_the_network_reads() -> None:
     batch = batch_of_annotations(random_annotations(3, seed=0), V)
     dtypes = {name: getattr(batch, name).dtype for name in Batch.__slots__}
     assert dtypes == {
-        "token_BT": torch.int32,
-        "position_BT": torch.int32,
+        "table_BS": torch.int32,
+        "standing_BP2": torch.int32,
+        "tile_BT": torch.int32,
         "numeric_BN": torch.float32,
+        "event_GE": torch.int32,
+        "group_B": torch.int64,
+        "seen_B": torch.int64,
         "candidate_BA": torch.int32,
         "chosen_B": torch.int64,
         "result_BR": torch.int32,

@@ -34,7 +34,7 @@ class Recorder(L.LightningModule):
         self.validated: list[int] = []
 
     def training_step(self, batch: Batch, batch_idx: int) -> torch.Tensor:
-        self.seen.append(batch.token_BT.flatten().tolist())
+        self.seen.append([*batch.tile_BT.flatten().tolist(), *batch.event_GE.flatten().tolist()])
         return self.weight * batch.numeric_BN.mean()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:

@@ -42,7 +42,7 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     encoder = AutoModel.from_pretrained(exported)
     inputs = encoder.inputs_of(LINES)
     with torch.inference_mode():
-        expected = load_network(weights).network.encoder(*inputs.values())
+        expected = load_network(weights).network.encoder(*inputs.values()).own_BOD
         output = encoder(**inputs)
     torch.testing.assert_close(output.last_hidden_state, expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
@@ -64,8 +64,8 @@ def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(expo
 def test_seats_are_renamed_for_an_encoder_that_was_trained_so(exported: Path) -> None:
     encoder = AutoModel.from_pretrained(exported, actor_first=True)
     expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
-    assert torch.equal(encoder.inputs_of(LINES)["tokens"], expected.token_BT)
-    assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["tokens"], expected.token_BT)
+    assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)
+    assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["events"], expected.event_GE)
 
 
 def test_a_line_that_is_no_annotation_is_refused(exported: Path) -> None:

@@ -3,12 +3,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from packed import packed
 
+from annotate.annotation import format_line
+from annotate.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.batch import Batch, TokenLayout, collate
 from kanachan.loader import Batches, Order, Sequential
+from kanachan.pack import pack
+from kanachan.packing import Packing
 from kanachan.shards import Shards, open_shards
 from kanachan.symmetry import suit_permutations
 
@@ -30,9 +33,20 @@ def batches(shards: Shards, **changes: Any) -> Batches:
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
     """Each row of a batch without its padding."""
     return [
-        (tuple(token[token > 0].tolist()), tuple(candidate[candidate > 0].tolist()), chosen, tuple(result), game)
-        for token, candidate, chosen, result, game in zip(
-            batch.token_BT,
+        (
+            tuple(table),
+            tuple(tile[tile > 0].tolist()),
+            tuple(batch.event_GE[group, :seen].tolist()),
+            tuple(candidate[candidate > 0].tolist()),
+            chosen,
+            tuple(result),
+            game,
+        )
+        for table, tile, group, seen, candidate, chosen, result, game in zip(
+            batch.table_BS.tolist(),
+            batch.tile_BT,
+            batch.group_B.tolist(),
+            batch.seen_B.tolist(),
             batch.candidate_BA,
             batch.chosen_B.tolist(),
             batch.result_BR.tolist(),
@@ -52,27 +66,33 @@ def epoch(loader: Batches | Sequential) -> list[list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize("num_rows", [1, 7, 8, 64, 65, 500])
 def test_an_epoch_orders_every_row_once(num_rows: int) -> None:
-    order = Order(num_rows, seed=0, block=8, blocks_per_window=4)
+    order = Order(num_rows, seed=0, unit=4, block=8, blocks_per_window=4)
     for number in range(3):
         assert sorted(order.rows(number, 0, num_rows).tolist()) == list(range(num_rows))
 
 
 def test_a_stretch_of_the_order_does_not_depend_on_what_was_asked_before() -> None:
-    whole = Order(500, seed=3, block=8, blocks_per_window=4).rows(2, 0, 500)
-    order, rng = Order(500, seed=3, block=8, blocks_per_window=4), np.random.default_rng(0)
+    whole = Order(500, seed=3, unit=2, block=8, blocks_per_window=4).rows(2, 0, 500)
+    order, rng = Order(500, seed=3, unit=2, block=8, blocks_per_window=4), np.random.default_rng(0)
     for first, last in np.sort(rng.integers(501, size=(100, 2)), axis=1).tolist():
         assert order.rows(2, first, last).tolist() == whole[first:last].tolist()
         order.rows(1, 0, 5)
 
 
 def test_the_order_stays_within_windows_so_that_reading_is_local() -> None:
-    order = Order(10_000, seed=0, block=10, blocks_per_window=20).rows(0, 0, 200)
+    order = Order(10_000, seed=0, unit=5, block=10, blocks_per_window=20).rows(0, 0, 200)
     assert len({row // 10 for row in order.tolist()}) == 20
 
 
+def test_neighbours_stay_together_in_units() -> None:
+    order = Order(1000, seed=0, unit=4, block=8, blocks_per_window=4).rows(0, 0, 1000).reshape(-1, 4)
+    assert (np.diff(order, axis=1) == 1).all()
+    assert np.mean(np.diff(order[:, 0]) == 4) < 0.3
+
+
 def test_small_data_are_one_window() -> None:
-    order = Order(5000, seed=0).rows(0, 0, 5000)
-    assert abs(np.corrcoef(order, np.arange(5000))[0, 1]) < 0.05
+    order = Order(100_000, seed=0).rows(0, 0, 100_000)
+    assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
 
 
 def test_an_epoch_hands_out_rows_of_the_split_each_once(shards: Shards) -> None:
@@ -89,7 +109,7 @@ def test_the_rows_left_out_are_others_in_each_epoch(shards: Shards) -> None:
 
 
 def test_every_step_is_cut_by_length(shards: Shards) -> None:
-    for step in np.array([(b.token_BT > 0).sum(1).tolist() for b in batches(shards)]).reshape(-1, BATCH):
+    for step in np.array([int(b.seen_B.max()) for b in batches(shards)]).reshape(-1, BATCH // 8):
         assert (np.diff(step) >= 0).all()
 
 
@@ -108,7 +128,7 @@ def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
     loader = batches(shards)
     first, second = epoch(loader), epoch(loader)
     assert first != second
-    chosen = [Counter(row[2:] for batch in e for row in batch) for e in (first, second)]
+    chosen = [Counter(row[4:] for batch in e for row in batch) for e in (first, second)]
     assert (chosen[0] & chosen[1]).total() > ROWS / 2  # the same decisions
     assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() < ROWS / 2  # in other suits
 
@@ -118,6 +138,35 @@ def test_suits_are_exchanged_by_one_of_the_six_permutations(shards: Shards) -> N
     columns = shards.gather(np.arange(ROWS), V)
     possible = {row for which in range(6) for row in rows(collate(tables.apply(columns, np.full(ROWS, which)), LAYOUT))}
     assert {row for batch in epoch(batches(shards)) for row in batch} <= possible
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    """The decisions of two games, as they were played."""
+    folder = tmp_path_factory.mktemp("played")
+    lines = [format_line(a) for number in range(2) for a in simulate_game(5, number, style=0).annotations]
+    (folder / "lines.txt").write_text("".join(f"{line}\n" for line in lines))
+    pack([str(folder / "lines.txt")], folder / "shards", V, Packing(fractions=(1.0, 0.0, 0.0)))
+    return open_shards(folder / "shards", "train", V)
+
+
+def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(played: Shards) -> None:
+    as_packed = collate(played.gather(np.arange(len(played)), V), LAYOUT)
+    assert len(played) / len(as_packed.event_GE) > 6
+    for changes in ({"exchange_suits": False}, {"exchange_suits": True, "actor_first": True}):
+        loaded = list(batches(played, batch=128, micro_batch=64, **changes))
+        assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
+
+
+def test_the_suits_of_different_rounds_are_exchanged_independently(played: Shards) -> None:
+    tables, columns = suit_permutations(V), played.gather(np.arange(len(played)), V)
+    orders_of = [rows(collate(tables.apply(columns, np.full(len(columns), which)), LAYOUT)) for which in range(6)]
+    which_of: dict[Any, set[int]] = {}
+    for which, found in enumerate(orders_of):
+        for row in found:
+            which_of.setdefault(row, set()).add(which)
+    seen = Counter(min(which_of[row]) for batch in epoch(batches(played)) for row in batch if len(which_of[row]) == 1)
+    assert set(seen) == set(range(6)) and max(seen.values()) < 0.35 * seen.total()
 
 
 def test_ranks_together_are_one_rank(shards: Shards) -> None:
@@ -205,5 +254,6 @@ def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) 
 
 
 def test_a_sequential_pass_hands_out_rows_of_like_length_together(shards: Shards) -> None:
-    lengths = [(b.token_BT > 0).sum(1) for b in Sequential(shards, V, batch=16, actor_first=False)]
-    assert float(torch.cat([(length.max() - length) / length.max() for length in lengths]).mean()) < 0.1
+    longest = [int(b.seen_B.max()) for b in Sequential(shards, V, batch=16, actor_first=False)]
+    assert len(longest) > 16
+    assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

@@ -14,7 +14,6 @@ from kanachan.model import Network, Output
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
 CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
-NUM_LEADING = LAYOUT.num_leading
 
 
 def random_batch(num_rows: int, seed: int = 0) -> Batch:
@@ -56,8 +55,8 @@ def test_more_padding_changes_nothing(network: Network) -> None:
     pad = torch.nn.functional.pad
     padded = replace(
         batch,
-        token_BT=pad(batch.token_BT, (0, 9)),
-        position_BT=pad(batch.position_BT, (0, 9)),
+        tile_BT=pad(batch.tile_BT, (0, 5)),
+        event_GE=pad(batch.event_GE, (0, 9)),
         candidate_BA=pad(batch.candidate_BA, (0, 4)),
     )
     before, after = outputs(network, batch), outputs(network, padded)
@@ -66,42 +65,89 @@ def test_more_padding_changes_nothing(network: Network) -> None:
 
 
 def test_a_batch_of_one_equals_a_batch_of_many(network: Network) -> None:
-    batch = random_batch(6)
-    together = outputs(network, batch)
-    for row in range(len(batch)):
-        length = int((batch.token_BT[row] != 0).sum())
-        num_candidates = int((batch.candidate_BA[row] != 0).sum())
-        alone = outputs(
-            network,
-            replace(
-                batch,
-                token_BT=batch.token_BT[row : row + 1, :length],
-                position_BT=batch.position_BT[row : row + 1, :length],
-                numeric_BN=batch.numeric_BN[row : row + 1],
-                candidate_BA=batch.candidate_BA[row : row + 1, :num_candidates],
-            ),
-        )
-        assert_same(together.candidate_BAK[row, :num_candidates], alone.candidate_BAK[0])
+    annotations = random_annotations(6, seed=0)
+    together = outputs(network, batch_of_annotations(annotations, FOUR_PLAYERS))
+    for row, annotation in enumerate(annotations):
+        alone = outputs(network, batch_of_annotations([annotation], FOUR_PLAYERS))
+        assert_same(together.candidate_BAK[row, : len(annotation.actions)], alone.candidate_BAK[0])
         assert_same(together.summary_BK[row], alone.summary_BK[0])
 
 
-def test_permuting_the_sparse_tokens_changes_nothing(network: Network) -> None:
+def test_decisions_that_share_their_events_are_scored_as_each_alone(network: Network) -> None:
+    (base,) = random_annotations(1, seed=4)
+    events = base.progression
+    assert len(events) > 8
+    annotations = [base._replace(progression=events[:length]) for length in (1, 3, 3, 7, len(events))]
+    batch = batch_of_annotations(annotations, FOUR_PLAYERS)
+    assert batch.event_GE.shape == (1, len(events))
+    together = outputs(network, batch)
+    for row, annotation in enumerate(annotations):
+        alone = outputs(network, batch_of_annotations([annotation], FOUR_PLAYERS))
+        assert_same(together.candidate_BAK[row], alone.candidate_BAK[0])
+        assert_same(together.summary_BK[row], alone.summary_BK[0])
+    assert not torch.allclose(together.summary_BK[0], together.summary_BK[-1], atol=1e-3)
+
+
+def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> None:
+    """The plain way: one row of own tokens and events, with a mask that says which attends to which."""
+    batch = random_batch(4)
+    encoder = network.encoder
+    encoded = encoder(*(getattr(batch, name) for name in list(Batch.__slots__)[:7]))
+    for row in range(len(batch)):
+        one = batch_of_annotations(random_annotations(4, seed=0)[row : row + 1], FOUR_PLAYERS)
+        own_OD = encoder._embed_own(one.table_BS, one.standing_BP2, one.tile_BT, one.numeric_BN)[0]
+        num_own, num_events = len(own_OD), int(one.seen_B)
+        event_ED = encoder.token_embedding(one.event_GE[0]) + encoder.position_embedding.weight[:num_events]
+        hidden_VD = torch.cat((own_OD, event_ED))
+        may_look = torch.ones(len(hidden_VD), len(hidden_VD), dtype=torch.bool).tril()
+        may_look[:num_own] = True
+        may_look[num_own:, :num_own] = False
+        for block in encoder.blocks:
+            attention = block.attention
+            query, key, value = (
+                part.view(len(hidden_VD), CONFIG.heads, -1).transpose(0, 1)
+                for part in attention.query_key_value(attention.norm(hidden_VD)).chunk(3, dim=1)
+            )
+            weight = (query @ key.transpose(1, 2) / key.shape[2] ** 0.5).masked_fill(~may_look, -torch.inf).softmax(2)
+            hidden_VD = hidden_VD + attention.projection((weight @ value).transpose(0, 1).flatten(1))
+            hidden_VD = hidden_VD + block.feedforward(hidden_VD)
+        expected_VD = encoder.norm(hidden_VD)
+        assert_same(encoded.own_BOD[row, :num_own], expected_VD[:num_own])
+        assert_same(encoded.event_GED[encoded.group_B[row], :num_events], expected_VD[num_own:])
+
+
+def test_permuting_the_tiles_changes_nothing(network: Network) -> None:
     batch = random_batch(6)
-    token_BT = batch.token_BT.clone()
-    token_BT[:, NUM_LEADING : NUM_LEADING + 8] = token_BT[:, NUM_LEADING : NUM_LEADING + 8].flip(1)
-    before, after = outputs(network, batch), outputs(network, replace(batch, token_BT=token_BT))
+    before, after = outputs(network, batch), outputs(network, replace(batch, tile_BT=batch.tile_BT.flip(1)))
+    assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
+
+
+def test_permuting_the_sparse_tokens_changes_nothing(network: Network) -> None:
+    annotations = random_annotations(6, seed=0)
+    turned = [annotation._replace(sparse=annotation.sparse[::-1]) for annotation in annotations]
+    before, after = (outputs(network, batch_of_annotations(each, FOUR_PLAYERS)) for each in (annotations, turned))
     assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
 
 
 def test_the_order_of_events_matters(network: Network) -> None:
     batch = random_batch(6)
-    events = (batch.position_BT == 1) | (batch.position_BT == 2)
-    rows = events.sum(dim=1) == 2
-    token_BT = batch.token_BT.clone()
-    token_BT[rows] = token_BT[rows].masked_scatter(events[rows], token_BT[rows][events[rows]].view(-1, 2).flip(1))
-    before, after = outputs(network, batch), outputs(network, replace(batch, token_BT=token_BT))
+    event_GE = batch.event_GE.clone()
+    event_GE[:, 1:3] = event_GE[:, 1:3].flip(1)
+    rows = (batch.seen_B > 2) & (event_GE != batch.event_GE).any(dim=1)[batch.group_B]
+    before, after = outputs(network, batch), outputs(network, replace(batch, event_GE=event_GE))
     assert rows.any()
     assert ((before.summary_BK - after.summary_BK).abs().amax(dim=1)[rows] > 1e-4).all()
+
+
+def test_later_events_change_nothing_of_earlier_decisions(network: Network) -> None:
+    (base,) = random_annotations(1, seed=4)
+    early = base._replace(progression=base.progression[:5])
+    batch = batch_of_annotations([early, base], FOUR_PLAYERS)
+    event_GE = batch.event_GE.clone()
+    event_GE[:, 5:] = LAYOUT.event_first
+    before, after = outputs(network, batch), outputs(network, replace(batch, event_GE=event_GE))
+    assert torch.equal(before.candidate_BAK[0], after.candidate_BAK[0])
+    assert not torch.equal(before.candidate_BAK[1], after.candidate_BAK[1])
 
 
 @pytest.mark.parametrize("number, change", [(0, 1), (1, 1), (2, 100), (5, 100)])
@@ -118,9 +164,8 @@ def test_padding_gets_no_gradient_and_every_other_parameter_does() -> None:
     batch = random_batch(32)
     output = network(batch)
     (output.candidate_BAK[output.mask_BA].square().sum() + output.summary_BK.square().sum()).backward()
-    assert network.encoder.position_embedding.weight.grad is not None
+    assert network.encoder.token_embedding.weight.grad is not None
     assert not network.encoder.token_embedding.weight.grad[TokenLayout.PAD].any()
-    assert not network.encoder.position_embedding.weight.grad[0].any()
     assert not network.decoder.candidate_embedding.weight.grad[0].any()
     without = [name for name, p in network.named_parameters() if p.grad is None or not p.grad.any()]
     assert without == []

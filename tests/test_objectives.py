@@ -168,7 +168,7 @@ def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch, loss:
     result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
     two = replace(
         batch,
-        **{name: getattr(batch, name)[:2] for name in ("token_BT", "candidate_BA", "chosen_B", "seat_B")},
+        **{name: getattr(batch, name)[:2] for name in ("table_BS", "candidate_BA", "chosen_B", "seat_B")},
         result_BR=result_BR,
     )
     chosen_K = torch.zeros(objective.num_candidate_outputs, requires_grad=True)

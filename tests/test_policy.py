@@ -14,7 +14,7 @@ from tiny_weights import written
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.batch import batch_of_annotations
 from kanachan.config import STAGES, StageName
-from kanachan.policy import Policy, batches_by_length, chosen_device
+from kanachan.policy import Policy, chosen_device
 from kanachan.shards import open_shards
 
 ANNOTATIONS = random_annotations(24, seed=7)
@@ -95,11 +95,6 @@ def test_seats_are_seen_as_in_training(tmp_path: Path) -> None:
 
 def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
     assert policies["imitation"].scores([]) == []
-
-
-def test_batches_by_length_hold_every_row_once_and_the_longest_first() -> None:
-    lengths = np.array([3, 9, 5, 9, 1])
-    assert [rows.tolist() for rows in batches_by_length(lengths, 2)] == [[1, 3], [2, 0], [4]]
 
 
 def test_a_device_that_does_not_exist_is_refused() -> None:

@@ -55,10 +55,10 @@ def test_one_file_is_gathered_the_same_way(tmp_path: Path) -> None:
     assert_equal(gathered, columns_of_annotations([annotations[row] for row in rows], V))
 
 
-def test_the_number_of_tokens_is_known_without_gathering(folder: Path) -> None:
+def test_the_number_of_events_is_known_without_gathering(folder: Path) -> None:
     shards = open_shards(folder, "train", V)
     rows = np.random.default_rng(0).permutation(66)
-    assert shards.num_tokens(rows).tolist() == shards.gather(rows, V).num_tokens.tolist()
+    assert shards.num_events(rows).tolist() == shards.gather(rows, V).progression.lengths.tolist()
 
 
 def test_a_shard_is_a_data_set_of_hugging_face(folder: Path) -> None:

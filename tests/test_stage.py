@@ -1,5 +1,8 @@
 """A stage under a real Trainer, on a tiny network."""
 
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +12,11 @@ import torch
 from decisions import random_annotations
 from lightning.pytorch.loggers import Logger
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.accounting import training_flops
 from kanachan.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.model import Network
@@ -19,6 +24,7 @@ from kanachan.objectives import OBJECTIVES
 from kanachan.stage import Stage, learning_rate_factor, parameter_groups
 
 ROWS_PER_BATCH = 4
+MODEL = ModelConfig(width=16, layers=1, heads=2, feedforward=32)
 
 
 class Rows(Logger):
@@ -53,17 +59,19 @@ class SaveAt(L.Callback):
             trainer.save_checkpoint(self.path)
 
 
-def make_stage(stage: StageName = "imitation", steps: int = 6, log_every: int = 2, **optim: Any) -> Stage:
+def make_stage(
+    stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
+) -> Stage:
     torch.manual_seed(0)
     objective = OBJECTIVES[stage](ObjectiveConfig())
     network = Network(
-        ModelConfig(width=16, layers=1, heads=2, feedforward=32),
+        model,
         TokenLayout(FOUR_PLAYERS),
         FOUR_PLAYERS.max_progression,
         objective.num_candidate_outputs,
         objective.num_summary_outputs,
     )
-    return Stage(network, objective, OptimConfig(**{"warmup": 2, **optim}), total_steps=steps, log_every=log_every)
+    return Stage(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model)
 
 
 def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:
@@ -204,3 +212,116 @@ def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -
     make_trainer(resumed).fit(make_stage(), rest, ckpt_path=keep.path)
     assert resumed.of("train/loss")[4] == pytest.approx(whole.of("train/loss")[4], abs=1e-6)
     assert resumed.of("train/loss")[6] == pytest.approx(whole.of("train/loss")[6], abs=1e-6)
+
+
+# Accounting ----------------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """Batches that are long in coming."""
+
+    def __init__(self, loader: DataLoader, seconds: float) -> None:
+        self.loader, self.seconds = loader, seconds
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self.loader:
+            time.sleep(self.seconds)
+            yield batch
+
+
+class ReadBacks(TorchDispatchMode):
+    """Counts how often a tensor is made a plain number, for which a GPU would be waited for."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*args, **(kwargs or {}))
+
+
+def test_tokens_and_operations_are_those_of_the_batches_since_the_last_row() -> None:
+    rows, loader = Rows(), batches(48)
+    make_trainer(rows, accumulate_grad_batches=2).fit(make_stage(), loader)
+    for step in (2, 4, 6):
+        since = loader.dataset[2 * (step - 2) : 2 * step]
+        tokens = sum(int((b.tile_BT != 0).sum() + (b.event_GE != 0).sum()) + 5 * len(b) for b in since)
+        a_second = {name: rows.of(f"train/{name}_per_second")[step] for name in ("samples", "tokens", "flops")}
+        assert a_second["tokens"] / a_second["samples"] == pytest.approx(tokens / 16)
+        assert a_second["flops"] / a_second["samples"] == pytest.approx(training_flops(MODEL, since))
+
+
+def seconds_of(rows: Rows) -> dict[int, float]:
+    """How long each row, of two steps, was according to its own figures."""
+    return {step: 2 * ROWS_PER_BATCH / speed for step, speed in rows.of("train/samples_per_second").items()}
+
+
+def waited(rows: Rows) -> float:
+    return sum(seconds * rows.of("train/data_wait")[step] for step, seconds in seconds_of(rows).items())
+
+
+def test_waiting_for_data_is_told_from_computing() -> None:
+    rows, start = Rows(), time.perf_counter()
+    make_trainer(rows).fit(make_stage(), Slow(batches(24), 0.05))
+    assert 6 * 0.05 <= waited(rows) < sum(seconds_of(rows).values()) <= time.perf_counter() - start
+    rows = Rows()
+    make_trainer(rows).fit(make_stage(), batches(24))
+    assert 0 <= waited(rows) < 0.5 * sum(seconds_of(rows).values())
+
+
+def test_the_time_of_a_validation_is_neither_training_nor_waiting() -> None:
+    rows, start = Rows(), time.perf_counter()
+    make_trainer(rows, val_check_interval=1).fit(make_stage(), batches(24), Slow(batches(4), 0.1))
+    assert sum(seconds_of(rows).values()) <= time.perf_counter() - start - 6 * 0.1
+    assert all(0 <= share < 1 for share in rows.of("train/data_wait").values())
+
+
+def test_the_share_of_the_peak_is_logged_where_a_peak_was_measured() -> None:
+    without, rows, stage = Rows(), Rows(), make_stage()
+    make_trainer(without).fit(make_stage(), batches(24))
+    stage.meter.peak = 1e9
+    make_trainer(rows).fit(stage, batches(24))
+    assert without.of("train/share_of_peak") == {}
+    assert rows.of("train/share_of_peak") == {s: v / 1e9 for s, v in rows.of("train/flops_per_second").items()}
+
+
+def test_between_two_rows_no_tensor_is_read_back() -> None:
+    counts = []
+    for steps in (2, 8):
+        with ReadBacks() as read_backs:
+            make_trainer(Rows(), steps=steps).fit(make_stage(steps=steps, log_every=100), batches(4 * steps))
+        counts.append(read_backs.count)
+    assert counts[0] == counts[1] > 0
+
+
+# Recomputing ---------------------------------------------------------------------------------------------------------
+
+
+def learnt(stage: Stage, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:
+    """Loss, gradients, and the bytes that were kept for the backward pass."""
+    kept = 0
+
+    def keep(tensor: Tensor) -> Tensor:
+        nonlocal kept
+        kept += tensor.nbytes
+        return tensor
+
+    torch.manual_seed(1)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = stage.objective.loss(stage.network(batch), batch)["loss"]
+    loss.backward()
+    return loss, {name: p.grad.clone() for name, p in stage.network.named_parameters() if p.grad is not None}, kept
+
+
+def test_recomputing_gives_the_same_loss_and_gradients_and_keeps_less() -> None:
+    batch = batches(16, rows_per_batch=16).dataset[0]
+    plain, recomputing = (make_stage("rank", model=replace(MODEL, layers=4, dropout=0.1)) for _ in range(2))
+    recomputing.network.encoder.recomputes = True
+    (loss, gradients, kept), (loss_again, gradients_again, kept_again) = (
+        learnt(stage, batch) for stage in (plain, recomputing)
+    )
+    assert torch.equal(loss, loss_again) and gradients.keys() == gradients_again.keys()
+    assert all(torch.equal(gradients[name], gradients_again[name]) for name in gradients)
+    assert kept_again < 0.7 * kept

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import LOSSES, golden_losses, pack_decisions, rows_of, run, started
+from runs import CLOCKED, LOSSES, all_rows_of, golden_losses, pack_decisions, rows_of, run, started
 from safetensors.torch import load_file
+from torch._dynamo.utils import counters
 
 from kanachan.checkpoint import lineage_of, read_weights
 from kanachan.config import STAGES, StageName
@@ -138,6 +140,61 @@ def test_an_out_folder_that_cannot_be_made_is_named_before_training(
     (tmp_path / "file").write_text("in the way")
     assert run("rank", shards, tmp_path / "file" / "run") == 1
     assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+# Accounting ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_row_of_training_tells_speed_work_waiting_and_memory(imitation: Path) -> None:
+    rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
+    assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
+    for row in rows:
+        figures = {name: float(row[name]) for name in CLOCKED}
+        assert 0 <= figures.pop("train/data_wait") <= 1
+        assert all(figure > 0 for figure in figures.values()), figures
+
+
+def test_without_a_measured_peak_no_share_of_it_is_logged(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1", "--run.measure_peak", "false") == 0
+    assert "train/share_of_peak" not in all_rows_of(tmp_path / "run")[0]
+    assert "matrix products" not in capsys.readouterr().out
+
+
+def test_recomputing_in_the_backward_pass_changes_no_loss_and_no_weight(
+    imitation: Path, shards: Path, tmp_path: Path
+) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.recompute", "true") == 0
+    assert rows_of(tmp_path / "run") == rows_of(imitation)
+    assert same_weights(tmp_path / "run", imitation)
+
+
+def test_compiling_without_a_compiler_is_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
+    assert "run.compile needs a C++ compiler, and no-such-compiler is not there" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "metrics.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="compiling needs a C++ compiler")
+def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_all_shapes(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ("--model.dropout", "0", "--run.steps", "10")
+    assert run("imitation", shards, tmp_path / "plain", *settings) == 0
+    before = counters["stats"]["unique_graphs"]
+    assert run("imitation", shards, tmp_path / "compiled", *settings, "--run.compile", "true") == 0
+    assert counters["stats"]["unique_graphs"] - before == 2, "one for training, one for validation"
+    assert "compiling the network" in capsys.readouterr().out
+    plain, compiled = (
+        [float(row["train/loss"] or row["validation/loss"]) for row in rows_of(tmp_path / name)]
+        for name in ("plain", "compiled")
+    )
+    assert compiled == pytest.approx(plain, rel=1e-4)
 
 
 # wandb ---------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import os
 import platform
 import sys
 import tempfile
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -24,11 +24,12 @@ from annotate.replay import annotate_game
 from annotate.simulate import simulate
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import MODEL_SIZES
+from kanachan.config import MODEL_SIZES, DataConfig
 from kanachan.pack import pack
 from kanachan.packing import Packing
 
 PARTS = ("annotate", "data", "train")
+_DROPOUT = 0.1
 
 
 def main() -> int:
@@ -37,7 +38,7 @@ def main() -> int:
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
-    parser.add_argument("--games", type=int, default=24, help="games to annotate (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=100, help="games to annotate (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="measurements of each figure (default: %(default)s)")
     parser.add_argument("--size", choices=MODEL_SIZES, default="small", help="network to train (default: %(default)s)")
     arguments = parser.parse_args()
@@ -64,7 +65,8 @@ def _measure(arguments: argparse.Namespace) -> None:
         if "data" in parts:
             figures.append(measure_data(lines, shards, arguments.repeats))
         if "train" in parts:
-            figures.append(measure_train(shards, MODEL_SIZES[arguments.size], arguments.repeats))
+            model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
+            figures.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for figure in figures:
         label = f"{figure.what}, {figure.unit}"

@@ -42,7 +42,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
     )
 
 
-def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
+def batches_of(shards: Path, batch: int, micro_batch: int, actor_first: bool = False) -> Iterator[Batch]:
     """The micro-batches as training gets them, epoch after epoch."""
     batches = Batches(
         open_shards(shards, "train", FOUR_PLAYERS),
@@ -51,6 +51,6 @@ def batches_of(shards: Path, batch: int, micro_batch: int) -> Iterator[Batch]:
         micro_batch=micro_batch,
         seed=0,
         exchange_suits=True,
-        actor_first=False,
+        actor_first=actor_first,
     )
     return chain.from_iterable(repeat(batches))

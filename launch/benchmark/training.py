@@ -1,11 +1,13 @@
-"""Decisions a second that are learnt from, beside the same network made of torch's own layers.
+"""Decisions a second that are learnt from, data included, beside the plain way.
 
-Shapes: B decisions, T tokens, D width.
+The plain way: lines of text parsed anew in each epoch, `default_collate`, every row padded to one fixed length, and
+torch's own `nn.TransformerEncoder` over situation and candidates together. Its situations are not augmented.
+
+Shapes: B decisions, T tokens, A candidates, D width.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from pathlib import Path
 
 import torch
@@ -13,100 +15,119 @@ import torch.nn.functional as F
 from figures import Figure, in_turns
 from loading import batches_of
 from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
 
+from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.accounting import training_flops
-from kanachan.batch import Batch, TokenLayout
+from kanachan.accounting import matrix_flops_per_second, training_flops
+from kanachan.batch import Batch
 from kanachan.checkpoint import build_network
-from kanachan.config import DataConfig, ModelConfig, ObjectiveConfig, OptimConfig
-from kanachan.model import Encoder, Network
-from kanachan.objectives import Objective
+from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
 from kanachan.stage import parameter_groups
 
-FIXED_LENGTH = 184
-"""tokens to which the plain network's batches are padded: more than any situation has"""
-_MATRIX = 1536
-_NUM_BATCHES = 2
+LENGTH = 184
+"""tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
+_STEPS = 3
+_V = FOUR_PLAYERS
+_FIRST = (1 + len(_V.numeric), 1 + len(_V.numeric) + _V.sparse.size)  # of sparse features, of events
+_FIRST_ACTION = _FIRST[1] + _V.progression.size
 
 
-class PlainEncoder(Encoder):
-    """The same embeddings, with torch's own transformer layers."""
+class Lines(Dataset):
+    """A line is parsed whenever it is asked for."""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
-        super().__init__(replace(config, layers=1), layout, max_progression)
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def __getitem__(self, index: int) -> dict[str, Tensor]:
+        annotation = parse_line(self.lines[index], _V)
+        tokens = [
+            *range(1, _FIRST[0]),
+            *(_FIRST[0] + token for token in annotation.sparse),
+            *(_FIRST[1] + token for token in annotation.progression),
+        ]
+        first_candidate = len(tokens)
+        tokens += [_FIRST_ACTION + token for token in annotation.actions]
+        assert len(tokens) <= LENGTH
+        position = torch.arange(LENGTH)
+        return {
+            "token": F.pad(torch.tensor(tokens), (0, LENGTH - len(tokens))),
+            "is_candidate": (position >= first_candidate) & (position < len(tokens)),
+            "numeric": torch.tensor(annotation.numeric, dtype=torch.float32) / 10_000,
+            "chosen": torch.tensor(first_candidate + annotation.chosen),
+        }
+
+
+class PlainNetwork(nn.Module):
+    def __init__(self, model: ModelConfig) -> None:
+        super().__init__()
+        self.token = nn.Embedding(_FIRST_ACTION + _V.action.size, model.width, padding_idx=0)
+        self.position = nn.Parameter(torch.randn(LENGTH, model.width))
+        self.number = nn.Parameter(torch.randn(len(_V.numeric), model.width))
         layer = nn.TransformerEncoderLayer(
-            config.width, config.heads, config.feedforward, config.dropout, F.gelu, batch_first=True, norm_first=True
+            model.width, model.heads, model.feedforward, model.dropout, F.gelu, batch_first=True, norm_first=True
         )
-        self.blocks = nn.ModuleList()
-        self.plain = nn.TransformerEncoder(layer, config.layers, enable_nested_tensor=False)
+        self.encoder = nn.TransformerEncoder(layer, model.layers, enable_nested_tensor=False)
+        self.head = nn.Linear(model.width, 1)
 
-    def forward(self, token_BT: Tensor, position_BT: Tensor, numeric_BN: Tensor) -> Tensor:
-        hidden_BTD = self.token_embedding(token_BT) + self.position_embedding(position_BT)
-        value_BND = self._embed_numbers(numeric_BN)
-        hidden_BTD = hidden_BTD + F.pad(value_BND, (0, 0, 1, hidden_BTD.shape[1] - 1 - value_BND.shape[1]))
-        return self.norm(self.plain(hidden_BTD, src_key_padding_mask=token_BT == TokenLayout.PAD))
+    def forward(self, batch: dict[str, Tensor]) -> Tensor:
+        """The cross-entropy of the actions taken."""
+        hidden_BTD = self.token(batch["token"]) + self.position
+        number_BND = batch["numeric"][:, :, None] * self.number
+        hidden_BTD = hidden_BTD + F.pad(number_BND, (0, 0, 0, LENGTH - number_BND.shape[1]))
+        hidden_BTD = self.encoder(hidden_BTD, src_key_padding_mask=batch["token"] == 0)
+        logit_BT = self.head(hidden_BTD).squeeze(2).masked_fill(~batch["is_candidate"], -torch.inf)
+        return F.cross_entropy(logit_BT, batch["chosen"])
 
 
-def measure_train(shards: Path, model: ModelConfig, repeats: int) -> Figure:
-    """Decisions a second of forward, backward and optimiser, against torch's layers on batches of fixed length."""
-    size, micro_size = DataConfig.batch, DataConfig.micro_batch
-    batches = list(islice(batches_of(shards, size, micro_size), _NUM_BATCHES * size // micro_size))
-    padded = [_padded(batch) for batch in islice(batches_of(shards, size, size), 1)]
-    padded = [_rows(batch, first, first + micro_size) for batch in padded for first in range(0, size, micro_size)]
-    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    plain_network, _ = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    plain_network.encoder = PlainEncoder(model, TokenLayout(FOUR_PLAYERS), FOUR_PLAYERS.max_progression)
-    per_step = size // micro_size
+def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int, repeats: int) -> Figure:
+    """Decisions a second, from shards on disk to updated weights, against the plain way from lines of text."""
+    micro_batch = 64 if batch % 64 == 0 else batch
+    network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
+    seen: list[Batch] = []
+
+    def losses() -> Iterator[Tensor]:
+        for micro in batches_of(shards, batch, micro_batch, actor_first=True):
+            seen.append(micro)
+            yield objective.loss(network(micro), micro)["loss"] * micro_batch / batch
+
+    plain_network = PlainNetwork(model)
+    loader = DataLoader(Lines(lines), batch_size=batch, shuffle=True, drop_last=True)
+    plain_losses = (plain_network(each) for each in chain.from_iterable(repeat(loader)))
     ours, plain = in_turns(
-        _training(network, objective, batches, per_step), _training(plain_network, objective, padded, per_step), repeats
+        _steps(network, losses(), batch // micro_batch), _steps(plain_network, plain_losses, 1), repeats
     )
-    speed = sum(map(len, batches)) / ours
-    plain_speed = sum(map(len, padded)) / plain
-    work, matrix_speed = training_flops(model, batches), matrix_flops_per_second(repeats)
+    speed, plain_speed = _STEPS * batch / ours, _STEPS * batch / plain
+    work, matrix_speed = training_flops(model, seen), matrix_flops_per_second(torch.device("cpu"), torch.float32)
     return Figure(
         part="train",
-        what=f"train, {sum(p.numel() for p in network.parameters()):,} parameters",
+        what=f"train, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
         unit="decisions/s",
         ours=speed,
-        plain=f"the same network as nn.TransformerEncoder, batches padded to {FIXED_LENGTH} tokens",
+        plain=f"nn.TransformerEncoder on {LENGTH} tokens, lines parsed, default_collate",
         plainly=plain_speed,
         more={
+            "decisions that share their events": len(seen) * micro_batch / sum(len(b.event_GE) for b in seen),
             "GFLOP a decision": work / 1e9,
             "matrix products, GFLOP/s": matrix_speed / 1e9,
             "share of the matrix products' speed": speed * work / matrix_speed,
-            "plain network's share": plain_speed * work / matrix_speed,
         },
     )
 
 
-def _training(network: Network, objective: Objective, batches: list[Batch], per_step: int) -> Callable[[], None]:
+def _steps(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
+    network.train()
     optimizer = torch.optim.AdamW(parameter_groups(network, OptimConfig()), fused=True)
 
     def train() -> None:
-        for number, batch in enumerate(batches):
-            (objective.loss(network(batch), batch)["loss"] / per_step).backward()
-            if (number + 1) % per_step == 0:
-                nn.utils.clip_grad_norm_(network.parameters(), OptimConfig.clip)
-                optimizer.step()
-                optimizer.zero_grad()
+        for _ in range(_STEPS):
+            for _ in range(per_step):
+                next(losses).backward()
+            nn.utils.clip_grad_norm_(network.parameters(), OptimConfig.clip)
+            optimizer.step()
+            optimizer.zero_grad()
 
     return train
-
-
-def _padded(batch: Batch) -> Batch:
-    missing = FIXED_LENGTH - batch.token_BT.shape[1]
-    assert missing >= 0
-    return replace(
-        batch, token_BT=F.pad(batch.token_BT, (0, missing)), position_BT=F.pad(batch.position_BT, (0, missing))
-    )
-
-
-def _rows(batch: Batch, first: int, last: int) -> Batch:
-    return Batch(*(getattr(batch, name)[first:last] for name in batch.__dataclass_fields__))
-
-
-def matrix_flops_per_second(repeats: int) -> float:
-    """What this machine makes of the product of two square matrices in single precision."""
-    a, b = torch.randn(_MATRIX, _MATRIX), torch.randn(_MATRIX, _MATRIX)
-    first, second = in_turns(lambda: a @ b, lambda: b @ a, 3 * repeats)
-    return 2 * _MATRIX**3 / min(first, second)
