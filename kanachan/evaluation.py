@@ -18,6 +18,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch
 from kanachan.columns import Columns
 from kanachan.config import StageName
+from kanachan.loader import by_round
 from kanachan.metrics import (
     REPLICATES,
     Bin,
@@ -125,8 +126,7 @@ def held_out_rows(
     if not len(shards):
         raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another --split")
     rows = np.arange(min(len(shards), limit or len(shards)))
-    # The longest first: if memory does not suffice, that shows at once.
-    order = np.argsort(-shards.num_events(rows), kind="stable")
+    order = by_round(shards, rows, len(rows))
     train = None
     if "train" in splits_in(Path(folder)):
         train_shards = open_shards(folder, "train", vocabulary)

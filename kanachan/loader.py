@@ -189,7 +189,7 @@ class Batches:
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
         """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
         row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
-        row_SG = row_B[_by_round(self._shards, row_B, self._batch)].reshape(-1, self._batch)
+        row_SG = row_B[by_round(self._shards, row_B, self._batch)].reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
         columns = self._shards.gather(row_SMC.ravel(), self._vocabulary)
         if self._suits is not None:
@@ -204,7 +204,7 @@ class Batches:
         return [batch.pin_memory() for batch in batches] if self._pin else batches
 
 
-def _by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
+def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
     """The order in which each `batch` of the rows is sorted by the number of events, what belongs together staying so.
 
     A run is rows of one game that follow one another in their shard, each seeing no fewer events than the one before.
@@ -271,8 +271,8 @@ class Sequential:
 
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
-        by_round = _by_round(self._shards, row_B, len(row_B))
-        columns = self._shards.gather(row_B[by_round], self._vocabulary)
+        row_B = row_B[by_round(self._shards, row_B, len(row_B))]
+        columns = self._shards.gather(row_B, self._vocabulary)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         last = np.cumsum([len(part) for part in rows]).tolist()
