@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -82,7 +82,8 @@ def _packing(files: list[str], jobs: int) -> Callable[[], None]:
     """The whole command, from files to shards."""
 
     def run() -> None:
-        with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()) as report:
+        report = io.StringIO()
+        with TemporaryDirectory() as folder, redirect_stderr(report), redirect_stdout(report):
             status = annotate_command([*files, "--pack", f"{folder}/shards", "--jobs", str(jobs)])
         assert status == 0, report.getvalue()
 
