@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import TABLE, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
@@ -74,9 +74,7 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
     _check_length(6, "results", annotation.results, len(vocabulary.results))
     if any(a >= b for a, b in zip(annotation.sparse, annotation.sparse[1:], strict=False)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
-    seat = vocabulary.sparse["seat"]
-    if sum(seat.first <= token < seat.first + seat.size for token in annotation.sparse) != 1:
-        raise ValueError(f"field 1 (sparse) must name one seat ({seat.first} ... {seat.first + seat.size - 1})")
+    _check_places(annotation.sparse, vocabulary)
     if not annotation.progression or annotation.progression[0] != vocabulary.progression["begin"].first:
         raise ValueError("field 3 (progression) does not start with the beginning of the round, 0")
     if len(annotation.progression) > vocabulary.max_progression:
@@ -94,6 +92,19 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
     _check_results(annotation.results, vocabulary)
     if annotation.hidden is not None:
         _check_hidden(annotation.hidden, vocabulary)
+
+
+def _check_places(sparse: tuple[int, ...], vocabulary: Vocabulary) -> None:
+    places = [place for token in sparse if (place := vocabulary.place_of_sparse[token]) >= 0]
+    if places == list(range(vocabulary.num_places)):
+        return
+    for name in ("seat", *TABLE):  # whose view it is before all that is seen
+        block = vocabulary.sparse[name]
+        if sum(block.first <= token < block.first + block.size for token in sparse) != 1:
+            raise ValueError(
+                f"field 1 (sparse) must name one {name} ({block.first} ... {block.first + block.size - 1})"
+            )
+    raise ValueError("field 1 (sparse) must name one grade and one rank of every seat")
 
 
 def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:

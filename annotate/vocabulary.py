@@ -110,6 +110,11 @@ class Field:
         return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}
 
 
+TABLE = ("room", "style", "seat", "wind", "round", "left")
+"""sparse blocks of which every situation has one token each"""
+NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """All that a reader of annotations must agree on with their writer."""
@@ -126,6 +131,25 @@ class Vocabulary:
     num_round_results: int
     max_progression: int
     """longest progression of a round: a reader may size its positions by it"""
+
+    @cached_property
+    def place_of_sparse(self) -> tuple[int, ...]:
+        """By sparse token: which of the things that are said once of every situation it says, numbered from 0 in
+        ascending order of the tokens: those of `TABLE`, then of each seat its grade and its rank. -1 for the others."""
+        places = [-1] * self.sparse.size
+        for place, name in enumerate(TABLE):
+            block = self.sparse[name]
+            places[block.first : block.first + block.size] = [place] * block.size
+        standing = self.sparse["standing"]
+        for token in range(standing.first, standing.first + standing.size):
+            seat, grade_or_rank = standing.indices(token)
+            places[token] = len(TABLE) + 2 * seat + (grade_or_rank >= NUM_GRADES)
+        return tuple(places)
+
+    @property
+    def num_places(self) -> int:
+        """Of `place_of_sparse`."""
+        return len(TABLE) + 2 * self.num_seats
 
     @cached_property
     def fingerprint(self) -> str:
@@ -218,7 +242,6 @@ FOUR_PLAYERS = Vocabulary(
     # 4 kans: 1 + 86 + 16 + 4 events.
     max_progression=112,
 )
-NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
 
 
 # Tiles, in the specification's numbering -----------------------------------------------------------------------------

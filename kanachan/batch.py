@@ -17,12 +17,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.columns import Columns, Ragged, columns_of_annotations
 from kanachan.symmetry import SeatRenaming
-
-_TABLE = ("room", "style", "seat", "wind", "round", "left")
-"""blocks of sparse tokens of which a situation has one each"""
 
 
 class TokenLayout:
@@ -32,45 +29,34 @@ class TokenLayout:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        sparse, num_seats = vocabulary.sparse, vocabulary.num_seats
+        sparse = vocabulary.sparse
         self.sparse_first = 1
         self.event_first = self.sparse_first + sparse.size
         self.num_tokens = self.event_first + vocabulary.progression.size
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, then the actions"""
-        self.num_of_table = len(_TABLE)
-        standing = sparse["standing"]
-        # -1: a tile; 0 ... S - 1: a token of the table; from S on: seat * 2 + (0 grade, 1 rank)
-        self._slot_of_sparse = np.full(sparse.size, -1, np.int64)
-        for slot, name in enumerate(_TABLE):
-            self._slot_of_sparse[sparse[name].first : sparse[name].first + sparse[name].size] = slot
-        kinds = np.arange(standing.size).reshape(num_seats, -1)
-        is_rank = np.arange(kinds.shape[1]) >= kinds.shape[1] - num_seats
-        self._slot_of_sparse[standing.first : standing.first + standing.size] = (
-            self.num_of_table + 2 * np.arange(num_seats)[:, None] + is_rank
-        ).ravel()
-        self._num_slots = self.num_of_table + 2 * num_seats
+        self._place_of_sparse = np.array(vocabulary.place_of_sparse)
 
     def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
 
         Raises:
-            ValueError: a situation does not have one token of each of the table's and the standing's.
+            ValueError: a situation does not have one token of each place (`annotate.annotation.check`).
         """
-        num_rows = len(sparse)
-        slots = self._slot_of_sparse[sparse.values]
+        num_rows, num_places = len(sparse), self.vocabulary.num_places
+        place = self._place_of_sparse[sparse.values]
         token = sparse.values.astype(np.int32) + self.sparse_first
         row = np.repeat(np.arange(num_rows), sparse.lengths)
-        is_tile = slots < 0
-        arranged = np.zeros((num_rows, self._num_slots), np.int32)
-        arranged[row[~is_tile], slots[~is_tile]] = token[~is_tile]
+        is_tile = place < 0
+        arranged = np.zeros((num_rows, num_places), np.int32)
+        arranged[row[~is_tile], place[~is_tile]] = token[~is_tile]
         if not arranged.all() or len(token) - int(is_tile.sum()) != arranged.size:
             raise ValueError(
-                f"field 1 (sparse) of a situation must have one token each of {', '.join(_TABLE)}, and a grade and a "
+                f"field 1 (sparse) of a situation must have one token each of {', '.join(TABLE)}, and a grade and a "
                 "rank of every seat"
             )
         tiles = _padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows))
-        table_BS, standing = np.split(arranged, [self.num_of_table], axis=1)
+        table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
 
 

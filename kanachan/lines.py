@@ -14,7 +14,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, parse_line
-from annotate.vocabulary import Field, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.columns import game_key
 from kanachan.shards import schema
 
@@ -159,7 +159,7 @@ def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: 
         ("actions", vocabulary.action),
     ):
         _require(int(_values(lists[name]).max()) < field.size)
-    _check_sparse(lists["sparse"], vocabulary.sparse)
+    _check_sparse(lists["sparse"], vocabulary)
     first_events = _values(lists["progression"])[_offsets(lists["progression"])[:-1]]
     _require((first_events == vocabulary.progression["begin"].first).all())
     _require(_lengths(lists["progression"]).max() <= vocabulary.max_progression)
@@ -173,11 +173,14 @@ def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: 
     _require(((results[:, 1 + 2 * n] >= 0) & (results[:, 1 + 2 * n] < n)).all())
 
 
-def _check_sparse(sparse: pa.ListArray, field: Field) -> None:
+def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
     _require(_is_ascending(sparse))
-    seat, values = field["seat"], _values(sparse)
-    is_seat = (values >= seat.first) & (values < seat.first + seat.size)
-    _require((np.add.reduceat(is_seat.astype(np.int64), _offsets(sparse)[:-1]) == 1).all())
+    place = np.array(vocabulary.place_of_sparse, np.int8)[_values(sparse)]
+    starts = _offsets(sparse)[:-1]
+    is_said = place >= 0
+    # as tokens ascend, so do the places of each row
+    _require((np.add.reduceat(is_said.astype(np.int64), starts) == vocabulary.num_places).all())
+    _require((place[is_said].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
 
 
 def _is_ascending(column: pa.ListArray) -> bool:

@@ -9,7 +9,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 V = FOUR_PLAYERS
 GOOD = Annotation(
     game="a-game",
-    sparse=(4, 6, 7, 11, 14, 54, 203, 353, 500),
+    sparse=(4, 6, 7, 11, 14, 54, 203, 287, 289, 307, 310, 327, 331, 347, 352, 353, 500),
     numeric=(0, 1, -2500, 52500, 25000, 25000),
     progression=(0, 5, 2128),
     actions=(0, 3, 221),
@@ -17,8 +17,8 @@ GOOD = Annotation(
     results=(3, -4000, -2000, -2000, 8000, 2, 1, 3, 0, 2, 23100, -27),
 )
 LINE = (
-    "a-game\t4,6,7,11,14,54,203,353,500\t0,1,-2500,52500,25000,25000\t0,5,2128\t0,3,221\t1\t"
-    "3,-4000,-2000,-2000,8000,2,1,3,0,2,23100,-27"
+    "a-game\t4,6,7,11,14,54,203,287,289,307,310,327,331,347,352,353,500\t0,1,-2500,52500,25000,25000\t0,5,2128\t"
+    "0,3,221\t1\t3,-4000,-2000,-2000,8000,2,1,3,0,2,23100,-27"
 )
 
 
@@ -70,6 +70,10 @@ def test_a_line_of_the_wrong_form_is_refused_by_name(line: str, message: str) ->
 RESULTS = GOOD.results
 
 
+def without(token: int) -> tuple[int, ...]:
+    return tuple(other for other in GOOD.sparse if other != token)
+
+
 @pytest.mark.parametrize(
     "changed, message",
     [
@@ -79,6 +83,12 @@ RESULTS = GOOD.results
         ({"sparse": (4, 7, 7)}, "field 1 (sparse) is not strictly ascending: a token is repeated or out of order"),
         ({"sparse": (4, 6)}, "field 1 (sparse) must name one seat (7 ... 10)"),
         ({"sparse": (4, 7, 8)}, "field 1 (sparse) must name one seat (7 ... 10)"),
+        ({"sparse": without(11)}, "field 1 (sparse) must name one wind (11 ... 13)"),
+        (
+            {"sparse": (*GOOD.sparse[:6], 203, 204, *GOOD.sparse[7:])},
+            "field 1 (sparse) must name one left (203 ... 272)",
+        ),
+        ({"sparse": without(310)}, "field 1 (sparse) must name one grade and one rank of every seat"),
         ({"numeric": (0, 0, 0, 0, 0)}, "field 2 (numeric) must have 6 elements, not 5"),
         ({"progression": (0, 2129)}, "field 3 (progression), element 1: 2129 is not in 0 ... 2128"),
         ({"progression": (5,)}, "field 3 (progression) does not start with the beginning of the round, 0"),
