@@ -8,18 +8,22 @@ Shapes: B decisions, S tokens of the table, P seats, T tiles before a seat (padd
 E events (padded), A candidate actions (padded), R results.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.columns import Columns, Ragged, columns_of_annotations
+from kanachan.segments import Segments, segments_of
 from kanachan.symmetry import SeatRenaming
+
+_ROUNDED_CANDIDATES = 32
 
 
 class TokenLayout:
@@ -88,15 +92,22 @@ class Batch:
     """int64: the seat that decides; 0 where seats were renamed so that it is"""
     game_B: Tensor
     """int64: the bits of `kanachan.columns.game_key`"""
+    segments: Segments | None = None
+    """how the rows are laid end to end, if they are (`with_segments`)"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
-        return Batch(*(getattr(self, f.name).to(device, non_blocking=non_blocking) for f in fields(self)))
+        return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> "Batch":
-        return Batch(*(getattr(self, f.name).pin_memory() for f in fields(self)))
+        return self._each(lambda tensor: tensor.pin_memory())
+
+    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        changed = {name: change(value) for name, value in values.items() if isinstance(value, Tensor)}
+        return replace(self, **changed, segments=self.segments and self.segments.each(change))
 
 
 def collate(columns: Columns, layout: TokenLayout) -> Batch:
@@ -121,6 +132,22 @@ def collate(columns: Columns, layout: TokenLayout) -> Batch:
         seat_B=torch.from_numpy(columns.seat.copy()),
         game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
     )
+
+
+def with_segments(batch: Batch, layout: TokenLayout) -> Batch:
+    """A batch that is on the CPU and not empty, with its segments and with candidates padded to a round number."""
+    num_candidates = batch.candidate_BA.shape[1]
+    candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
+    segments = segments_of(
+        batch.tile_BT.numpy(),
+        batch.event_GE.numpy(),
+        batch.group_B.numpy(),
+        batch.seen_B.numpy(),
+        candidate_BA.numpy(),
+        num_seats=layout.vocabulary.num_seats,
+        max_progression=layout.vocabulary.max_progression,
+    )
+    return replace(batch, candidate_BA=candidate_BA, segments=segments)
 
 
 def batch_of_annotations(

@@ -155,6 +155,9 @@ class RunConfig:
     """where to compute"""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 keeps weights in fp32 and multiplies in bf16; auto uses it where the device has the units for it"""
+    attention: Literal["auto", "padded", "packed"] = "auto"
+    """how decisions of unequal length lie side by side: padded to grids, or packed end to end for a GPU's kernels in
+    bf16; auto packs where there are such"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False

@@ -13,15 +13,19 @@ from kanachan.shards import Shards, open_shards, splits_in
 class ShardData(L.LightningDataModule):
     """The train, validation and test splits of `config.path`.
 
+    Args:
+        segments: make the batches for the packed arrangement (`kanachan.arrangement`).
+
     Raises:
         ValueError: there are no shards to train on, they cannot be read, or they do not fill one batch.
     """
 
-    def __init__(self, config: DataConfig, seed: int, vocabulary: Vocabulary) -> None:
+    def __init__(self, config: DataConfig, seed: int, vocabulary: Vocabulary, *, segments: bool = False) -> None:
         super().__init__()
         self.config = config
         self.seed = seed
         self.vocabulary = vocabulary
+        self.segments = segments
         present = splits_in(config.path)
         self._shards = {split: open_shards(config.path, split, vocabulary) for split in {"train", *present}}
         self.steps_per_pass = self._batches(rank=0, world=1, pin=False).steps_per_epoch
@@ -62,6 +66,7 @@ class ShardData(L.LightningDataModule):
             actor_first=self.config.actor_first,
             rank=rank,
             world=world,
+            segments=self.segments,
             pin=pin,
         )
 
@@ -81,6 +86,7 @@ class ShardData(L.LightningDataModule):
             limit=limit * size * trainer.world_size if isinstance(limit, int) else None,
             rank=trainer.global_rank,
             world=trainer.world_size,
+            segments=self.segments,
         )
 
     def _trainer(self) -> L.Trainer:

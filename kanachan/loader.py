@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-from kanachan.batch import Batch, TokenLayout, collate
+from kanachan.batch import Batch, TokenLayout, collate, with_segments
 from kanachan.columns import mixed, round_keys
 from kanachan.shards import Shards
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
@@ -98,6 +98,8 @@ class Batches:
     Args:
         batch: rows of a step, over all ranks.
         micro_batch: rows of one batch that is handed out; divides `batch`.
+        segments: for the packed arrangement (`kanachan.batch.with_segments`). Rows are not sorted by length then, so
+            that all batches take about equally much room and time.
         pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
 
     Raises:
@@ -116,6 +118,7 @@ class Batches:
         actor_first: bool,
         rank: int = 0,
         world: int = 1,
+        segments: bool = False,
         pin: bool = False,
     ) -> None:
         if len(shards) < batch:
@@ -140,6 +143,7 @@ class Batches:
         self._seats = SeatRenaming(vocabulary) if actor_first else None
         self._rank = rank
         self._world = world
+        self._segments = segments
         self._pin = pin
         self._order = Order(len(shards), seed)
 
@@ -189,7 +193,9 @@ class Batches:
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
         """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
         row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
-        row_SG = row_B[by_round(self._shards, row_B, self._batch)].reshape(-1, self._batch)
+        if not self._segments:
+            row_B = row_B[by_round(self._shards, row_B, self._batch)]
+        row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
         columns = self._shards.gather(row_SMC.ravel(), self._vocabulary)
         if self._suits is not None:
@@ -201,6 +207,8 @@ class Batches:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
         batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
+        if self._segments:
+            batches = [with_segments(batch, self._layout) for batch in batches]
         return [batch.pin_memory() for batch in batches] if self._pin else batches
 
 
@@ -239,6 +247,7 @@ class Sequential:
         limit: int | None = None,
         rank: int = 0,
         world: int = 1,
+        segments: bool = False,
         batches_per_window: int = 16,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
@@ -253,6 +262,7 @@ class Sequential:
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
         num_batches = -(-num_rows // (batch * world))
         self._rows = np.array_split(mine, num_batches)
+        self._segments = segments
         self._batches_per_window = batches_per_window
 
     def __len__(self) -> int:
@@ -276,4 +286,7 @@ class Sequential:
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         last = np.cumsum([len(part) for part in rows]).tolist()
-        return [collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)]
+        batches = [
+            collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
+        ]
+        return [with_segments(batch, self._layout) for batch in batches] if self._segments else batches

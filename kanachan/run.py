@@ -11,6 +11,7 @@ from typing import Any
 
 import lightning as L
 import torch
+import torch._dynamo.config
 import torch.fx.experimental._config
 from lightning.pytorch.loggers import Logger, WandbLogger
 
@@ -44,6 +45,7 @@ from kanachan.snapshots import (
 )
 from kanachan.stage import Stage
 
+_MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
 _PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
@@ -67,7 +69,7 @@ def run_stage(request: Request) -> int:
     _set_up(config.run)
     _claim(out)
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
-    data = ShardData(config.data, config.run.seed, FOUR_PLAYERS)
+    data = ShardData(config.data, config.run.seed, FOUR_PLAYERS, segments=_packs(config.run))
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
@@ -169,12 +171,13 @@ def _stage(
         lineage = lineage_of(weights)
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
-        _compile(network)
+        _compile(network, is_dynamic=not _packs(config.run))
     return Stage(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
 
 
-def _compile(network: Network) -> None:
-    """Has the network compiled at its first use, once for batches of all shapes: in training, and in validation."""
+def _compile(network: Network, is_dynamic: bool) -> None:
+    """Has the network compiled at its first use, in training and in validation: once for batches of all shapes, or, as
+    packed rows come in few shapes, once for each of these."""
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise ValueError(
@@ -183,7 +186,8 @@ def _compile(network: Network) -> None:
         )
     # else lengths that happen to be equal in the first batch are taken to be always so, and it is compiled again
     torch.fx.experimental._config.use_duck_shape = False
-    network.compile(dynamic=True)
+    torch._dynamo.config.recompile_limit = _MOST_SHAPES
+    network.compile(dynamic=is_dynamic)
 
 
 def _trainer(
@@ -228,6 +232,13 @@ def _precision(run: RunConfig, accelerator: str) -> Any:
         has_units = accelerator == "gpu" and torch.cuda.is_bf16_supported(including_emulation=False)
         return _PRECISIONS["bf16" if has_units else "fp32"]
     return _PRECISIONS[run.precision]
+
+
+def _packs(run: RunConfig) -> bool:
+    is_gpu, is_half = _accelerator(run) == "gpu", _precision(run, _accelerator(run)) == _PRECISIONS["bf16"]
+    if run.attention == "packed" and is_gpu and not is_half:
+        raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
+    return run.attention == "packed" or (run.attention == "auto" and is_gpu and is_half)
 
 
 def _peak(trainer: L.Trainer) -> float:

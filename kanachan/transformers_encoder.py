@@ -15,6 +15,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.arrangement import Padded
 from kanachan.batch import TokenLayout, batch_of_annotations
 from kanachan.config import ModelConfig
 from kanachan.model import Encoder
@@ -92,7 +93,8 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
         """Takes what `inputs_of` returns; `kanachan.batch.Batch` says what each is."""
-        own_BOD = self.encoder(table, standing, tiles, numbers, events, groups, seen).own_BOD
+        arrangement = Padded(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
         if return_dict is False:
             return own_BOD, own_BOD[:, 0]
         return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])

@@ -9,6 +9,7 @@ from kanachan.columns import columns_of_annotations, game_key
 
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
+TENSORS = [name for name in Batch.__slots__ if name != "segments"]
 
 
 def slow_row(annotation: Annotation) -> dict[str, list]:
@@ -108,7 +109,7 @@ def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
 
 def test_types_are_those_the_network_reads() -> None:
     batch = batch_of_annotations(random_annotations(3, seed=0), V)
-    dtypes = {name: getattr(batch, name).dtype for name in Batch.__slots__}
+    dtypes = {name: getattr(batch, name).dtype for name in TENSORS}
     assert dtypes == {
         "table_BS": torch.int32,
         "standing_BP2": torch.int32,
@@ -127,7 +128,7 @@ def test_types_are_those_the_network_reads() -> None:
 
 def test_a_batch_moves_to_a_device_whole() -> None:
     batch = batch_of_annotations(random_annotations(3, seed=0), V).to("meta")
-    assert {getattr(batch, name).device.type for name in Batch.__slots__} == {"meta"}
+    assert {getattr(batch, name).device.type for name in TENSORS} == {"meta"}
 
 
 def test_no_rows_make_an_empty_batch() -> None:
@@ -140,4 +141,4 @@ def test_slices_of_columns_are_the_columns_of_slices() -> None:
     annotations = random_annotations(30, seed=3)
     part = collate(columns_of_annotations(annotations, V).rows(10, 20), LAYOUT)
     alone = batch_of_annotations(annotations[10:20], V)
-    assert all(torch.equal(getattr(part, name), getattr(alone, name)) for name in Batch.__slots__)
+    assert all(torch.equal(getattr(part, name), getattr(alone, name)) for name in TENSORS)

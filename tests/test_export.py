@@ -14,6 +14,7 @@ from kanachan.batch import batch_of_annotations
 from kanachan.checkpoint import build_network, load_network, make_card, write_weights
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.export import main
+from kanachan.model import arrangement_of
 from kanachan.transformers_encoder import KanachanEncoder
 
 README = Path(__file__).parent.parent / "README.md"
@@ -42,7 +43,12 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     encoder = AutoModel.from_pretrained(exported)
     inputs = encoder.inputs_of(LINES)
     with torch.inference_mode():
-        expected = load_network(weights).network.encoder(*inputs.values()).own_BOD
+        batch = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS)
+        arrangement = arrangement_of(batch)
+        encoded_XD = load_network(weights).network.encoder(
+            batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement
+        )
+        expected, _ = arrangement.split(encoded_XD)
         output = encoder(**inputs)
     torch.testing.assert_close(output.last_hidden_state, expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)

@@ -8,9 +8,10 @@ from decisions import random_annotations
 from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.arrangement import Padded
 from kanachan.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.config import ModelConfig
-from kanachan.model import Network, Output
+from kanachan.model import Encoder, Network, Output, arrangement_of
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
 CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
@@ -33,6 +34,10 @@ def outputs(network: Network, batch: Batch) -> Output:
 def assert_same(left: Tensor, right: Tensor) -> None:
     assert left.abs().max() > 0.1
     torch.testing.assert_close(left, right, rtol=0, atol=1e-5)
+
+
+def encoded_of(encoder: Encoder, batch: Batch) -> Tensor:
+    return encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement_of(batch))
 
 
 @pytest.fixture
@@ -92,13 +97,15 @@ def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> N
     """The plain way: one row of own tokens and events, with a mask that says which attends to which."""
     batch = random_batch(4)
     encoder = network.encoder
-    encoded = encoder(*(getattr(batch, name) for name in list(Batch.__slots__)[:7]))
+    arrangement = arrangement_of(batch)
+    assert isinstance(arrangement, Padded)
+    own_BOD, event_GED = arrangement.split(encoded_of(encoder, batch))
     for row in range(len(batch)):
         one = batch_of_annotations(random_annotations(4, seed=0)[row : row + 1], FOUR_PLAYERS)
-        own_OD = encoder._embed_own(one.table_BS, one.standing_BP2, one.tile_BT, one.numeric_BN)[0]
-        num_own, num_events = len(own_OD), int(one.seen_B)
-        event_ED = encoder.token_embedding(one.event_GE[0]) + encoder.position_embedding.weight[:num_events]
-        hidden_VD = torch.cat((own_OD, event_ED))
+        # own tokens of the only decision, then its events
+        hidden_VD = encoder._embed(one.table_BS, one.standing_BP2, one.numeric_BN, arrangement_of(one))
+        num_events = int(one.seen_B)
+        num_own = len(hidden_VD) - num_events
         may_look = torch.ones(len(hidden_VD), len(hidden_VD), dtype=torch.bool).tril()
         may_look[:num_own] = True
         may_look[num_own:, :num_own] = False
@@ -112,8 +119,8 @@ def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> N
             hidden_VD = hidden_VD + attention.projection((weight @ value).transpose(0, 1).flatten(1))
             hidden_VD = hidden_VD + block.feedforward(hidden_VD)
         expected_VD = encoder.norm(hidden_VD)
-        assert_same(encoded.own_BOD[row, :num_own], expected_VD[:num_own])
-        assert_same(encoded.event_GED[encoded.group_B[row], :num_events], expected_VD[num_own:])
+        assert_same(own_BOD[row, :num_own], expected_VD[:num_own])
+        assert_same(event_GED[batch.group_B[row], :num_events], expected_VD[num_own:])
 
 
 def test_permuting_the_tiles_changes_nothing(network: Network) -> None:
