@@ -1,7 +1,8 @@
 """Whether a round that was played again ended as its record says, whatever the dialect leaves out.
 
 What happens before the end needs no comparison here: the record's actions are played on the record's wall, and an
-action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay`).
+action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay`, and
+`annotate.script`, where the record's choices are told).
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ _NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
 
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
-    """Returns the events of a round whose ending is the engine's; the reason of a draw is in them.
+    """Returns the events of a round whose ending is the engine's; its payments and the reason of a draw are in them.
 
     Args:
         recorded: from start_kyoku to the last hora or ryukyoku.
@@ -55,18 +56,28 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     ending = recorded[-1]
     if winners and "deltas" not in ending and "scores" not in ending:
         raise Disagreement("the record does not tell what was paid")
-    if not winners or "deltas" in ending:
-        _require_same("change of the scores", round_delta(recorded, num_seats), changes)
+    if "deltas" not in ending and "scores" in ending:
+        ending = {**ending, "deltas": _payments(recorded, changes)}
+    events = [*recorded[:-1], ending]
+    _require_same("change of the scores", round_delta(events, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
     # the stick of a riichi that wins comes back, so that the scores do not show whether it was paid
     _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
     if winners:
-        return list(recorded)
-    _require_same("deposits", leftover_deposits(recorded), table.deposits)
-    reason = abort or _reason_of_draw(recorded, table.left)
+        return events
+    _require_same("deposits", leftover_deposits(events), table.deposits)
+    reason = abort or _reason_of_draw(events, table.left)
     if ending.get("reason") in _REASONS:
         _require_same("reason of the draw", ending["reason"], reason)
     return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
+
+
+def _payments(recorded: Sequence[Event], changes: Sequence[int]) -> list[int]:
+    """What the last event must pay for the round to change the scores so: the sticks of riichi, and what other winners
+    got, are in events before it."""
+    nothing_more = {**recorded[-1], "deltas": [0] * len(changes)}
+    before = round_delta([*recorded[:-1], nothing_more], len(changes))
+    return [change - paid for change, paid in zip(changes, before, strict=True)]
 
 
 def _riichi_paid(events: Sequence[Event]) -> list[int]:

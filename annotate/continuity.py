@@ -61,10 +61,7 @@ def start_of(events: Sequence[Event]) -> Start:
 def start_after(start: Start, events: Sequence[Event]) -> Start:
     """How the round after `events` begins, if these began with `start`, whatever they say of that themselves."""
     first, last = events[0], events[-1]
-    if "deltas" in last:
-        delta = round_delta(events, len(start.scores))
-    else:  # only the scores after the round are told
-        delta = [after - before for before, after in zip(first["scores"], last["scores"], strict=True)]
+    delta = round_delta(events, len(start.scores))
     is_won = last["type"] == "hora"
     stays = _dealer_stays(events)
     return Start(

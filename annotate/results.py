@@ -19,7 +19,14 @@ NAGASHI = "nagashimangan"
 
 
 def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
-    """What the round changed in each seat's score, riichi sticks included."""
+    """What the round changed in each seat's score, riichi sticks included.
+
+    Args:
+        events: the round; its last event may tell the scores after it in the place of what was paid.
+    """
+    last = events[-1]
+    if "deltas" not in last and "scores" in last:
+        return [after - before for before, after in zip(events[0]["scores"], last["scores"], strict=True)]
     delta = [0] * num_seats
     for event in events:
         if event["type"] == "reach_accepted":

@@ -25,7 +25,8 @@ from kanachan.config import STAGES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.model import Network
 from kanachan.objectives import OBJECTIVES, Objective
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""2: decisions of a round share their events"""
 WEIGHTS_NAME = "weights.safetensors"
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
@@ -136,7 +137,7 @@ def read_weights(path: str | Path) -> Weights:
     if not isinstance(card, dict) or "stage" not in card:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
     if card.get("format_version") != FORMAT_VERSION:
-        raise ValueError(f"{file}: format version {card.get('format_version')}, this program reads {FORMAT_VERSION}")
+        raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
     if card["stage"] not in STAGES:
         raise ValueError(f"{file}: unknown stage {card['stage']}")
     vocabulary = _VOCABULARIES.get(card["vocabulary"])
@@ -146,6 +147,14 @@ def read_weights(path: str | Path) -> Weights:
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
         )
     return Weights(file, card, tensors)
+
+
+def other_version(version: object) -> str:
+    """What to tell of a file that does not have `FORMAT_VERSION`."""
+    return (
+        f"written in format version {version}, and this program has {FORMAT_VERSION}, with another network: train it "
+        "again, or use the version of the program that wrote it"
+    )
 
 
 def weights_file(path: str | Path) -> Path:

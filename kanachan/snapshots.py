@@ -19,11 +19,13 @@ import torch
 from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.files import replacing
+from kanachan.checkpoint import FORMAT_VERSION, other_version
 from kanachan.stage import Stage
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 BEST_NAME = "best.safetensors"
+_FORMAT = "format_version"
 
 
 class Stopped(Exception):
@@ -77,10 +79,13 @@ def newest_checkpoint(folder: Path) -> tuple[Path, int]:
     for path in (folder / LAST_NAME, folder / PREVIOUS_NAME):
         if path.exists():
             try:
-                step = read_checkpoint(path)["global_step"]
+                checkpoint = read_checkpoint(path)
             except ValueError as error:
                 reasons.append(str(error))
             else:
+                if checkpoint.get(_FORMAT) != FORMAT_VERSION:
+                    raise ValueError(f"{path}: {other_version(checkpoint.get(_FORMAT))}")
+                step = checkpoint["global_step"]
                 for reason in reasons:
                     print(f"{reason}; going on from {path}, step {step}", file=sys.stderr)
                 return path, step
@@ -116,6 +121,9 @@ class Snapshots(L.Callback):
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.lineage = state_dict["lineage"]
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint[_FORMAT] = FORMAT_VERSION
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):

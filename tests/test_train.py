@@ -296,6 +296,18 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
     assert f"error: {last}: cut off" in said and "previous.ckpt: cut off" in said
 
 
+def test_a_checkpoint_of_another_network_is_refused_with_advice(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 2, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    last = out / "checkpoints" / "last.ckpt"
+    torch.save({**read_checkpoint(last), "format_version": 1}, last)
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    assert f"error: {last}: written in format version 1" in capsys.readouterr().err
+
+
 def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -315,3 +327,13 @@ def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
     assert message.startswith(f"kanachan-train: error: {last} could not be written")
     assert last.read_bytes() == before
     assert sorted(path.name for path in last.parent.iterdir() if path.suffix == ".part") == []
+
+
+def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path) -> None:
+    losses = {}
+    for attention in ("padded", "packed"):
+        out = tmp_path / attention
+        assert run("round_delta", shards, out, "--model.dropout", "0", "--run.attention", attention) == 0
+        losses[attention] = [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
+    assert losses["padded"] == pytest.approx(losses["packed"], rel=1e-5)
+    assert len(set(losses["padded"])) == 20
