@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -84,6 +85,17 @@ def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, mess
     assert done.returncode == 1
     assert message in done.stderr
     assert not (tmp_path / "venv").exists()
+
+
+@pytest.mark.parametrize("option", ["--games 0", "--repeats 0", "--repeats -1"])
+def test_a_benchmark_of_nothing_is_refused(
+    option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, number = option.split()
+    monkeypatch.setattr(sys, "argv", ["benchmark", "data", name, number])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(str(LAUNCH / "benchmark"), run_name="__main__")
+    assert capsys.readouterr().err.endswith(f"error: {name} must be at least 1, not {number}\n")
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,9 @@ def main() -> int:
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
         parser.error(f"{unknown[0]}: no such part; there are {', '.join(PARTS)}")
+    for name in ("games", "repeats"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
     return run_cleanly(parser.prog, lambda: _measure(arguments))
 
 
