@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import SPLITS
-from kanachan.packing import UNFINISHED, Packing, Tally, account, add_options, packing_of
+from kanachan.packing import UNFINISHED, Packing, Tally, account, add_options, packing_of, require_folder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,11 +90,13 @@ def pack(
         force: replace shards that are there.
 
     Raises:
-        ValueError: a line is wrong ("file:line: …"), a game is in two splits, or there is nothing to pack.
+        ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, or `folder` is
+            a file.
     """
     from kanachan.runs import Merge, Runs
     from kanachan.shards import splits_in
 
+    require_folder(folder)
     old = [path for paths in splits_in(folder).values() for path in paths]
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")

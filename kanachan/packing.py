@@ -60,6 +60,13 @@ class Tally:
         print(f"{'all':<12}{sum(self.rows.values()):>14,}{sum(self.games.values()):>12,}  in {folder}")
 
 
+def require_folder(folder: Path) -> None:
+    """Raises ValueError if a file stands where the folder of the shards, which may not be there yet, would be."""
+    file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
+    if file is not None:
+        raise ValueError(f"{file}: a file; shards need a folder: name one that is there, or a new one, which is made")
+
+
 def account(sources: object, splits: object, packing: Packing, tally: Tally) -> dict[str, Any]:
     """How data were made, kept in every shard."""
     return {

@@ -18,7 +18,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.columns import columns_of_annotations
 from kanachan.config import SPLITS
 from kanachan.lines import check_rows
-from kanachan.packing import UNFINISHED, Packing, Tally, account
+from kanachan.packing import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.runs import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.shards import FORMAT_VERSION, rows_of_columns, splits_in
 
@@ -40,7 +40,8 @@ class ShardOutput:
     """a save writes a run, so this bounds their number"""
 
     def __init__(self, folder: Path, packing: Packing, sources: list[str], *, program: str, force: bool) -> None:
-        """Raises ValueError if there are shards in `folder` that `force` does not permit to replace."""
+        """Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace."""
+        require_folder(folder)
         self.name = str(folder)
         self.journal: Path | None = folder / UNFINISHED
         self.left_out: Path | None = folder / "left-out.txt"

@@ -208,6 +208,13 @@ def test_nothing_to_pack_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert not (tmp_path / "shards").exists()
 
 
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = write(tmp_path / "a.txt", ANNOTATIONS[:5])
+    assert main([lines, "-o", lines, "--force"]) == 1
+    assert capsys.readouterr().err.startswith(f"kanachan-pack: error: {lines}: a file; shards need a folder")
+    assert len((tmp_path / "a.txt").read_text().splitlines()) == 5
+
+
 def test_shards_are_replaced_only_by_force_and_then_all_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -159,6 +159,18 @@ def test_shards_are_replaced_only_by_force(
     assert content(tmp_path / "shards") == content(packed)
 
 
+@pytest.mark.parametrize("below", ["", "/shards"])
+def test_a_file_in_the_place_of_the_folder_is_refused(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str
+) -> None:
+    file = tmp_path / "shards.txt"
+    file.write_text("mine")
+    assert main([str(games), "--pack", f"{file}{below}", "--force"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kanachan-annotate: error: {file}: a file; shards need a folder")
+    assert file.read_text() == "mine"
+
+
 def test_records_without_a_decision_leave_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "bad.json").write_text("{}")
     assert main([str(tmp_path / "bad.json"), "--pack", str(tmp_path / "shards")]) == 1
