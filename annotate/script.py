@@ -83,7 +83,9 @@ class Script:
             drawn = None if turn.drawn is None else TILE_OF_ID[turn.drawn]
             told = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
             if event.get("actor") != turn.seat or told != drawn:
-                raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, not after {in_words(event)}")
+                # before any draw the last event is the start of the round, which is long
+                found = f"not after {in_words(event)}" if answered else "but the record has no draw before that"
+                raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, {found}")
         num_dora = 1 + bisect(self._dora, answered)
         if num_dora != len(turn.dora_indicators):
             event = self._events[answered]

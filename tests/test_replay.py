@@ -188,6 +188,7 @@ WIN = play_round("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", dora="3
             Round((*WIN.events[:-1], WIN.events[1], WIN.events[-1])),
             "seat 0 is to act after drawing E, not after tsumo (actor 0, pai 8m)",
         ),
+        (Round((WIN.events[0], ABORT)), "seat 0 is to act after drawing 5mr, but the record has no draw before that"),
         (Round(WIN.events[:-1]), "the record ends before the round is over"),
         (Round((*WIN.events, WIN.events[-1])), "the record goes on with hora"),
         (Round(tuple(e for e in WIN.events if e["type"] != "reach_accepted")), "change of the scores: record [19000, "),
