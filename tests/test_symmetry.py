@@ -3,7 +3,7 @@ import pytest
 from decisions import random_annotations
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES
+from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
 from kanachan.columns import Columns, columns_of_annotations
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, seat_rotations, suit_permutations
 
@@ -21,12 +21,7 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
         return TILE[name[0] + suits["mps".index(name[1])]] if name[1] in "mps" else TILE[name]
 
     def tile34(name: str) -> int:
-        return (
-            9 * "mps".index(suits["mps".index(name[1])]) + int(name[0]) - 1 if name[1] in "mps" else 26 + int(name[0])
-        )
-
-    def slot(name: str, copy: int = 0) -> int:
-        return HAND_SLOT_FIRST[tile(name)] + copy
+        return tile34_of(tile(name))
 
     def chi(*tiles: str) -> int:
         return CHI_TILES.index(tuple(map(tile, tiles)))  # type: ignore[arg-type]
@@ -44,7 +39,10 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
             sparse["dora"].token(0, tile("4s")),
             *(sparse["standing"].token(names[s], 10 + s) for s in range(4)),
             *(sparse["standing"].token(names[s], 16 + (3, 1, 0, 2)[s]) for s in range(4)),
-            *(sparse["hand"].token(slot(*t)) for t in (("0m",), ("5m", 0), ("5m", 1), ("9p", 3), ("7z", 2))),
+            *(
+                sparse["hand"].token(HAND_SLOT_FIRST[tile(name)] + copy)
+                for name, copy in (("0m", 0), ("5m", 0), ("5m", 1), ("9p", 3), ("7z", 2))
+            ),
             sparse["drawn"].token(tile("3s")),
         ),
         numeric=(1, 2, *by_seat([10000, 25000, 33000, 32000])),
