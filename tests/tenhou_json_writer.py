@@ -1,14 +1,30 @@
 """mjai rounds written as tenhou.net/6 JSON, the way Tenhou does it."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
-from annotate.records.record import Event
-from annotate.records.tenhou_json import DRAW_REASONS
+from rounds import DULL, play_round
+
+from annotate.records.record import Event, Game
+from annotate.records.tenhou_json import DRAW_REASONS, read_tenhou_json
 from annotate.records.tenhou_round import NUM_SEATS, TILES
 
 NUMBERS = {name: number for number, name in TILES.items()}
 TSUMOGIRI, NO_DISCARD = 60, 0
+THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
+"""hands: after 0 discards 3p, any of the others can win"""
+
+
+def one_round(script: str = "", hands: Sequence[str] = DULL, draws: str = "", **more: Any) -> dict[str, Any]:
+    """A whole file of one round that is played by a script (see `rounds`)."""
+    return document_of([play_round(script, hands, draws, **more).events], "鳳南喰赤")
+
+
+def read(document: dict[str, Any]) -> Game:
+    """The game of a file."""
+    (game,) = read_tenhou_json(json.dumps(document, ensure_ascii=False), "file")
+    return game
 
 
 def document_of(rounds: Sequence[Sequence[Event]], disp: str = "", **more: Any) -> dict[str, Any]:
