@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # How quick the program is on this machine, each figure beside that of a plain way to do the same, measured in turns in
-# the same run. Ten minutes on two cores. The last line is JSON.
+# the same run. Twenty minutes on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [options]    some of the three parts, or all
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [options]    some of the parts, or all: records to
+#                      annotations, shards to batches, a training step, its share of the speed of matrix products, and
+#                      what a hundred times the data costs
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records beside the
 #                      checkout; if there is neither, games are simulated)
 #     --games N        games to annotate (default: 100)

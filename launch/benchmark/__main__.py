@@ -15,7 +15,9 @@ from typing import Any
 import torch
 from annotating import measure_annotating
 from figures import Figure
+from growing import measure_growing
 from loading import measure_data
+from peak import SIZES, measure_peak
 from training import measure_train
 
 from annotate.annotation import format_line
@@ -28,7 +30,7 @@ from kanachan.config import MODEL_SIZES, DataConfig
 from kanachan.pack import pack
 from kanachan.packing import Packing
 
-PARTS = ("annotate", "data", "train")
+PARTS = ("annotate", "data", "train", "peak", "growing")
 _DROPOUT = 0.1
 
 
@@ -63,13 +65,17 @@ def _measure(arguments: argparse.Namespace) -> None:
         figures: list[Figure] = []
         if "annotate" in parts:
             figures += measure_annotating(files, kind, arguments.repeats, work)
-        if "data" in parts or "train" in parts:
+        if set(parts) - {"annotate"}:
             shards = _packed(lines, work)
         if "data" in parts:
             figures.append(measure_data(lines, shards, arguments.repeats))
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
             figures.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
+        if "peak" in parts:
+            figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
+        if "growing" in parts:
+            figures += measure_growing(shards, arguments.repeats, work)
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for figure in figures:
         label = f"{figure.what}, {figure.unit}"

@@ -1,0 +1,52 @@
+"""What share of the device's speed in plain matrix products a training step reaches."""
+
+import statistics
+import time
+from itertools import islice
+from pathlib import Path
+
+import torch
+from figures import Figure
+from loading import batches_of
+from torch import nn
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.accounting import NO_WORK, matrix_flops_per_second, work_of
+from kanachan.checkpoint import build_network
+from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
+from kanachan.stage import parameter_groups
+
+SIZES = ("small", "base")
+_STEPS = {"small": 8, "base": 1}
+
+
+def measure_peak(shards: Path, size: str, repeats: int) -> Figure:
+    """Floating-point operations of a step, by formula, in a second, beside those of a square matrix product."""
+    model, batch, micro_batch = MODEL_SIZES[size], DataConfig.batch, DataConfig.micro_batch
+    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
+    optimizer = torch.optim.AdamW(parameter_groups(network, OptimConfig()), fused=True)
+    batches = batches_of(shards, batch, micro_batch, actor_first=True)
+    speeds, peaks, decisions = [], [], []
+    for number in range(repeats + 1):
+        work, start = NO_WORK, time.perf_counter()
+        for _ in range(_STEPS[size] if number else 1):
+            for micro in islice(batches, batch // micro_batch):
+                (objective.loss(network(micro), micro)["loss"] * micro_batch / batch).backward()
+                work += work_of(model, micro)
+            nn.utils.clip_grad_norm_(network.parameters(), OptimConfig.clip)
+            optimizer.step()
+            optimizer.zero_grad()
+        seconds = time.perf_counter() - start
+        if number:
+            speeds.append(work.flops / seconds / 1e9)
+            decisions.append(work.decisions / seconds)
+            peaks.append(matrix_flops_per_second(torch.device("cpu"), torch.float32) / 1e9)
+    return Figure(
+        part="peak",
+        what=f"training step of {size}, {sum(p.numel() for p in network.parameters()):,} parameters",
+        unit="GFLOP/s",
+        ours=statistics.median(speeds),
+        plain="square matrix products",
+        plainly=statistics.median(peaks),
+        more={"decisions/s": statistics.median(decisions)},
+    )
