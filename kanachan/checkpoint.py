@@ -106,12 +106,12 @@ def make_card(
     }
 
 
-def write_weights(path: Path, network: torch.nn.Module, card: Mapping[str, Any]) -> None:
-    """Writes the network's tensors and the card, complete or not at all."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
+def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Writes the tensors of a network's state and the card, complete or not at all."""
+    saved = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(card, ensure_ascii=False)
     with replacing(path) as temporary:
-        temporary.write_bytes(save(tensors, metadata={"card": text}))
+        temporary.write_bytes(save(saved, metadata={"card": text}))
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:

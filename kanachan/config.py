@@ -124,6 +124,9 @@ class OptimConfig:
     """decay of the second moment"""
     clip: float = 1.0
     """largest norm of the gradient; 0 leaves it alone"""
+    skip_limit: int = 10
+    """optimiser steps in a row whose gradient is not finite, after which the run ends; such steps are left out and
+    counted"""
 
     def __post_init__(self) -> None:
         _require(self.learning_rate > 0, f"optim.learning_rate must be positive, not {self.learning_rate}")
@@ -137,6 +140,7 @@ class OptimConfig:
         _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
         _require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
         _require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
+        _require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +157,16 @@ class RunConfig:
     """seed of weights, order, augmentation and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     """where to compute"""
+    devices: int | None = None
+    """processes on each machine, a GPU for each; without it, as many as torchrun or Slurm has started, else all GPUs of
+    this machine, or one process on a CPU"""
+    nodes: int | None = None
+    """machines; without it, as many as torchrun or Slurm has started, else one"""
+    strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
+    """how the processes work together: ddp, or DeepSpeed's ZeRO, which shares out the states of the optimiser (1), the
+    gradients (2) and the weights (3) too; auto takes ddp where a GPU holds all of them"""
+    deepspeed: str | None = None
+    """JSON file of DeepSpeed settings over those of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """bf16 keeps weights in fp32 and multiplies in bf16; auto uses it where the device has the units for it"""
     attention: Literal["auto", "padded", "packed"] = "auto"
@@ -188,7 +202,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         for name in ("log_every", "validate_every", "checkpoint_every"):
             _require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
-        for name in ("steps", "threads", "validate_batches", "early_stopping"):
+        for name in ("steps", "threads", "validate_batches", "early_stopping", "devices", "nodes"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
         _require(self.passes > 0, f"run.passes must be positive, not {self.passes}")

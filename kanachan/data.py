@@ -14,13 +14,17 @@ class ShardData(L.LightningDataModule):
     """The train, validation and test splits of `config.path`.
 
     Args:
+        world: processes that will share the rows.
         segments: make the batches for the packed arrangement (`kanachan.arrangement`).
 
     Raises:
-        ValueError: there are no shards to train on, they cannot be read, or they do not fill one batch.
+        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, or a batch cannot
+            be shared out.
     """
 
-    def __init__(self, config: DataConfig, seed: int, vocabulary: Vocabulary, *, segments: bool = False) -> None:
+    def __init__(
+        self, config: DataConfig, seed: int, vocabulary: Vocabulary, *, world: int = 1, segments: bool = False
+    ) -> None:
         super().__init__()
         self.config = config
         self.seed = seed
@@ -28,7 +32,7 @@ class ShardData(L.LightningDataModule):
         self.segments = segments
         present = splits_in(config.path)
         self._shards = {split: open_shards(config.path, split, vocabulary) for split in {"train", *present}}
-        self.steps_per_pass = self._batches(rank=0, world=1, pin=False).steps_per_epoch
+        self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
         """optimiser steps that a pass over the training split takes"""
 
     @property
@@ -83,7 +87,7 @@ class ShardData(L.LightningDataModule):
             batch=size,
             actor_first=self.config.actor_first,
             # Lightning would take the first batches of a window, which are its shortest rows.
-            limit=limit * size * trainer.world_size if isinstance(limit, int) else None,
+            limit=limit * size if isinstance(limit, int) else None,
             rank=trainer.global_rank,
             world=trainer.world_size,
             segments=self.segments,

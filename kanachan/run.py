@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ import lightning as L
 import torch
 import torch._dynamo.config
 import torch.fx.experimental._config
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.loggers import Logger, WandbLogger
+from lightning.pytorch.strategies import Strategy
 
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.accounting import matrix_flops_per_second
@@ -30,23 +32,34 @@ from kanachan.checkpoint import (
 )
 from kanachan.config import RunConfig, TrainConfig
 from kanachan.data import ShardData
+from kanachan.devices import Devices, World, devices_of, this_rank
 from kanachan.model import Network
 from kanachan.run_log import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
 from kanachan.snapshots import (
     BEST_NAME,
+    LAST_NAME,
     BestWeights,
     CheckpointFiles,
     Reseeding,
     Snapshots,
     Stopped,
+    StopSignals,
     newest_checkpoint,
+    read_checkpoint,
     remove_unfinished,
 )
 from kanachan.stage import Stage
+from kanachan.strategy import (
+    chosen_strategy,
+    is_lost_process,
+    make_strategy,
+    network_tensors,
+    precision_for,
+    tensors_of_network,
+)
 
 _MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
-_PRECISIONS = {"fp32": "32-true", "bf16": "bf16-mixed"}
 
 
 @dataclass(frozen=True)
@@ -63,66 +76,109 @@ def run_stage(request: Request) -> int:
     Raises ValueError for what the user can mend, OSError if something cannot be written.
     """
     config, out = request.config, Path(request.config.run.out)
+    is_zero = this_rank() == 0
     if request.resume and (out / WEIGHTS_NAME).is_file():
-        print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
+        if is_zero:
+            print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
         return 0
+    signals = StopSignals()
     _set_up(config.run)
-    _claim(out)
+    devices = devices_of(config.run)
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
-    data = ShardData(config.data, config.run.seed, FOUR_PLAYERS, segments=_packs(config.run))
+    data = ShardData(config.data, config.run.seed, FOUR_PLAYERS, world=devices.world.size, segments=devices.packs)
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
-    stage, lineage = _stage(config, FOUR_PLAYERS, steps, inherits=resumption is None)
-    if resumption is None:
-        save_config(config, out / CONFIG_NAME)
-    snapshots = Snapshots(out / CHECKPOINTS, config.run.checkpoint_every, config.run.validate_every, steps, lineage)
-    writer = _Writer(config, data, stage, snapshots)
-    best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
+    stage, lineage = _stage(config, devices, FOUR_PLAYERS, steps, inherits=resumption is None)
+    if resumption is not None and resumption.step >= steps:
+        # nothing is left but to validate and to write the weights, for which one process is enough
+        if not is_zero:
+            return 0
+        devices = replace(devices, world=World(1, 1))
+        config = replace(config, run=replace(config.run, strategy="plain"))
+    strategy, told = _strategy(config, devices, stage)
     mode = wandb_mode(config)
-    loggers: list[Logger] = [MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1)]
-    loggers += [wandb_logger(config, out, mode)] if mode != "disabled" else []
+    loggers: list[Logger] = []
+    if is_zero:
+        _claim(out)
+        if resumption is None:
+            save_config(config, out / CONFIG_NAME)
+        loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
+        loggers += [wandb_logger(config, out, mode)] if mode != "disabled" else []
+    snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
+    writer = _Writer(config, data, snapshots)
+    best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [Reseeding(config.run.seed), Progress(steps), snapshots, best]
-    trainer = _trainer(config, data, steps, loggers, callbacks)
+    trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
     if config.run.measure_peak:
-        stage.meter.peak = _peak(trainer)
-    _announce(config, data, stage, steps, trainer, mode, resumption)
+        stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
+    if is_zero:
+        _announce(config, data, stage, steps, resumption, f"{told}, wandb {mode}")
     try:
-        trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
+        _fit(trainer, stage, data, resumption)
     except Stopped as stopped:
         _finish_wandb(loggers, [])
-        print(f"{stopped}; go on with: kanachan-train --resume {out}", flush=True)
+        if is_zero:
+            print(f"{stopped}; go on with: kanachan-train --resume {out}", flush=True)
         return 130 if stopped.signal_name == "SIGINT" else 0
-    metrics = _final_metrics(trainer, stage, data, best)
-    if trainer.is_global_zero:
-        weights = out / WEIGHTS_NAME
-        lineage = writer.write_last(weights, metrics, best.step if best.patience else None)
-        _finish_wandb(loggers, lineage)
-        print(f"validation: {', '.join(f'{name} {value:.4f}' for name, value in metrics.items()) or 'none'}")
-        print(f"weights: {weights}", flush=True)
+    if is_zero:
+        _finish(trainer, stage, data, best, writer)
     return 0
+
+
+def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumption | None) -> None:
+    """Raises ConnectionError if another process of the run is gone."""
+    try:
+        trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
+    except RuntimeError as error:
+        if not is_lost_process(error):
+            raise
+        raise ConnectionError(
+            f"rank {this_rank()} has lost another process of the run (look for its message; it may have been killed). "
+            f"Go on with: kanachan-train --resume {trainer.default_root_dir}. [{str(error).splitlines()[0]}]"
+        ) from error
+
+
+def _finish(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights, writer: "_Writer") -> None:
+    """Writes the weights file, and says what came out."""
+    if best.patience is None and data.num_validation_rows and best.latest[0] != trainer.global_step:
+        trainer.validate(stage, datamodule=data, verbose=False)  # a run that was killed just before its last validation
+    metrics, best_step = best.latest[1], None
+    if best.patience is not None and best.step is not None:
+        metrics, best_step = best.metrics, best.step
+    lineage = writer.write_last(metrics, trainer.global_step, best_step)
+    _finish_wandb(trainer.loggers, lineage)
+    print(f"validation: {', '.join(f'{name} {value:.4f}' for name, value in metrics.items()) or 'none'}")
+    print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 
 class _Writer:
     """Writes the network of a run with a card that says where it comes from."""
 
-    def __init__(self, config: TrainConfig, data: ShardData, stage: Stage, snapshots: Snapshots) -> None:
+    def __init__(self, config: TrainConfig, data: ShardData, snapshots: Snapshots) -> None:
         self.config = config
+        self.out = Path(config.run.out)
         self.data = data
-        self.stage = stage
         self.snapshots = snapshots
 
-    def write_best(self, path: Path, metrics: dict[str, float]) -> None:
-        write_weights(path, self.stage.network, self._card(metrics, self.stage.trainer.global_step))
+    def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
+        """Writes what the trainer has now. Every rank must call it."""
+        tensors = network_tensors(trainer)
+        if trainer.is_global_zero:
+            write_weights(path, tensors, self._card(metrics, trainer.global_step))
 
-    def write_last(self, path: Path, metrics: dict[str, float], best_step: int | None) -> list[dict[str, Any]]:
-        """Writes the weights file and the card beside it; returns the lineage, this stage last."""
-        last_step = self.stage.trainer.global_step
+    def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
+        """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
+        lineage, this stage last."""
+        if best_step is None:
+            tensors = tensors_of_network(read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)["state_dict"])
+        else:
+            tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
         card = self._card(metrics, last_step if best_step is None else best_step)
         card["chosen"] = "last step" if best_step is None else f"lowest validation loss of {last_step} steps"
-        write_card(path.with_name(CARD_NAME), card)
-        write_weights(path, self.stage.network, card)
-        return lineage_of(read_weights(path))
+        write_card(self.out / CARD_NAME, card)
+        write_weights(self.out / WEIGHTS_NAME, tensors, card)
+        return lineage_of(read_weights(self.out))
 
     def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
         config = self.config
@@ -144,7 +200,10 @@ def _set_up(config: RunConfig) -> None:
     # What Lightning says of its own accord is about other ways of using it.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
+    # but not that a process has ended and it ends the others
+    logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # at DeepSpeed's calls
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)
@@ -160,7 +219,7 @@ def _claim(out: Path) -> None:
 
 
 def _stage(
-    config: TrainConfig, vocabulary: Vocabulary, steps: int, inherits: bool
+    config: TrainConfig, devices: Devices, vocabulary: Vocabulary, steps: int, inherits: bool
 ) -> tuple[Stage, list[dict[str, Any]]]:
     """The network to be trained, and the stages before it."""
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
@@ -171,7 +230,7 @@ def _stage(
         lineage = lineage_of(weights)
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
-        _compile(network, is_dynamic=not _packs(config.run))
+        _compile(network, is_dynamic=not devices.packs)
     return Stage(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
 
 
@@ -190,16 +249,35 @@ def _compile(network: Network, is_dynamic: bool) -> None:
     network.compile(dynamic=is_dynamic)
 
 
+def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Strategy, str]:
+    """The strategy, and what to tell of it and of the devices."""
+    name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
+    strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
+    world, attention = devices.world, "packed" if devices.packs else "padded"
+    told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
+    told += f" on {world.nodes} machines" if world.nodes > 1 else ""
+    return strategy, f"{told}, {name} ({reason}), {'bf16' if devices.is_half else 'fp32'}, {attention}"
+
+
 def _trainer(
-    config: TrainConfig, data: ShardData, steps: int, loggers: list[Logger], callbacks: list[L.Callback]
+    config: TrainConfig,
+    devices: Devices,
+    strategy: Strategy,
+    steps: int,
+    loggers: list[Logger],
+    callbacks: list[L.Callback],
 ) -> L.Trainer:
     run = config.run
-    accelerator = _accelerator(run)
-    accumulate = config.data.batch // config.data.micro_batch
+    accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
+    plugins: list[Any] = [CheckpointFiles()]
+    if devices.world.size == 1:
+        plugins.append(LightningEnvironment())  # whatever the launcher of this process has started besides
     return L.Trainer(
-        accelerator=accelerator,
-        devices=1,
-        precision=_precision(run, accelerator),
+        accelerator="gpu" if devices.is_gpu else "cpu",
+        devices=devices.world.devices,
+        num_nodes=devices.world.nodes,
+        strategy=strategy,
+        precision=precision_for(strategy, devices),
         max_steps=steps,
         max_epochs=-1,
         accumulate_grad_batches=accumulate,
@@ -211,7 +289,7 @@ def _trainer(
         use_distributed_sampler=False,
         logger=loggers,
         callbacks=callbacks,
-        plugins=[CheckpointFiles()],
+        plugins=plugins,
         default_root_dir=run.out,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -219,41 +297,8 @@ def _trainer(
     )
 
 
-def _accelerator(run: RunConfig) -> str:
-    if run.accelerator == "auto":
-        return "gpu" if torch.cuda.is_available() else "cpu"
-    if run.accelerator == "gpu" and not torch.cuda.is_available():
-        raise ValueError("--run.accelerator gpu: torch sees no GPU here")
-    return run.accelerator
-
-
-def _precision(run: RunConfig, accelerator: str) -> Any:
-    if run.precision == "auto":
-        has_units = accelerator == "gpu" and torch.cuda.is_bf16_supported(including_emulation=False)
-        return _PRECISIONS["bf16" if has_units else "fp32"]
-    return _PRECISIONS[run.precision]
-
-
-def _packs(run: RunConfig) -> bool:
-    is_gpu, is_half = _accelerator(run) == "gpu", _precision(run, _accelerator(run)) == _PRECISIONS["bf16"]
-    if run.attention == "packed" and is_gpu and not is_half:
-        raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
-    return run.attention == "packed" or (run.attention == "auto" and is_gpu and is_half)
-
-
-def _peak(trainer: L.Trainer) -> float:
-    dtype = torch.bfloat16 if trainer.precision == _PRECISIONS["bf16"] else torch.float32
-    return matrix_flops_per_second(trainer.strategy.root_device, dtype)
-
-
 def _announce(
-    config: TrainConfig,
-    data: ShardData,
-    stage: Stage,
-    steps: int,
-    trainer: L.Trainer,
-    mode: str,
-    resumption: _Resumption | None,
+    config: TrainConfig, data: ShardData, stage: Stage, steps: int, resumption: _Resumption | None, told: str
 ) -> None:
     encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
     passes = steps * config.data.batch / data.num_train_rows
@@ -264,7 +309,7 @@ def _announce(
         f"data: {config.data.path}: {data.num_train_rows:,} decisions to train on, "
         f"{data.num_validation_rows:,} to validate on\n"
         f"steps: {steps:,} of {config.data.batch} decisions ({passes:.2f} passes)\n"
-        f"device: {trainer.strategy.root_device}, precision {trainer.precision}, wandb {mode}\n"
+        f"devices: {told}\n"
         f"folder: {config.run.out}",
         flush=True,
     )
@@ -272,16 +317,6 @@ def _announce(
         print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
     if config.run.compile:
         print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
-
-
-def _final_metrics(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights) -> dict[str, float]:
-    """The validation of the weights that will be written; puts the best ones in place if the run may stop early."""
-    if best.patience is not None and best.step is not None:
-        stage.network.load_state_dict(read_weights(best.path).tensors)
-        return best.metrics
-    if data.num_validation_rows and best.latest[0] != trainer.global_step:
-        trainer.validate(stage, datamodule=data, verbose=False)
-    return best.latest[1]
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:

@@ -152,7 +152,7 @@ class Progress(L.Callback):
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self._first_step = trainer.global_step
         self._started = self._shown = time.monotonic()
-        if self._is_terminal:
+        if self._is_terminal and trainer.is_global_zero:
             self._bar = tqdm(
                 total=self.total_steps, initial=self._first_step, unit="step", dynamic_ncols=True, file=sys.stderr
             )
@@ -160,7 +160,7 @@ class Progress(L.Callback):
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches or not trainer.is_global_zero:
             return
         if self._bar is not None:
             self._bar.update(trainer.global_step - self._bar.n)
@@ -171,7 +171,8 @@ class Progress(L.Callback):
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         figures = ", ".join(f"{name} {value:.4f}" for name, value in validation_metrics(trainer).items())
-        self._say(f"step {trainer.global_step}: validation {figures}")
+        if trainer.is_global_zero:
+            self._say(f"step {trainer.global_step}: validation {figures}")
 
     def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         if self._bar is not None:

@@ -40,8 +40,9 @@ CHECKPOINTS = "checkpoints"
 
 # What a resumed run may change: where things are and how they are shown, never what is computed.
 _SHOWN = ("wandb", "project", "name", "measure_peak")
-_PLACED = ("out", "accelerator", "threads", "recompute", "checkpoint_every")
-MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED)) | {"data.path"}
+_PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
+_KEPT = ("checkpoint_every",)
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | {"data.path"}
 
 _SECTIONS: dict[str, type] = {
     "data": DataConfig,

@@ -20,6 +20,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.files import replacing
 from kanachan.checkpoint import FORMAT_VERSION, other_version
+from kanachan.config import RunConfig
 from kanachan.stage import Stage
 
 LAST_NAME = "last.ckpt"
@@ -98,23 +99,44 @@ def remove_unfinished(folder: Path) -> None:
         path.unlink()
 
 
-class Snapshots(L.Callback):
-    """Writes checkpoints, and stops the run with one on SIGTERM, SIGUSR1 or SIGINT.
+class StopSignals:
+    """Remembers a signal to stop, from now on and until the process ends, however often it comes.
 
-    The signal handler only sets a flag: all ranks agree on it at the end of a step. (Lightning's own handler runs a
-    collective operation inside the handler and hangs with several ranks.)
+    Lightning's own handler runs a collective operation inside the handler and hangs with several processes; so the
+    handler only sets a flag, on which all processes agree at the end of a step.
     """
 
+    NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self.listen()
+
+    def listen(self) -> None:
+        """Takes the signals over again from whoever has."""
+        for number in self.NUMBERS:
+            signal.signal(number, self._remember)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.write(2, b"\nstopping after this step; again to stop at once\n")
+        self.received = signal.Signals(number)
+
+
+class Snapshots(L.Callback):
+    """Writes checkpoints, and stops the run with one if any process was told to stop."""
+
     def __init__(
-        self, folder: Path, every: int, validate_every: int, last_step: int, lineage: list[dict[str, Any]]
+        self, folder: Path, run: RunConfig, last_step: int, lineage: list[dict[str, Any]], signals: StopSignals
     ) -> None:
         self.path = folder / LAST_NAME
-        self.every = every
-        self.validate_every = validate_every
+        self.every = run.checkpoint_every
+        self.validate_every = run.validate_every
         self.last_step = last_step
         self.lineage = lineage
         """the stages before this one; kept in the checkpoint, so that a resumed run needs no --init"""
-        self._signal: signal.Signals | None = None
+        self.signals = signals
 
     def state_dict(self) -> dict[str, Any]:
         return {"lineage": self.lineage}
@@ -126,8 +148,9 @@ class Snapshots(L.Callback):
         checkpoint[_FORMAT] = FORMAT_VERSION
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        for number in (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT):
-            signal.signal(number, self._remember)
+        self.signals.listen()
+        # it would be told to all processes anew with each batch, waiting for the device
+        trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         step = trainer.global_step
         if 0 < step < self.last_step and step % self.validate_every == 0:
             _validate(trainer)
@@ -147,6 +170,8 @@ class Snapshots(L.Callback):
             trainer.save_checkpoint(self.path)
         if stops:
             self._stop(step)
+        if step == self.last_step:
+            trainer.val_check_batch = 1  # the validation of the last step is Lightning's too, whatever its number
 
     def on_validation_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
@@ -156,27 +181,25 @@ class Snapshots(L.Callback):
             self._stop(trainer.global_step)
 
     def _must_stop(self, trainer: L.Trainer) -> bool:
-        return trainer.strategy.reduce_boolean_decision(self._signal is not None, all=False)
+        return trainer.strategy.reduce_boolean_decision(self.signals.received is not None, all=False)
 
     def _stop(self, step: int) -> None:
-        raise Stopped(self._signal.name if self._signal else "another process", step)
-
-    def _remember(self, number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            os.write(2, b"\nstopping after this step; again to stop at once\n")
-        self._signal = signal.Signals(number)
+        received = self.signals.received
+        raise Stopped(received.name if received else "a signal to another process", step)
 
 
 class BestWeights(L.Callback):
     """Keeps the weights with the lowest validation loss so far; stops the run when it stays away too long.
 
     Args:
-        write: writes a weights file, given its path and the metrics of the validation.
+        write: writes a weights file, given its path, the metrics of the validation and the trainer; called on all
+            ranks.
         patience: validations without a lower loss after which the run stops; None for never.
     """
 
-    def __init__(self, path: Path, write: Callable[[Path, dict[str, float]], None], patience: int | None) -> None:
+    def __init__(
+        self, path: Path, write: Callable[[Path, dict[str, float], L.Trainer], None], patience: int | None
+    ) -> None:
         self.path = path
         self.write = write
         self.patience = patience
@@ -199,8 +222,7 @@ class BestWeights(L.Callback):
         self.latest = (trainer.global_step, metrics)
         if not self.metrics or metrics["loss"] < self.metrics["loss"]:
             self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
-            if trainer.is_global_zero:
-                self.write(self.path, metrics)
+            self.write(self.path, metrics, trainer)
             return
         self._fruitless += 1
         if self.patience is not None and self._fruitless >= self.patience:
@@ -216,7 +238,9 @@ class Reseeding(L.Callback):
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        place = (self.seed, trainer.global_step, batch_idx % trainer.accumulate_grad_batches, trainer.global_rank)
+        # micro-batches of a step are dealt out in turn: their numbers do not depend on how many processes there are
+        number = batch_idx % trainer.accumulate_grad_batches * trainer.world_size + trainer.global_rank
+        place = (self.seed, trainer.global_step, number)
         torch.manual_seed(int.from_bytes(sha256(repr(place).encode()).digest()[:8], "big", signed=True))
 
 

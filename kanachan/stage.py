@@ -7,7 +7,7 @@ every row: it is the axis on which runs with different batches can be compared.
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import lightning as L
@@ -21,6 +21,8 @@ from kanachan.batch import Batch
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.model import Network
 from kanachan.objectives import Objective
+from kanachan.optimisation import SkippedSteps, gradient_norms, learning_rate_factor, parameter_groups
+from kanachan.strategy import gradient_of, is_sharded, outcome_of_step
 
 
 class Stage(L.LightningModule):
@@ -49,10 +51,13 @@ class Stage(L.LightningModule):
         self.log_every = log_every
         self.meter = Meter(model, trains_encoder=optim.encoder_learning_rate != 0)
         self.samples = 0
+        self.optimised: list[list[nn.Parameter]] = []
+        """the parameters by the optimiser's groups"""
         self._training = Sums()
         self._validation = Sums()
-        self._gradient_norm: Tensor | None = None
-        self._logged_step = 0
+        self.skipped = SkippedSteps(optim.skip_limit)
+        self._gradient_norms: dict[str, Tensor | float] = {}
+        self._logged_step = self._noted_step = 0
         self._validation_start = 0.0
         if optim.encoder_learning_rate == 0:
             network.encoder.requires_grad_(False)
@@ -62,9 +67,9 @@ class Stage(L.LightningModule):
         return self.objective.score(self.network(batch))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        optimizer = torch.optim.AdamW(
-            parameter_groups(self.network, self.optim), betas=(self.optim.beta1, self.optim.beta2), fused=True
-        )
+        groups = parameter_groups(self.network, self.optim)
+        self.optimised = [list(group["params"]) for group in groups]
+        optimizer = torch.optim.AdamW(groups, betas=(self.optim.beta1, self.optim.beta2), fused=True)
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_factor(self.optim, self.total_steps))
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -82,7 +87,7 @@ class Stage(L.LightningModule):
                 logger.experiment.define_metric("*", step_metric="train/samples")
 
     def on_train_start(self) -> None:
-        self._logged_step = self.trainer.global_step
+        self._logged_step = self._noted_step = self.trainer.global_step
         if self._logged_step % self.log_every == 0:
             # A checkpoint of such a step may be older than the row of the step, which the first run has written.
             self._training = Sums()
@@ -96,18 +101,34 @@ class Stage(L.LightningModule):
         return parts["loss"]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        if (self.trainer.global_step + 1) % self.log_every == 0:
-            # Under ZeRO the engine holds the gradients, and there is nothing to see here.
-            gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-            self._gradient_norm = nn.utils.get_total_norm(gradients) if gradients else None
+        is_due = (self.trainer.global_step + 1) % self.log_every == 0
+        if is_due and self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
+            norms = gradient_norms(self.network, gradient_of(self.trainer))
+            self._gradient_norms = {f"gradient_norm_{part}": norm for part, norm in norms.items()}
+
+    def configure_gradient_clipping(
+        self,
+        optimizer: torch.optim.Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        if not is_sharded(self.trainer):  # else DeepSpeed clips, and leaves steps out
+            self._gradient_norms["gradient_norm"] = self.skipped.clip(optimizer, gradient_clip_val or 0.0)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         self.log_if_due()
         self.meter.ask()
 
+    def _ends_step(self, batch_idx: int) -> bool:
+        return (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0
+
     def log_if_due(self) -> None:
         """Writes the row of this optimiser step, once; whoever saves a checkpoint calls it before."""
         step = self.trainer.global_step
+        if is_sharded(self.trainer) and step > self._noted_step:
+            self._gradient_norms["gradient_norm"], was_skipped = outcome_of_step(self.trainer)
+            self.skipped.add(float(was_skipped))
+            self._noted_step = step
         if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):
             row = self._log_training()
             self.log("loss", row["train/loss"], prog_bar=True, logger=False)
@@ -126,8 +147,8 @@ class Stage(L.LightningModule):
         row["train/learning_rate"] = rates["decoder"]
         if rates.get("encoder", rates["decoder"]) != rates["decoder"]:
             row["train/encoder_learning_rate"] = rates["encoder"]
-        if self._gradient_norm is not None:
-            row["train/gradient_norm"] = float(self._gradient_norm)
+        row |= {f"train/{name}": float(norm) for name, norm in self._gradient_norms.items()}
+        row["train/skipped_steps"] = self.skipped.checked_total(self.trainer.global_step)
         row |= self._speed()
         self._write(row)
         self._logged_step = self.trainer.global_step
@@ -195,11 +216,14 @@ class Stage(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["samples"] = self.samples
-        checkpoint["training_sums"] = self._training.state_dict()
+        checkpoint["training_sums"] = self._training.totals(self.trainer)
+        checkpoint["skipped"] = self.skipped.state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.samples = checkpoint["samples"]
-        self._training.load_state_dict(checkpoint["training_sums"], self.device)
+        totals, weight = checkpoint["training_sums"]
+        self._training.load(totals, weight, share=1 / self.trainer.world_size)
+        self.skipped.load_state_dict(checkpoint["skipped"])
 
 
 class Sums:
@@ -208,13 +232,6 @@ class Sums:
     def __init__(self) -> None:
         self._sums: dict[str, Tensor | float] = {}
         self._weight = 0.0
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"sums": dict(self._sums), "weight": self._weight}
-
-    def load_state_dict(self, state: Mapping[str, Any], device: torch.device) -> None:
-        self._sums = {name: value.to(device) for name, value in state["sums"].items()}
-        self._weight = state["weight"]
 
     def add(self, means: Mapping[str, Tensor], weight: float) -> None:
         for name, mean in means.items():
@@ -244,38 +261,3 @@ class Sums:
 
 def _exact(device: torch.device) -> torch.dtype:
     return torch.float32 if device.type == "mps" else torch.float64
-
-
-def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
-    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without.
-
-    Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
-    """
-    embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
-    for name, parameter in network.named_parameters():
-        if parameter.requires_grad:
-            decays = parameter.ndim == 2 and id(parameter) not in embeddings
-            groups.setdefault((name.startswith("encoder."), decays), []).append(parameter)
-    encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
-    return [
-        {
-            "params": parameters,
-            "part": "encoder" if is_encoder else "decoder",
-            "lr": encoder_rate if is_encoder else optim.learning_rate,
-            "weight_decay": optim.weight_decay if decays else 0.0,
-        }
-        for (is_encoder, decays), parameters in sorted(groups.items(), reverse=True)
-    ]
-
-
-def learning_rate_factor(optim: OptimConfig, total_steps: int) -> Callable[[int], float]:
-    """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`."""
-
-    def factor(step: int) -> float:
-        if step < optim.warmup:
-            return (step + 1) / optim.warmup
-        progress = min(1.0, (step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
-        return optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2
-
-    return factor

@@ -36,7 +36,7 @@ def written(
     folder: Path, stage: StageName = "imitation", seed: int = 0, model: ModelConfig = TINY, **rest: Any
 ) -> Path:
     card = make_card(stage, model, ObjectiveConfig(), FOUR_PLAYERS, **rest)
-    write_weights(folder / "weights.safetensors", fresh(stage, seed, model), card)
+    write_weights(folder / "weights.safetensors", fresh(stage, seed, model).state_dict(), card)
     return folder / "weights.safetensors"
 
 

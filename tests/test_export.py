@@ -28,7 +28,8 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network, _ = build_network("imitation", model, objective, FOUR_PLAYERS)
     path = tmp_path_factory.mktemp("weights") / "weights.safetensors"
     config = {"data": {"actor_first": False}}
-    write_weights(path, network, make_card("imitation", model, objective, FOUR_PLAYERS, config=config, lineage=[]))
+    card = make_card("imitation", model, objective, FOUR_PLAYERS, config=config, lineage=[])
+    write_weights(path, network.state_dict(), card)
     return path
 
 

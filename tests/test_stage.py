@@ -21,7 +21,8 @@ from kanachan.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.model import Network
 from kanachan.objectives import OBJECTIVES
-from kanachan.stage import Stage, learning_rate_factor, parameter_groups
+from kanachan.optimisation import learning_rate_factor, parameter_groups
+from kanachan.stage import Stage
 
 ROWS_PER_BATCH = 4
 MODEL = ModelConfig(width=16, layers=1, heads=2, feedforward=32)

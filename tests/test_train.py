@@ -125,13 +125,16 @@ def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_pat
     assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
 
 
-def test_weights_that_are_no_longer_finite_end_the_run_and_spare_the_checkpoint(
+def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    assert run("round_delta", shards, out, "--objective.loss", "mse", "--optim.learning_rate", "1e30") == 1
-    assert "no longer finite after step 10: lower optim.learning_rate" in capsys.readouterr().err
-    assert not (out / "checkpoints" / "last.ckpt").exists()
+    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.checkpoint_every", "1")
+    assert run("round_delta", shards, out, *wild) == 1
+    assert "were not finite in 10 optimiser steps in a row before step 11, and these steps" in capsys.readouterr().err
+    last = read_checkpoint(out / "checkpoints" / "last.ckpt")
+    assert last["skipped"] == {"total": 9, "in_a_row": 9}
+    assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
 
 
 def test_an_out_folder_that_cannot_be_made_is_named_before_training(

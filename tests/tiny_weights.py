@@ -23,5 +23,5 @@ def written(
     config = {"data": {"actor_first": actor_first}}
     card = make_card(stage, model, settings, FOUR_PLAYERS, config=config, steps=20, samples=320, lineage=[])
     folder.mkdir(parents=True, exist_ok=True)
-    write_weights(folder / "weights.safetensors", network, card)
+    write_weights(folder / "weights.safetensors", network.state_dict(), card)
     return folder / "weights.safetensors"

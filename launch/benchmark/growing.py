@@ -22,8 +22,8 @@ from kanachan.batch import Batch
 from kanachan.checkpoint import build_network
 from kanachan.columns import Columns
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
+from kanachan.optimisation import parameter_groups
 from kanachan.shards import open_shards, rows_of_columns, write_shard
-from kanachan.stage import parameter_groups
 
 SIZES = (10_000, 100_000, 1_000_000)
 _ROWS_PER_SHARD = 100_000

@@ -14,7 +14,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.accounting import NO_WORK, matrix_flops_per_second, work_of
 from kanachan.checkpoint import build_network
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.stage import parameter_groups
+from kanachan.optimisation import parameter_groups
 
 SIZES = ("small", "base")
 _STEPS = {"small": 8, "base": 1}

@@ -23,7 +23,7 @@ from kanachan.accounting import matrix_flops_per_second, training_flops
 from kanachan.batch import Batch
 from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
-from kanachan.stage import parameter_groups
+from kanachan.optimisation import parameter_groups
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""

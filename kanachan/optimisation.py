@@ -1,0 +1,117 @@
+"""What an optimiser step does besides Adam: groups and rates of the parameters, clipping, steps that are left out."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kanachan.config import OptimConfig
+
+ADAM_STATES = ("exp_avg", "exp_avg_sq")
+
+
+def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
+    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without.
+
+    Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
+    """
+    embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
+    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            decays = parameter.ndim == 2 and id(parameter) not in embeddings
+            groups.setdefault((_is_encoder(name), decays), []).append(parameter)
+    encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
+    return [
+        {
+            "params": parameters,
+            "part": "encoder" if is_encoder else "decoder",
+            "lr": encoder_rate if is_encoder else optim.learning_rate,
+            "weight_decay": optim.weight_decay if decays else 0.0,
+        }
+        for (is_encoder, decays), parameters in sorted(groups.items(), reverse=True)
+    ]
+
+
+def learning_rate_factor(optim: OptimConfig, total_steps: int) -> Callable[[int], float]:
+    """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`."""
+
+    def factor(step: int) -> float:
+        if step < optim.warmup:
+            return (step + 1) / optim.warmup
+        progress = min(1.0, (step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
+        return optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2
+
+    return factor
+
+
+def gradient_norms(network: nn.Module, gradient_of: Callable[[nn.Parameter], Tensor | None]) -> dict[str, Tensor]:
+    """The norm of the gradient of the encoder and of the rest, where they have one."""
+    gradients: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
+    for name, parameter in network.named_parameters():
+        gradient = gradient_of(parameter) if parameter.requires_grad else None
+        if gradient is not None:
+            gradients["encoder" if _is_encoder(name) else "decoder"].append(gradient)
+    return {part: nn.utils.get_total_norm(of_part) for part, of_part in gradients.items() if of_part}
+
+
+def _is_encoder(name: str) -> bool:
+    return name.startswith("encoder.")
+
+
+class SkippedSteps:
+    """Counts the steps that were left out because their gradient was not finite.
+
+    The counts stay on the device, so that counting never waits for it.
+
+    Args:
+        limit: how many in a row end the run.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._total: Tensor | float = 0.0
+        self._in_a_row: Tensor | float = 0.0
+        self._longest: Tensor | float = 0.0
+
+    def clip(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
+        """Clips the gradients to a norm, 0 for none, and has a fused optimiser leave out its next step if they are not
+        finite; returns their norm before."""
+        gradients = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        norm = nn.utils.get_total_norm([p.grad for p in gradients])
+        if max_norm:
+            nn.utils.clip_grads_with_norm_(gradients, max_norm, norm)
+        is_skipped = (~torch.isfinite(norm)).float()
+        optimizer.found_inf = is_skipped  # type: ignore[attr-defined]
+        self.add(is_skipped)
+        return norm
+
+    def add(self, is_skipped: Tensor | float) -> None:
+        """Counts a step: 1 if it was left out, else 0."""
+        self._total = self._total + is_skipped
+        self._in_a_row = (self._in_a_row + is_skipped) * is_skipped
+        self._longest = torch.maximum(torch.as_tensor(self._longest), torch.as_tensor(self._in_a_row))
+
+    def checked_total(self, step: int) -> int:
+        """How many there were up to `step`.
+
+        Raises:
+            ValueError: too many followed one another.
+        """
+        if float(self._longest) >= self.limit:
+            raise ValueError(
+                f"gradients were not finite in {int(float(self._longest))} optimiser steps in a row before step "
+                f"{step}, and these steps were left out: lower optim.learning_rate, or look at the data; the last "
+                "checkpoint is from before"
+            )
+        self._longest = self._in_a_row
+        return int(float(self._total))
+
+    def state_dict(self) -> dict[str, float]:
+        return {"total": float(self._total), "in_a_row": float(self._in_a_row)}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        self._total, self._in_a_row = state["total"], state["in_a_row"]
+        self._longest = self._in_a_row
