@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 import sys
+import zipfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
@@ -62,11 +63,15 @@ class CheckpointFiles(CheckpointIO):
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """Reads tensors and plain values, never code.
 
-    Raises ValueError naming the file if it is cut off or no checkpoint.
+    Raises ValueError naming the file if it is cut off, damaged or no checkpoint.
     """
     try:
+        with zipfile.ZipFile(path) as file:
+            damaged = file.testzip()  # torch itself reads whatever the bytes are
+        if damaged is not None:
+            raise ValueError(f"{path}: damaged: {damaged} differs from its checksum")
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
+    except (zipfile.BadZipFile, RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
         reason = str(error).partition("\n")[0]
         raise ValueError(f"{path}: cut off, or no checkpoint ({reason})") from error
 
