@@ -216,11 +216,18 @@ class Stage(L.LightningModule):
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["samples"] = self.samples
+        checkpoint["batches_per_step"] = self.trainer.accumulate_grad_batches
         checkpoint["training_sums"] = self._training.totals(self.trainer)
         checkpoint["skipped"] = self.skipped.state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.samples = checkpoint["samples"]
+        # Lightning counts batches of a process, of which a step takes fewer if there are more processes now
+        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
+        for counts in (progress["total"], progress["current"]):
+            added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
+            added -= counts["ready"]
+            counts.update({name: count + added for name, count in counts.items()})
         totals, weight = checkpoint["training_sums"]
         self._training.load(totals, weight, share=1 / self.trainer.world_size)
         self.skipped.load_state_dict(checkpoint["skipped"])
