@@ -83,6 +83,9 @@ class DataConfig:
 
     path: str
     """folder of shards, made by kanachan-pack"""
+    verify: bool = False
+    """read all shards before training and compare them with their checksums; otherwise only their structure is looked
+    at"""
     batch: int = 256
     """decisions that one optimiser step averages over, whatever the number of devices"""
     micro_batch: int = 64

@@ -31,7 +31,9 @@ class ShardData(L.LightningDataModule):
         self.vocabulary = vocabulary
         self.segments = segments
         present = splits_in(config.path)
-        self._shards = {split: open_shards(config.path, split, vocabulary) for split in {"train", *present}}
+        self._shards = {
+            split: open_shards(config.path, split, vocabulary, verify=config.verify) for split in {"train", *present}
+        }
         self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
         """optimiser steps that a pass over the training split takes"""
 

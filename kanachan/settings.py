@@ -42,7 +42,10 @@ CHECKPOINTS = "checkpoints"
 _SHOWN = ("wandb", "project", "name", "measure_peak")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
 _KEPT = ("checkpoint_every",)
-MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | {"data.path"}
+_READ = ("path", "verify")
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | frozenset(
+    f"data.{name}" for name in _READ
+)
 
 _SECTIONS: dict[str, type] = {
     "data": DataConfig,

@@ -340,3 +340,16 @@ def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path)
         losses[attention] = [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
     assert losses["padded"] == pytest.approx(losses["packed"], rel=1e-5)
     assert len(set(losses["padded"])) == 20
+
+
+def test_a_damaged_shard_is_named_before_training_where_that_is_asked_for(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = Path(shutil.copytree(shards, tmp_path / "shards"))
+    content = bytearray((copied / "train-00000.arrow").read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / "train-00000.arrow").write_bytes(content)
+    assert run("imitation", copied, tmp_path / "run", "--data.verify", "true") == 1
+    assert "train-00000.arrow: the data differ from their checksum" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert run("imitation", shards, tmp_path / "run", "--data.verify", "true", "--run.steps", "1") == 0

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import psutil
@@ -46,16 +46,13 @@ class Torture:
         self.random = random.Random(seed)
         self.say = say
 
-    def run(self, num_faults: int) -> None:
+    def run(self, faults: Sequence[str]) -> None:
         """Raises AssertionError if anything is not as it must be."""
         whole = self._start("whole", limit=None)
         assert whole.wait() == 0, self._said("whole")
-        done = 0
-        while done < num_faults:
-            fault = FAULTS[done % len(FAULTS)] if done < len(FAULTS) else self.random.choice(FAULTS)
+        for number, fault in enumerate(faults, start=1):
             self._suffer(fault)
-            done += 1
-            self.say(f"{done} of {num_faults}: {fault}, at step {self._last_step()}")
+            self.say(f"{number} of {len(faults)}: {fault}, at step {self._last_step()}")
         assert self._start("tortured", limit=None).wait() == 0, self._said("tortured")
         self.check()
 
@@ -197,7 +194,8 @@ def main() -> None:
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         steps = 10 * chosen.faults + 20
-        Torture(Path(folder), chosen.strategy, chosen.processes, steps, chosen.seed, print).run(chosen.faults)
+        faults = [*FAULTS, *random.Random(chosen.seed).choices(FAULTS, k=chosen.faults)][: chosen.faults]
+        Torture(Path(folder), chosen.strategy, chosen.processes, steps, chosen.seed, print).run(faults)
     print(f"{chosen.faults} faults: the weights are those of an undisturbed run, and no row came twice in an epoch")
 
 
