@@ -55,6 +55,8 @@ class Stage(L.LightningModule):
         """the parameters by the optimiser's groups"""
         self._training = Sums()
         self._validation = Sums()
+        self.watched: dict[str, float] = {}
+        """what callbacks have to add to the row of this validation"""
         self.skipped = SkippedSteps(optim.skip_limit)
         self._gradient_norms: dict[str, Tensor | float] = {}
         self._logged_step = self._noted_step = 0
@@ -179,7 +181,7 @@ class Stage(L.LightningModule):
         self._validation = Sums()
         self._validation_start = time.perf_counter()
 
-    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+    def validation_step(self, batch: Batch, batch_idx: int) -> dict[str, Any]:
         output = self.network(batch)
         parts = self.objective.loss(output, batch)
         score_BA = self.objective.score(output)
@@ -190,6 +192,7 @@ class Stage(L.LightningModule):
             parts["_target_square"] = target_B.square().mean()
             parts["_error_square"] = (target_B - self.objective.value(output, batch)).square().mean()
         self._validation.add(parts, weight=len(batch))
+        return {"output": output, "score": score_BA}  # to callbacks
 
     def on_validation_epoch_end(self) -> None:
         means, count = self._validation.take(self.trainer)
@@ -202,7 +205,7 @@ class Stage(L.LightningModule):
         for name, mean in row.items():
             self.log(name, mean, prog_bar=name == "validation/loss", logger=False, sync_dist=True)
         if not self.trainer.sanity_checking:
-            self._write({**row, "validation/rows": count})
+            self._write({**row, **self.watched, "validation/rows": count})
         self.meter.leave_out(time.perf_counter() - self._validation_start)
 
     def on_validation_end(self) -> None:
