@@ -13,7 +13,6 @@ Shapes: B decisions, K kinds, S sums, G groups, N decisions of all ranks.
 """
 
 import math
-from typing import Any
 
 import lightning as L
 import numpy as np
@@ -24,12 +23,14 @@ from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch
 from kanachan.former_stage import FormerStage
 from kanachan.metrics import CALIBRATION_BINS, KINDS, DecisionMeter, Measures
+from kanachan.model import Output
+from kanachan.objectives import Objective
 from kanachan.run_log import ReliabilityPoint, log_reliability
 from kanachan.stage import Stage
 
 NUM_TENTHS = 10
-MOST_BATCHES_OF_FORMER = 8
-"""of a validation that are also put to the former stage: they are evenly spread, and the same ones each time"""
+MOST_BATCHES_OF_FORMER = 4
+"""of a validation, on each rank, that are also put to the former stage: evenly spread, and the same ones each time"""
 
 
 class Watching(L.Callback):
@@ -43,48 +44,41 @@ class Watching(L.Callback):
         self._values = Values()
         self._former_loss = MeanOfRows()
 
+    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
+        """Takes part in the steps of validations: there, and not after them, weights that are shared out over processes
+        are at hand, and the precision is that of the run."""
+        assert isinstance(pl_module, Stage)
+
+        def watch(batch: Batch, index: int, output: Output, score_BA: Tensor) -> None:
+            self._watch(pl_module.objective, batch, output, score_BA)
+            if self._former is not None and index in self._batches_of_former(trainer):
+                self._former_loss.add(self._former.loss(batch), len(batch))
+
+        pl_module.watch = watch
+
     def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         if self._former is not None and trainer.is_global_zero:
             self._former.keep()
 
+    @torch.no_grad()
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Where the curves of the former stage begin."""
         assert isinstance(pl_module, Stage)
         if self._former is None or trainer.global_step or not trainer.val_dataloaders:
             return
-        self._join(trainer, pl_module)
-        network, device = pl_module.network, trainer.strategy.root_device
-        network.eval()
-        with torch.no_grad():
-            for index, batch in zip(range(int(trainer.num_val_batches[0])), trainer.val_dataloaders, strict=False):
-                self._ask_former(trainer, batch, index, device)
-        network.train()
+        self._begin(trainer, pl_module)
+        numbers = self._batches_of_former(trainer)
+        pl_module.on_validation_model_eval()
+        for index, batch in zip(range(numbers.stop), trainer.val_dataloaders, strict=False):
+            if index in numbers:
+                trainer.strategy.validation_step(batch.to(trainer.strategy.root_device), index)
+        pl_module.on_validation_model_train()
         row = self._figures_of_former(trainer)
         for logger in trainer.loggers if trainer.is_global_zero else []:
             logger.log_metrics({**row, "train/samples": float(pl_module.samples)}, step=0)
 
     def on_validation_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._kinds, self._confidence, self._values = KindSums(), ConfidenceSums(), Values()
-        self._join(trainer, pl_module)
-
-    def on_validation_batch_end(
-        self,
-        trainer: L.Trainer,
-        pl_module: L.LightningModule,
-        outputs: Any,
-        batch: Batch,
-        batch_idx: int,
-        dataloader_idx: int = 0,
-    ) -> None:
-        assert isinstance(pl_module, Stage)
-        objective = pl_module.objective
-        measures = self._meter.measure(outputs["score"], batch)
-        self._kinds.add(measures)
-        if objective.has_value:
-            self._values.add(objective.value(outputs["output"], batch), objective.target(batch))
-        else:
-            self._confidence.add(measures)
-        self._ask_former(trainer, batch, batch_idx)
+        self._begin(trainer, pl_module)
 
     def on_validation_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         assert isinstance(pl_module, Stage)
@@ -99,19 +93,24 @@ class Watching(L.Callback):
             unit = "points" if has_value else "probability"
             log_reliability(trainer, points, unit, pl_module.samples)
 
-    def _join(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+    def _begin(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         assert isinstance(pl_module, Stage)
+        self._kinds, self._confidence, self._values = KindSums(), ConfidenceSums(), Values()
+        self._former_loss = MeanOfRows()
         if self._former is not None:
             self._former.join(pl_module.network, trainer.strategy.root_device)
-            self._former_loss = MeanOfRows()
 
-    def _ask_former(self, trainer: L.Trainer, batch: Batch, index: int, device: torch.device | None = None) -> None:
-        """Puts a batch to the former stage if it is one of those; moves it to `device` if it is not there yet."""
-        every = math.ceil(trainer.num_val_batches[0] / MOST_BATCHES_OF_FORMER)
-        if self._former is not None and index % every == 0:
-            batch = batch if device is None else batch.to(device)
-            with trainer.precision_plugin.forward_context():
-                self._former_loss.add(self._former.loss(batch), len(batch))
+    def _watch(self, objective: Objective, batch: Batch, output: Output, score_BA: Tensor) -> None:
+        measures = self._meter.measure(score_BA, batch)
+        self._kinds.add(measures)
+        if objective.has_value:
+            self._values.add(objective.value(output, batch), objective.target(batch))
+        else:
+            self._confidence.add(measures)
+
+    def _batches_of_former(self, trainer: L.Trainer) -> range:
+        count = int(trainer.num_val_batches[0])
+        return range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
 
     def _figures_of_former(self, trainer: L.Trainer) -> dict[str, float]:
         """Every rank must call it; rank zero alone has the drift."""

@@ -45,7 +45,7 @@ def answers(stage: Stage) -> tuple[DecisionRows, Batch, Tensor]:
 
 def weights_of(stage: Stage, name: StageName, path: Path) -> Path:
     card = make_card(name, MODEL, ObjectiveConfig(), FOUR_PLAYERS, lineage=[], steps=1, samples=1, metrics={})
-    write_weights(path, stage.network, card)
+    write_weights(path, stage.network.state_dict(), card)
     return path
 
 
@@ -175,8 +175,8 @@ def test_the_old_loss_is_that_of_the_former_decoder_over_the_encoder_of_today(im
     together = make_stage()
     own = {name: tensor for name, tensor in stage.network.state_dict().items() if name.startswith("encoder.")}
     together.network.load_state_dict({**load_file(imitated), **own})
-    parts = batches(NUM_ROWS, rows_per_batch=25).dataset[::2]
-    assert len(parts) == 5 <= MOST_BATCHES_OF_FORMER
+    parts = batches(NUM_ROWS, rows_per_batch=25).dataset[::3]
+    assert len(parts) == 3 <= MOST_BATCHES_OF_FORMER
     losses = [float(together.objective.loss(together.network.eval()(part), part)["loss"]) for part in parts]
     expected = sum(loss * len(part) for loss, part in zip(losses, parts, strict=True)) / sum(map(len, parts))
     assert logged == {0: pytest.approx(expected, rel=1e-5)}
