@@ -47,7 +47,8 @@ SPEED: dict[str, tuple[str, ...] | str] = {
     "memory, GB": ("train/memory_peak_gb",),
 }
 HEALTH: dict[str, tuple[str, ...] | str] = {
-    "norm of the gradient, of all and of each part": r"^train/gradient_norm",
+    "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
+    "steps left out because the gradient was not finite": ("train/skipped_steps",),
     "learning rate": ("train/learning_rate",),
     "learning rate of the encoder, where it has its own": ("train/encoder_learning_rate",),
     "decisions of a validation": ("validation/rows",),
