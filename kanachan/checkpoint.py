@@ -102,7 +102,7 @@ def make_card(
         "objective": asdict(objective),
         **rest,
         "versions": {name: version(name) for name in ("kanachan", "torch", "lightning")},
-        "commit": _commit(),
+        "commit": commit_of_program(),
     }
 
 
@@ -231,7 +231,7 @@ def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path) -> _
     return kind(**values)
 
 
-def _commit() -> str | None:
+def commit_of_program() -> str | None:
     """The commit of the checkout that this file is in, "-dirty" after it if files were changed; None elsewhere."""
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():

@@ -76,6 +76,19 @@ class DecisionRows:
         return DecisionRows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(DecisionRows)))
 
 
+class Measures(NamedTuple):
+    """The fields of `DecisionRows` of one batch, but for its games, on the device of the scores."""
+
+    is_top_B: Tensor
+    is_top_tile_B: Tensor
+    log_probability_B: Tensor
+    log_probability_of_tile_B: Tensor
+    confidence_B: Tensor
+    is_offered_BK: Tensor
+    is_taken_BK: Tensor
+    is_predicted_BK: Tensor
+
+
 class DecisionMeter:
     """Batches and their scores → rows. Holds what the vocabulary says of each candidate."""
 
@@ -93,37 +106,43 @@ class DecisionMeter:
                 self._kinds_NK[1 + action, KINDS.index("riichi")] = bool(factors["riichi"])
 
     def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
-        """Measures a batch.
+        """Measures a batch, for figures with intervals; arguments as for `measure`."""
+        measures = {name: tensor.cpu().numpy() for name, tensor in self.measure(score_BA, batch)._asdict().items()}
+        return DecisionRows(game_B=batch.game_B.cpu().numpy(), **measures)
+
+    def measure(self, score_BA: Tensor, batch: Batch) -> Measures:
+        """Measures a batch where it is, without waiting for the device.
 
         Args:
             score_BA: -inf at padding. Probabilities are its softmax; where scores are points rather than logits, the
                 rows' probabilities mean nothing.
         """
-        candidate_BA, chosen_B1 = batch.candidate_BA.long().cpu(), batch.chosen_B[:, None].cpu()
-        score_BA = score_BA.detach().float().cpu()
+        if self._kinds_NK.device != score_BA.device:
+            self._kinds_NK, self._tile_N = self._kinds_NK.to(score_BA.device), self._tile_N.to(score_BA.device)
+        candidate_BA, chosen_B1 = batch.candidate_BA.long(), batch.chosen_B[:, None]
+        score_BA = score_BA.detach().float()
         top_B1 = score_BA.argmax(dim=1, keepdim=True)
         log_probability_BA = score_BA.log_softmax(dim=1)
         tile_BA = self._tile_N[candidate_BA]
         chosen_tile_B1, top_tile_B1 = tile_BA.gather(1, chosen_B1), tile_BA.gather(1, top_B1)
         is_top_B1 = top_B1 == chosen_B1
         is_same_tile_B1 = (chosen_tile_B1 == top_tile_B1) & (chosen_tile_B1 != _NO_TILE)
-        index_BA = torch.arange(candidate_BA.shape[1])
+        index_BA = torch.arange(candidate_BA.shape[1], device=score_BA.device)
         is_alike_BA = (index_BA == chosen_B1) | ((tile_BA == chosen_tile_B1) & (tile_BA != _NO_TILE))
         kinds_BAK = self._kinds_NK[candidate_BA]
         is_offered_BK = kinds_BAK.any(dim=1)
         highest_B = tile_BA.amax(dim=1)
         lowest_B = tile_BA.masked_fill(tile_BA == _NO_TILE, NUM_TILES34).amin(dim=1)
         is_offered_BK[:, KINDS.index("discard")] = lowest_B < highest_B
-        return DecisionRows(
-            game_B=batch.game_B.cpu().numpy(),
-            is_top_B=is_top_B1[:, 0].numpy(),
-            is_top_tile_B=(is_top_B1 | is_same_tile_B1)[:, 0].numpy(),
-            log_probability_B=log_probability_BA.gather(1, chosen_B1)[:, 0].numpy(),
-            log_probability_of_tile_B=log_probability_BA.masked_fill(~is_alike_BA, -torch.inf).logsumexp(1).numpy(),
-            confidence_B=log_probability_BA.gather(1, top_B1)[:, 0].exp().numpy(),
-            is_offered_BK=is_offered_BK.numpy(),
-            is_taken_BK=_at(kinds_BAK, chosen_B1).numpy(),
-            is_predicted_BK=_at(kinds_BAK, top_B1).numpy(),
+        return Measures(
+            is_top_B=is_top_B1[:, 0],
+            is_top_tile_B=(is_top_B1 | is_same_tile_B1)[:, 0],
+            log_probability_B=log_probability_BA.gather(1, chosen_B1)[:, 0],
+            log_probability_of_tile_B=log_probability_BA.masked_fill(~is_alike_BA, -torch.inf).logsumexp(1),
+            confidence_B=log_probability_BA.gather(1, top_B1)[:, 0].exp(),
+            is_offered_BK=is_offered_BK,
+            is_taken_BK=_at(kinds_BAK, chosen_B1),
+            is_predicted_BK=_at(kinds_BAK, top_B1),
         )
 
 

@@ -33,6 +33,7 @@ from kanachan.checkpoint import (
 from kanachan.config import RunConfig, TrainConfig
 from kanachan.data import ShardData
 from kanachan.devices import Devices, World, devices_of, this_rank
+from kanachan.former_stage import former_stage
 from kanachan.model import Network
 from kanachan.run_log import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
@@ -58,6 +59,7 @@ from kanachan.strategy import (
     precision_for,
     tensors_of_network,
 )
+from kanachan.watching import Watching
 
 _MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
 
@@ -96,6 +98,7 @@ def run_stage(request: Request) -> int:
             return 0
         devices = replace(devices, world=World(1, 1))
         config = replace(config, run=replace(config.run, strategy="plain"))
+    former = former_stage(config.init, out, is_resumed=resumption is not None)
     strategy, told = _strategy(config, devices, stage)
     mode = wandb_mode(config)
     loggers: list[Logger] = []
@@ -104,11 +107,12 @@ def run_stage(request: Request) -> int:
         if resumption is None:
             save_config(config, out / CONFIG_NAME)
         loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
-        loggers += [wandb_logger(config, out, mode)] if mode != "disabled" else []
+        if mode != "disabled":
+            loggers.append(wandb_logger(config, out, mode, data.description, former.lineage if former else []))
     snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = _Writer(config, data, snapshots)
     best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [Reseeding(config.run.seed), Progress(steps), snapshots, best]
+    callbacks = [Reseeding(config.run.seed), Progress(steps), Watching(FOUR_PLAYERS, former), snapshots, best]
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlparse
 
 import lightning as L
@@ -17,11 +17,13 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from tqdm import tqdm
 
 from annotate.files import replacing
+from kanachan.checkpoint import commit_of_program
 from kanachan.config import TrainConfig
 from kanachan.settings import plain
 from kanachan.snapshots import validation_metrics
 
 METRICS_NAME = "metrics.csv"
+RELIABILITY_CHART = "calibration/reliability"
 _STEP = "step"
 _SECONDS_BETWEEN_LINES = 30
 
@@ -41,7 +43,7 @@ class MetricsFile(Logger):
         rows = []
         if path.exists():
             for row in self._read():
-                is_validation = any(value and name.startswith("validation/") for name, value in row.items())
+                is_validation = not row.get("train/loss")
                 if int(row[_STEP]) + is_validation <= kept_step:
                     rows.append(row)
         self._write(rows)
@@ -88,10 +90,17 @@ def wandb_mode(config: TrainConfig) -> str:
     return "online" if _has_wandb_key() else "offline"
 
 
-def wandb_logger(config: TrainConfig, out: Path, mode: str) -> WandbLogger:
+def wandb_logger(
+    config: TrainConfig, out: Path, mode: str, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]]
+) -> WandbLogger:
     """The wandb run of this folder; a resumed run goes on in the same one.
 
-    Raises ValueError if wandb cannot be reached.
+    Args:
+        data: where the data come from.
+        lineage: the stages before this one, whose last one becomes the artifact that this run uses.
+
+    Raises:
+        ValueError: wandb cannot be reached.
     """
     import wandb
 
@@ -106,36 +115,77 @@ def wandb_logger(config: TrainConfig, out: Path, mode: str) -> WandbLogger:
         offline=mode == "offline",
         resume="allow" if mode == "online" else None,
         log_model=False,
-        config=plain(config),
+        config={**plain(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},
         settings=wandb.Settings(console="off", quiet=True),
     )
     try:
         (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
-        logger.experiment  # noqa: B018, starts the run
+        run = logger.experiment  # starts it
+        if lineage:
+            _use_artifact(run, _artifact(lineage), is_offline=mode == "offline")
     except wandb.errors.Error as error:
         raise ValueError(f"wandb: {error}; --run.wandb offline does without a connection") from error
     return logger
 
 
 def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:
-    """Ends the run; the last stage of `lineage`, if any, becomes its artifact, made from the one before."""
+    """Ends the run; the last stage of `lineage`, if any, becomes the artifact that it has made."""
     run = logger.experiment
     if lineage:
-        *earlier, own = lineage
-        if earlier and logger._offline is False:  # without a connection wandb can't look the earlier one up
-            run.use_artifact(_artifact(earlier[-1]))
-        run.log_artifact(_artifact(own))
+        run.log_artifact(_artifact(lineage))
     run.finish()
 
 
-def _artifact(entry: Mapping[str, Any]) -> Any:
-    """The same entry makes the same artifact in every run: that is the link between them."""
+def _artifact(lineage: Sequence[Mapping[str, Any]]) -> Any:
+    """The last stage of a lineage. The same one is the same artifact in every run: that is the link between them."""
     import wandb
 
-    artifact = wandb.Artifact(f"{entry['stage']}-{entry['sha256'][:12]}", "weights")
+    *earlier, own = lineage
+    metadata = {**own, "made_from": [_artifact_name(entry) for entry in earlier]}
+    artifact = wandb.Artifact(_artifact_name(own), "weights", metadata=metadata)
     with artifact.new_file("card.json", encoding="utf-8") as file:
-        json.dump(entry, file, sort_keys=True)
+        json.dump(own, file, sort_keys=True)
     return artifact
+
+
+def _artifact_name(entry: Mapping[str, Any]) -> str:
+    return f"{entry['stage']}-{entry['sha256'][:12]}"
+
+
+def _use_artifact(run: Any, artifact: Any, *, is_offline: bool) -> None:
+    if is_offline:
+        # `use_artifact` refuses to work off-line; this is what it does with an artifact that the server may not have,
+        # less the waiting. The file of the run holds it, and `wandb sync` makes the link.
+        run._log_artifact(artifact, is_user_created=True, use_after_commit=True)
+    else:
+        run.use_artifact(artifact)
+
+
+class ReliabilityPoint(NamedTuple):
+    """A group of decisions with like predictions."""
+
+    predicted: float
+    actual: float
+    """means over the group"""
+    decisions: int
+
+
+def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
+    """Gives wandb, if it is used, a chart of what came true over what was predicted, with the diagonal to compare.
+
+    It is wandb's own line chart over a table: nothing has to be drawn here, the numbers stay numbers, off-line as a
+    JSON file in the run's folder, and the browser shows several runs in one chart. (A chart of one's own making needs
+    a connection, to be registered; a picture would need a plotting library and could not be compared.)
+    """
+    for logger in trainer.loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            rows = [[p.predicted, p.actual, "network", p.decisions] for p in points]
+            rows += [[p.predicted, p.predicted, "perfect", p.decisions] for p in points]
+            table = wandb.Table(columns=["predicted", "actual", "line", "decisions"], data=rows)
+            chart = wandb.plot.line(table, "predicted", "actual", stroke="line", title=f"Reliability ({unit})")
+            logger.experiment.log({RELIABILITY_CHART: chart, "train/samples": float(samples)})
 
 
 class Progress(L.Callback):

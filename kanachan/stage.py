@@ -7,7 +7,7 @@ every row: it is the axis on which runs with different batches can be compared.
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import lightning as L
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from kanachan.accounting import Meter, peak_memory
 from kanachan.batch import Batch
 from kanachan.config import ModelConfig, OptimConfig
-from kanachan.model import Network
+from kanachan.model import Network, Output
 from kanachan.objectives import Objective
 from kanachan.optimisation import SkippedSteps, gradient_norms, learning_rate_factor, parameter_groups
 from kanachan.strategy import gradient_of, is_sharded, outcome_of_step
@@ -55,6 +55,10 @@ class Stage(L.LightningModule):
         """the parameters by the optimiser's groups"""
         self._training = Sums()
         self._validation = Sums()
+        self.watch: Callable[[Batch, int, Output, Tensor], None] | None = None
+        """what a callback computes in each step of a validation; takes the batch, its number, the output, score_BA"""
+        self.watched: dict[str, float] = {}
+        """what it adds to the row of the validation"""
         self.skipped = SkippedSteps(optim.skip_limit)
         self._gradient_norms: dict[str, Tensor | float] = {}
         self._logged_step = self._noted_step = 0
@@ -190,6 +194,8 @@ class Stage(L.LightningModule):
             parts["_target_square"] = target_B.square().mean()
             parts["_error_square"] = (target_B - self.objective.value(output, batch)).square().mean()
         self._validation.add(parts, weight=len(batch))
+        if self.watch is not None:
+            self.watch(batch, batch_idx, output, score_BA)
 
     def on_validation_epoch_end(self) -> None:
         means, count = self._validation.take(self.trainer)
@@ -202,7 +208,7 @@ class Stage(L.LightningModule):
         for name, mean in row.items():
             self.log(name, mean, prog_bar=name == "validation/loss", logger=False, sync_dist=True)
         if not self.trainer.sanity_checking:
-            self._write({**row, "validation/rows": count})
+            self._write({**row, **self.watched, "validation/rows": count})
         self.meter.leave_out(time.perf_counter() - self._validation_start)
 
     def on_validation_end(self) -> None:

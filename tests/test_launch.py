@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -57,7 +58,7 @@ def test_a_script_can_be_run_and_stops_at_the_first_error(script: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "requirement", [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["test"]], ids=lambda text: text
+    "requirement", [*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())], ids=lambda text: text
 )
 def test_every_dependency_has_a_tested_version_within_its_range(requirement: str) -> None:
     wanted = Requirement(requirement)
