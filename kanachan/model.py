@@ -90,7 +90,8 @@ class Encoder(nn.Module):
         table_BSD, standing_BP2D, tile, event = (
             vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
         )
-        place_PD = self.place_embedding.weight
+        # by its own call, before which ZeRO 3 puts its weights together
+        place_PD = self.place_embedding(torch.arange(self.place_embedding.num_embeddings, device=table_BS.device))
         summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
         seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
         summary_BD = summary_BD / (table_BS.shape[1] + self.num_sticks + 1) ** 0.5
