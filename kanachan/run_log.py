@@ -26,6 +26,9 @@ METRICS_NAME = "metrics.csv"
 RELIABILITY_CHART = "calibration/reliability"
 _STEP = "step"
 _SECONDS_BETWEEN_LINES = 30
+_SECONDS_TO_REACH_WANDB = 20
+_SECONDS_TO_FINISH_WANDB = 60
+"""for what is not sent yet when the run ends; the files remain, and `wandb sync` sends them"""
 
 
 class MetricsFile(Logger):
@@ -93,38 +96,57 @@ def wandb_mode(config: TrainConfig) -> str:
 def wandb_logger(
     config: TrainConfig, out: Path, mode: str, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]]
 ) -> WandbLogger:
-    """The wandb run of this folder; a resumed run goes on in the same one.
+    """The wandb run of this folder; a resumed run goes on in the same one. If wandb does not answer, the run is kept
+    off-line, with a message.
 
     Args:
         data: where the data come from.
         lineage: the stages before this one, whose last one becomes the artifact that this run uses.
-
-    Raises:
-        ValueError: wandb cannot be reached.
     """
+    import wandb
+
+    try:
+        return _started(config, out, data, lineage, is_offline=mode == "offline")
+    except wandb.errors.Error as error:
+        if mode == "offline":
+            raise ValueError(f"wandb: {error}; --run.wandb disabled does without it") from error
+        print(
+            f"wandb does not answer ({' '.join(str(error).split())}). The run goes on off-line; to send it later: "
+            f"wandb sync {out / 'wandb'}/offline-run-*",
+            file=sys.stderr,
+        )
+        wandb.teardown()
+        return _started(config, out, data, lineage, is_offline=True)
+
+
+def _started(
+    config: TrainConfig, out: Path, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]], *, is_offline: bool
+) -> WandbLogger:
     import wandb
 
     id_file = out / "wandb_id.txt"
     if not id_file.exists():
         id_file.write_text(secrets.token_hex(4), encoding="utf-8")
+    (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
     logger = WandbLogger(
         name=config.run.name or f"{config.stage} {out.name}",
         project=config.run.project,
         save_dir=out,
         id=id_file.read_text(encoding="utf-8").strip(),
-        offline=mode == "offline",
-        resume="allow" if mode == "online" else None,
+        offline=is_offline,
+        resume=None if is_offline else "allow",
         log_model=False,
         config={**plain(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},
-        settings=wandb.Settings(console="off", quiet=True),
+        settings=wandb.Settings(
+            console="off",
+            quiet=True,
+            init_timeout=_SECONDS_TO_REACH_WANDB,
+            finish_timeout=_SECONDS_TO_FINISH_WANDB,
+        ),
     )
-    try:
-        (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
-        run = logger.experiment  # starts it
-        if lineage:
-            _use_artifact(run, _artifact(lineage), is_offline=mode == "offline")
-    except wandb.errors.Error as error:
-        raise ValueError(f"wandb: {error}; --run.wandb offline does without a connection") from error
+    run = logger.experiment  # starts it
+    if lineage:
+        _use_artifact(run, _artifact(lineage), is_offline=is_offline)
     return logger
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wandb
 from decisions import random_annotations
 from runs import all_rows_of, arguments, rows_of, run
 from test_launch import program
@@ -245,3 +246,20 @@ def test_the_dashboard_says_for_whom_it_is_or_where_to_write_it(
     with pytest.raises(SystemExit):
         dashboard.main([])
     assert "--json" in capsys.readouterr().err
+
+
+def test_a_run_goes_on_off_line_where_wandb_does_not_answer(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("kanachan.run_log._SECONDS_TO_REACH_WANDB", 2)
+    out = tmp_path / "run"
+    monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are off-line
+    wandb.teardown()  # it reads its environment once in a process
+    assert run("imitation", shards, out, "--run.wandb", "online", "--run.steps", "3") == 0
+    wandb.teardown()
+    assert "wandb does not answer" in capsys.readouterr().err
+    (file,) = out.glob("wandb/offline-run-*/run-*.wandb")
+    assert file.stat().st_size > 1000
+    assert (out / "weights.safetensors").is_file()
