@@ -5,6 +5,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -76,7 +77,7 @@ def test_resuming_runs_nothing(
 def stop_when_there(path: Path) -> None:
     def send() -> None:
         while not path.with_name("previous.ckpt").exists():
-            pass
+            time.sleep(0.001)
         os.kill(os.getpid(), signal.SIGTERM)
 
     threading.Thread(target=send, daemon=True).start()
