@@ -28,6 +28,7 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 BEST_NAME = "best.safetensors"
 _FORMAT = "format_version"
+_BATCHES_BETWEEN_QUESTIONS = 8  # to the other processes: for the answer the program waits for the GPU
 
 
 class Stopped(Exception):
@@ -167,7 +168,7 @@ class Snapshots(L.Callback):
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        stops = self._must_stop(trainer)
+        stops = self._must_stop(trainer, step)
         if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
             pl_module.log_if_due()
@@ -182,10 +183,14 @@ class Snapshots(L.Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         # During a run this step's checkpoint was written before the validation began.
-        if trainer.state.fn == "fit" and self._must_stop(trainer):
+        if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx):
             self._stop(trainer.global_step)
 
-    def _must_stop(self, trainer: L.Trainer) -> bool:
+    def _must_stop(self, trainer: L.Trainer, number: int) -> bool:
+        """Whether any process was told to stop; all of them must ask it at the same batches."""
+        is_gpu = trainer.strategy.root_device.type == "cuda"
+        if trainer.world_size > 1 and is_gpu and number % _BATCHES_BETWEEN_QUESTIONS:
+            return False
         return trainer.strategy.reduce_boolean_decision(self.signals.received is not None, all=False)
 
     def _stop(self, step: int) -> None:
