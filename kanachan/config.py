@@ -115,6 +115,9 @@ class OptimConfig:
     """peak learning rate"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if another one than the decoder's (later stages)"""
+    encoder_frozen: int = 0
+    """optimiser steps at the start in which the encoder keeps its weights and only the new decoder learns (later
+    stages); its own warm-up comes after them"""
     warmup: int = 200
     """optimiser steps of linear warm-up"""
     final_factor: float = 0.05
@@ -137,7 +140,8 @@ class OptimConfig:
             self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
             f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
         )
-        _require(self.warmup >= 0, f"optim.warmup must not be negative, not {self.warmup}")
+        for name in ("warmup", "encoder_frozen"):
+            _require(getattr(self, name) >= 0, f"optim.{name} must not be negative, not {getattr(self, name)}")
         _require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
         _require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
         _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")

@@ -74,7 +74,8 @@ class Stage(L.LightningModule):
         groups = parameter_groups(self.network, self.optim)
         self.optimised = [list(group["params"]) for group in groups]
         optimizer = torch.optim.AdamW(groups, betas=(self.optim.beta1, self.optim.beta2), fused=True)
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, learning_rate_factor(self.optim, self.total_steps))
+        factors = [learning_rate_factor(self.optim, self.total_steps, group["part"]) for group in groups]
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:

@@ -131,6 +131,24 @@ def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> No
     assert factor(14) == pytest.approx(0.2) and factor(20) == pytest.approx(0.2)
 
 
+def test_the_encoder_begins_after_its_frozen_steps_with_a_warm_up_of_its_own() -> None:
+    optim = OptimConfig(warmup=4, encoder_frozen=3, final_factor=0.2)
+    encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
+    assert [encoder(step) for step in range(6)] == [0, 0, 0, 0.25, 0.5, 0.75]
+    assert [encoder(step) for step in range(7, 15)] == [decoder(step) for step in range(7, 15)]
+
+
+def test_an_encoder_that_is_frozen_for_some_steps_moves_only_after_them() -> None:
+    moved = []
+    for steps in (3, 4):
+        stage = make_stage(steps=4, encoder_frozen=3, learning_rate=1e-2)
+        before = {name: tensor.clone() for name, tensor in stage.network.state_dict().items()}
+        make_trainer(steps=steps).fit(stage, batches(4))
+        after = stage.network.state_dict()
+        moved.append({name.split(".")[0] for name, tensor in before.items() if not tensor.equal(after[name])})
+    assert "encoder" not in moved[0] and "decoder" in moved[0] and "encoder" in moved[1]
+
+
 def test_training_lowers_the_loss() -> None:
     stage, batch = make_stage(steps=40, learning_rate=1e-2), batches(4).dataset[0]
     before = mean_loss(stage, batch)["loss"]
