@@ -130,6 +130,9 @@ class OptimConfig:
     """decay of the second moment"""
     clip: float = 1.0
     """largest norm of the gradient; 0 leaves it alone"""
+    average: float = 0.0
+    """decay of an exponential moving average of the weights, 0.999 for instance, which is then what is validated and
+    written; 0 for none"""
     skip_limit: int = 10
     """optimiser steps in a row whose gradient is not finite, after which the run ends; such steps are left out and
     counted"""
@@ -147,6 +150,7 @@ class OptimConfig:
         _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
         _require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
         _require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
+        _require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
         _require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
 
 

@@ -19,6 +19,7 @@ from lightning.pytorch.strategies import Strategy
 
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.accounting import matrix_flops_per_second
+from kanachan.averaging import Average, averaged
 from kanachan.checkpoint import (
     CARD_NAME,
     WEIGHTS_NAME,
@@ -112,7 +113,9 @@ def run_stage(request: Request) -> int:
     snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = _Writer(config, data, snapshots)
     best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [Reseeding(config.run.seed), Progress(steps), Watching(FOUR_PLAYERS, former), snapshots, best]
+    callbacks = [Reseeding(config.run.seed), Progress(steps), Watching(FOUR_PLAYERS, former), best]
+    callbacks += [Average(config.optim.average)] if config.optim.average else []
+    callbacks += [snapshots]  # last: what the others have done in a step is in the step's checkpoint
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
@@ -175,7 +178,8 @@ class _Writer:
         """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
         lineage, this stage last."""
         if best_step is None:
-            tensors = tensors_of_network(read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)["state_dict"])
+            checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
+            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
         else:
             tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
         card = self._card(metrics, last_step if best_step is None else best_step)
@@ -256,6 +260,8 @@ def _compile(network: Network, is_dynamic: bool) -> None:
 def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Strategy, str]:
     """The strategy, and what to tell of it and of the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
+    if config.optim.average and name == "zero3":
+        raise ValueError("optim.average needs whole weights in every process, and zero3 shares them out: take zero2")
     strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
     world, attention = devices.world, "packed" if devices.packs else "padded"
     told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
