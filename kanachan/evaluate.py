@@ -16,6 +16,7 @@ from annotate.terminal import run_cleanly
 from kanachan.config import SPLITS, STAGES
 
 if TYPE_CHECKING:
+    from kanachan.comparison import Comparison
     from kanachan.evaluation import Evaluation
     from kanachan.policy import Policy
 
@@ -27,7 +28,8 @@ the kind where the player's is (discard: the same of 34 tiles); recall, how many
 wins are the best action. After the other stages: explained variance of the predicted points; skill, the same against a
 baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals hold
 95 %, from drawing whole games anew. If a rank network is among those named, grading networks are compared with the
-points that its rank probabilities are worth."""
+points that its rank probabilities are worth. With --compare, each further network's figures less those of the first,
+with intervals of the differences."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1, not {value}")
+    if arguments.compare and len(arguments.weights) < 2:
+        parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
 
 
@@ -55,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
         "weights", metavar="WEIGHTS", nargs="+", help="weights files, or folders of runs that have ended"
     )
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="also tell, with intervals, how far the figures of all further WEIGHTS are from those of the first",
+    )
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
     )
@@ -76,6 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.comparison import compared
     from kanachan.evaluation import answers_of, evaluated, held_out_rows, mixture_of
     from kanachan.policy import Policy, chosen_device
 
@@ -97,6 +107,10 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     for s in subjects:
         other = first[s.policy.stage]
         evaluations[s] = evaluated(s.policy, answers[s], held_out, None if other is s else answers[other], mixture)
+    comparisons = {
+        s: compared(answers[subjects[0]], answers[s], held_out.game_B, held_out.replicates)
+        for s in (subjects[1:] if arguments.compare else [])
+    }
     header = {
         "format_version": FORMAT_VERSION,
         "shards": arguments.shards,
@@ -108,9 +122,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         "bootstrap": arguments.bootstrap,
     }
     try:
-        print(_report(header, held_out.note, evaluations), flush=True)
+        print(_report(header, held_out.note, evaluations, comparisons), flush=True)
     finally:  # the figures are not lost with the reader of the table (`| head`)
-        _write(header, evaluations, arguments)
+        entries = {s: _entry(s, evaluation) for s, evaluation in evaluations.items()}
+        for s, comparison in comparisons.items():
+            entries[s]["comparison"] = {"reference": subjects[0].path, **_plain(vars(comparison))}
+        _write(header, entries, arguments)
 
 
 def _letter(index: int) -> str:
@@ -118,8 +135,13 @@ def _letter(index: int) -> str:
     return (_letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
-def _report(header: dict[str, Any], note: str | None, evaluations: dict[_Subject, "Evaluation"]) -> str:
-    from kanachan.tables import stage_tables, table
+def _report(
+    header: dict[str, Any],
+    note: str | None,
+    evaluations: dict[_Subject, "Evaluation"],
+    comparisons: dict[_Subject, "Comparison"],
+) -> str:
+    from kanachan.tables import comparison_tables, stage_tables, table
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
     parts = [
@@ -134,6 +156,9 @@ def _report(header: dict[str, Any], note: str | None, evaluations: dict[_Subject
         if of_stage:
             num_seats = next(iter(evaluations)).policy.vocabulary.num_seats
             parts.append(stage_tables(stage, of_stage, math.factorial(num_seats)))
+    if comparisons:
+        reference = next(iter(evaluations))
+        parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
     return "\n\n".join(parts)
 
 
@@ -142,11 +167,10 @@ def _origin(card: dict[str, Any]) -> list[str]:
     return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}"]
 
 
-def _write(header: dict[str, Any], evaluations: dict[_Subject, "Evaluation"], arguments: argparse.Namespace) -> None:
+def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
     """One file for each weights file, beside it, or one for all of them where the user said."""
     from kanachan.checkpoint import WEIGHTS_NAME, weights_file
 
-    entries = {s: _entry(s, evaluation) for s, evaluation in evaluations.items()}
     if arguments.json:
         _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return

@@ -8,12 +8,13 @@ Kinds of decision, by what is on offer (a decision can be of several kinds; `tak
 - discard: discards of at least two tiles, red fives and ordinary ones alike
 - riichi: a discard that declares riichi; chi, pon, kan (daiminkan, ankan, kakan), ron, tsumo, kyushu: such an action
 
-Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, G games, K kinds, R replicates.
+Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, D distinct ones, G games, K kinds,
+R replicates.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,17 @@ class Figure(NamedTuple):
     low: float
     high: float
     decisions: int
+
+
+class Formula(NamedTuple):
+    """A figure that is still to be computed: a function of sums of columns over the decisions."""
+
+    columns: tuple[Callable[[], Column], ...]
+    """each makes [B] when it is to be summed, as all columns together are large"""
+    statistic: Statistic
+    """of the sums of these columns"""
+    where_B: Column
+    """the decisions that the figure is taken over, 0 or 1"""
 
 
 class Bin(NamedTuple):
@@ -162,8 +174,13 @@ def decision_figures(
     Args:
         has_probability: without it (scores are points) there is no nll and no ece.
     """
+    return figures_of(rows.game_B, decision_formulas(rows, has_probability=has_probability), replicates)
+
+
+def decision_formulas(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Formula]:
+    """What `decision_figures` computes."""
     ratios: dict[str, tuple[Column, Column]] = {}
-    everywhere_B = np.ones(len(rows.game_B))
+    everywhere_B = np.ones(len(rows.game_B), dtype=bool)
     ratios["top1"] = (rows.is_top_B, everywhere_B)
     ratios["nll"] = (-rows.log_probability_B.astype(np.float64), everywhere_B)
     for k, kind in enumerate(KINDS):
@@ -180,29 +197,33 @@ def decision_figures(
             ratios[f"{kind}/recall"] = (rows.is_top_B, offered_B & taken_B)
             ratios[f"{kind}/taken"] = (taken_B, offered_B)
             ratios[f"{kind}/predicted"] = (predicted_B, offered_B)
-    ratios = {
-        name: ratio
-        for name, ratio in ratios.items()
-        if ratio[1].any() and (has_probability or not name.endswith("nll"))
+    formulas = {
+        name: ratio_formula(value_B, where_B)
+        for name, (value_B, where_B) in ratios.items()
+        if where_B.any() and (has_probability or not name.endswith("nll"))
     }
-    figures = ratio_figures(rows.game_B, ratios, replicates)
     if has_probability:
-        figures["ece"] = calibration_error(rows, replicates)
-    return figures
+        formulas["ece"] = _calibration_formula(rows)
+    return formulas
 
 
 def calibration_error(rows: DecisionRows, replicates: int = REPLICATES) -> Figure:
     """Mean distance of confidence from accuracy over 15 bins, weighted by their decisions."""
+    return figures_of(rows.game_B, {"ece": _calibration_formula(rows)}, replicates)["ece"]
+
+
+def _calibration_formula(rows: DecisionRows) -> Formula:
     bin_B = np.minimum((rows.confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
     gap_B = rows.confidence_B - rows.is_top_B
+    everywhere_B = np.ones(len(gap_B), dtype=bool)
+
+    def gap(number: int) -> Callable[[], Column]:
+        return lambda: np.where(bin_B == number, gap_B, 0.0)
 
     def error(sums_RC: Floats) -> Floats:
         return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
 
-    gaps = (np.where(bin_B == number, gap_B, 0.0) for number in range(CALIBRATION_BINS))
-    columns = chain(gaps, [np.ones(len(gap_B))])
-    (figure,) = figures_of_sums(rows.game_B, columns, [error], [len(gap_B)], replicates)
-    return figure
+    return Formula((*map(gap, range(CALIBRATION_BINS)), lambda: everywhere_B), error, everywhere_B)
 
 
 def value_figures(
@@ -223,28 +244,28 @@ def value_figures(
         value_B: the network's prediction.
         baseline_B: the prediction of something that sees scores and round only (`kanachan.score_baseline`).
     """
-    centred_B = target_B - target_B.mean()
-    columns = [
-        np.ones(len(target_B)),
-        centred_B,
-        centred_B**2,
-        (value_B - target_B) ** 2,
-        (baseline_B - target_B) ** 2,
-        value_B - target_B,
-    ]
-
-    def explained(error: int) -> Statistic:
-        return lambda s: 1 - s[:, error] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0])
-
-    statistics: dict[str, Statistic] = {
-        "explained_variance": explained(3),
-        "baseline/explained_variance": explained(4),
-        "skill": lambda s: 1 - s[:, 3] / s[:, 4],
-        "bias": lambda s: s[:, 5] / s[:, 0],
+    error_B = value_B - target_B
+    formulas = {
+        "explained_variance": explained_variance_formula(value_B, target_B),
+        "baseline/explained_variance": explained_variance_formula(baseline_B, target_B),
+        "skill": Formula(
+            (lambda: error_B**2, lambda: (baseline_B - target_B) ** 2),
+            lambda s: 1 - s[:, 0] / s[:, 1],
+            np.ones(len(target_B), dtype=bool),
+        ),
+        "bias": ratio_formula(error_B),
     }
-    counts = [len(target_B)] * len(statistics)
-    figures = figures_of_sums(game_B, columns, list(statistics.values()), counts, replicates)
-    return dict(zip(statistics, figures, strict=True))
+    return figures_of(game_B, formulas, replicates)
+
+
+def explained_variance_formula(value_B: Floats, target_B: Floats) -> Formula:
+    """1 - mean squared error / variance of the target."""
+    centred_B, everywhere_B = target_B - target_B.mean(), np.ones(len(target_B), dtype=bool)
+    return Formula(
+        (lambda: everywhere_B, lambda: centred_B, lambda: centred_B**2, lambda: (value_B - target_B) ** 2),
+        lambda s: 1 - s[:, 3] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0]),
+        everywhere_B,
+    )
 
 
 def reliability(
@@ -271,23 +292,37 @@ def log_likelihood_figures(
 
     Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
     """
-    one_B = np.ones(len(game_B))
-    return ratio_figures(game_B, {name: (values, one_B) for name, values in log_probability.items()}, replicates)
+    return figures_of(game_B, {name: ratio_formula(values) for name, values in log_probability.items()}, replicates)
 
 
 def ratio_figures(
     game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
 ) -> dict[str, Figure]:
     """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
-    pairs = ((np.where(where_B, value_B, 0.0), where_B) for value_B, where_B in ratios.values())
+    return figures_of(game_B, {name: ratio_formula(*ratio) for name, ratio in ratios.items()}, replicates)
 
-    def ratio(i: int) -> Statistic:
-        return lambda sums_RC: sums_RC[:, 2 * i] / sums_RC[:, 2 * i + 1]
 
-    counts = [int(where_B.sum()) for _, where_B in ratios.values()]
-    statistics = [ratio(i) for i in range(len(ratios))]
-    figures = figures_of_sums(game_B, chain.from_iterable(pairs), statistics, counts, replicates)
-    return dict(zip(ratios, figures, strict=True))
+def ratio_formula(value_B: Column, where_B: Column | None = None) -> Formula:
+    """The mean of values over the rows where `where_B` (0 or 1) says so, or over all."""
+    taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
+    columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
+    return Formula(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
+
+
+def figures_of(
+    game_B: NDArray[np.int64], formulas: Mapping[str, Formula], replicates: int = REPLICATES
+) -> dict[str, Figure]:
+    """Formulas computed, with intervals; the same games are drawn for all of them."""
+
+    def placed(formula: Formula, first: int) -> Statistic:
+        return lambda sums_RC: formula.statistic(sums_RC[:, first : first + len(formula.columns)])
+
+    columns = [make for formula in formulas.values() for make in formula.columns]
+    ends = accumulate(len(formula.columns) for formula in formulas.values())
+    statistics = [placed(f, end - len(f.columns)) for f, end in zip(formulas.values(), ends, strict=True)]
+    counts = [int(formula.where_B.sum()) for formula in formulas.values()]
+    figures = figures_of_sums(game_B, (make() for make in columns), statistics, counts, replicates)
+    return dict(zip(formulas, figures, strict=True))
 
 
 def figures_of_sums(
@@ -306,19 +341,27 @@ def figures_of_sums(
         counts: of each statistic, the number of decisions behind it.
     """
     games, game_index_B = np.unique(game_B, return_inverse=True)
-    sums_GC = np.stack([np.bincount(game_index_B, column, len(games)) for column in columns], axis=1)
+    # Columns with equal sums are one, so that equal figures have equal draws to the last bit: a product of matrices
+    # does not promise to round all its columns alike.
+    place_of: dict[bytes, int] = {}
+    place_C = []
+    for column in columns:
+        sum_G = np.bincount(game_index_B, column, len(games))
+        place_C.append(place_of.setdefault(sum_G.tobytes(), len(place_of)))
+    sums_GD = np.stack([np.frombuffer(sum_G) for sum_G in place_of], axis=1)
     rng = np.random.default_rng(seed)
     share_G = np.full(len(games), 1 / len(games))
     sums_RC = np.concatenate(
         [
-            rng.multinomial(len(games), share_G, size=min(_REPLICATES_AT_ONCE, replicates - first)) @ sums_GC
+            rng.multinomial(len(games), share_G, size=min(_REPLICATES_AT_ONCE, replicates - first)) @ sums_GD
             for first in range(0, replicates, _REPLICATES_AT_ONCE)
         ]
-    )
+    )[:, place_C]
+    total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
     figures = []
     with np.errstate(invalid="ignore", divide="ignore"):
         for statistic, count in zip(statistics, counts, strict=True):
-            value = float(statistic(sums_GC.sum(axis=0, keepdims=True))[0])
+            value = float(statistic(total_1C)[0])
             drawn_R = statistic(sums_RC)
             drawn_R = drawn_R[np.isfinite(drawn_R)]  # a rare kind may be missing from all games drawn
             low, high = np.quantile(drawn_R, (0.025, 0.975)) if len(drawn_R) else (np.nan, np.nan)

@@ -1,8 +1,11 @@
 """Evaluations as text for people, at most 100 columns wide."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import fill
+from typing import NamedTuple
 
+from kanachan.comparison import FEWEST_GAMES, Comparison, Difference
 from kanachan.evaluation import Evaluation
 from kanachan.metrics import KINDS, Figure
 
@@ -22,6 +25,22 @@ _PREDICTORS = {
 _OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
 """predictors that are the same beside every network of the stage"""
 _Lettered = Mapping[str, Evaluation]
+
+
+class _Measure(NamedTuple):
+    """How a figure is shown in a comparison."""
+
+    label: str
+    digits: int
+    scale: float = 1.0
+    is_better_low: bool = False
+
+
+_ACCURACY, _RECALL = _Measure("accuracy %", 2, 100), _Measure("recall %", 2, 100)
+_NLL = _Measure("NLL", 4, is_better_low=True)
+_EXPLAINED = _Measure("explained variance %", 2, 100)
+_ERROR = _Measure("mean absolute error", 1, is_better_low=True)
+_LIKELIHOODS = {what: _Measure(f"{what} log-likelihood", 4) for what in ("rank", "order")}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
@@ -201,3 +220,63 @@ def _reliability_table(evaluations: _Lettered) -> str:
             rows.append(row)
         tables.append(table(header, rows))
     return "\n\n".join(tables)
+
+
+def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> str:
+    """Each network less the first, whose letter is `reference`: the others by their letters."""
+    title = f"Differences from {reference}, on the same decisions and the same draws of games"
+    parts = [f"{title}\n{'=' * len(title)}"]
+    for letter, comparison in comparisons.items():
+        header = [f"{letter} - {reference}", "of", "decisions", reference, letter, "difference", ""]
+        rows = [
+            [measure.label, of, *_difference_cells(comparison.differences[name], measure)]
+            for name, measure, of in _compared_figures()
+            if name in comparison.differences
+        ]
+        text = table(header, rows, flush_left=2)
+        parts.append("\n".join([text, *_not_comparable(comparison)]))
+    parts.append(
+        "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
+        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, whose intervals say little"
+    )
+    return "\n\n".join(parts)
+
+
+def _not_comparable(comparison: Comparison) -> list[str]:
+    """A line for each reason; a measure of which nothing is comparable is named without its kinds."""
+    shared = {measure for name, measure, _ in _compared_figures() if name in comparison.differences}
+    labels: dict[str, dict[str, None]] = {}
+    for name, measure, of in _compared_figures():
+        if name in comparison.not_comparable:
+            label = measure.label.removesuffix(" %") + (f" of {of}" if measure in shared else "")
+            labels.setdefault(comparison.not_comparable[name], {})[label] = None
+    lines = [f"not comparable ({reason}): {', '.join(found)}" for reason, found in labels.items()]
+    return [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
+
+
+def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
+    sides = [_MISSING if math.isnan(v) else f"{v * measure.scale:z,.{measure.digits}f}" for v in found[:2]]
+    mark = ""
+    if found.games < FEWEST_GAMES:
+        mark = "few games"
+    elif found.excludes_zero:
+        mark = "worse *" if (found.difference.value < 0) != measure.is_better_low else "better *"
+    difference = with_interval(found.difference, measure.digits, measure.scale, sign="+")
+    return [f"{found.difference.decisions:,}", *sides, difference, mark]
+
+
+def _compared_figures() -> Iterator[tuple[str, _Measure, str]]:
+    """Name, measure, and of what it is, in the order of the rows."""
+    kinds = list(_decision_rows())
+    for label, accuracy, _ in kinds:
+        yield f"agreement/{accuracy}", _ACCURACY, label
+    for name, measure in (("nll", _NLL), ("recall", _RECALL)):
+        for label, accuracy, prefix in kinds:
+            if not accuracy.endswith("exact"):
+                yield f"agreement/{prefix}{name}", measure, label
+    for predictor, label in _PREDICTORS.items():
+        yield f"values/{predictor}/explained_variance", _EXPLAINED, label
+        yield f"values/{predictor}/mean_absolute_error", _ERROR, label
+    for what, measure in _LIKELIHOODS.items():
+        for predictor, label in _PREDICTORS.items():
+            yield f"log_likelihood/{what}/{predictor}", measure, label

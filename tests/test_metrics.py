@@ -173,6 +173,18 @@ def test_a_bootstrap_replicate_weighs_each_game_by_how_often_it_was_drawn() -> N
     assert seen[1][:, 0].tolist() == (draws @ np.array([4.0, 3.0, 8.0])).tolist()
 
 
+@pytest.mark.parametrize("games", [30, 333, 997])
+@pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
+def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:
+    columns = list(np.random.default_rng(games).normal(size=(width, games)))
+
+    def difference(sums_RC: np.ndarray) -> np.ndarray:
+        return np.abs(sums_RC[:, :width] - sums_RC[:, width:]).max(axis=1)
+
+    (figure,) = figures_of_sums(np.arange(games), [*columns, *columns], [difference], [games], replicates=50)
+    assert figure[:3] == (0, 0, 0)
+
+
 def test_value_figures_equal_their_definitions() -> None:
     rng = np.random.default_rng(2)
     game_B, target_B = np.repeat(np.arange(50), 8), rng.normal(2000, 4000, 400)
