@@ -2,31 +2,30 @@
 # Trains one stage on all GPUs of this machine. When a process of the run was killed, it starts the run again from the
 # last checkpoint, as long as every start comes further than the one before.
 #
-#   launch/multi_gpu.sh [--restarts N] RUN SETTINGS of kanachan-train…
+#   launch/multi_gpu.sh RUN [options] -- SETTINGS of kanachan-train
 #     RUN             folder of the run; given again, the same command goes on where it stopped
 #     --restarts N    how many times it may be started again (default: 5)
 #
-#   launch/multi_gpu.sh runs/base --stage imitation --data.path shards --model.size base --data.batch 4096
-#   launch/multi_gpu.sh runs/try --stage imitation --data.path shards --run.accelerator cpu --run.devices 2
+# A try on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
+# --run.devices 2
 #
-# SIGTERM, SIGUSR1 and Ctrl-C are passed on: they make a checkpoint and end the run. The status is that of the last start.
+# SIGTERM, SIGUSR1 and Ctrl-C are passed on: they make a checkpoint and end the run. The status is the last start's.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-restarts=5
+run='' restarts=5
 while (($#)); do
     case $1 in
         --restarts) restarts=${2:?--restarts needs a number} && shift ;;
         --help | -h) usage && exit ;;
-        -*) fail "$1: no such option; launch/multi_gpu.sh --help names them" ;;
-        *) break ;;
+        --) shift && break ;;
+        -*) fail "$1: no such option; settings of kanachan-train stand behind --" ;;
+        *) [[ -z $run ]] || fail "one folder for the run is expected, not $run and $1"; run=$1 ;;
     esac
     shift
 done
 [[ $restarts =~ ^[0-9]+$ ]] || fail "--restarts $restarts: a number is expected"
-(($# >= 2)) || fail "a folder for the run and settings are expected: launch/multi_gpu.sh RUN --stage … --data.path …"
-run=$1
-shift
+[[ -n $run ]] && (($#)) || fail "a run and settings are expected: launch/multi_gpu.sh RUN -- --stage … --data.path …"
 set_up
 
 pid='' interrupted=false stopped=false

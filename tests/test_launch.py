@@ -80,10 +80,11 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("annotate.sbatch records out", "this is for an array of tasks"),
         ("merge.sbatch", "the folder of the parts is expected"),
         ("multi_gpu.sh --wrong", "--wrong: no such option"),
-        ("multi_gpu.sh --restarts many run --stage rank", "--restarts many: a number is expected"),
-        ("multi_gpu.sh run", "a folder for the run and settings are expected"),
-        ("slurm.sbatch run", "a folder for the run and settings are expected"),
-        ("slurm.sbatch run --stage rank", "this is for Slurm"),
+        ("multi_gpu.sh run --restarts many -- --stage rank", "--restarts many: a number is expected"),
+        ("multi_gpu.sh run", "a run and settings are expected"),
+        ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train stand behind --"),
+        ("slurm.sbatch run", "a run and settings are expected"),
+        ("slurm.sbatch run -- --stage rank", "this is for Slurm"),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, message: str, tmp_path: Path) -> None:

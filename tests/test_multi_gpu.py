@@ -61,11 +61,11 @@ def start(machine: Path, command: list[str], **variables: str) -> subprocess.Pop
 
 
 def settings(shards: Path, run: Path) -> list[str]:
-    """RUN and SETTINGS for the scripts."""
+    """RUN -- SETTINGS, for the scripts."""
     steps = ("--run.steps", str(STEPS), "--run.validate_every", str(STEPS), "--run.accelerator", "cpu")
     given = arguments("imitation", shards, run, *steps)
     place = given.index("--run.out")
-    return [given[place + 1], *given[:place], *given[place + 2 :]]
+    return [given[place + 1], "--", *given[:place], *given[place + 2 :]]
 
 
 def steps_of(run: Path) -> list[int]:
@@ -124,7 +124,7 @@ def make_train(machine: Path, body: str) -> None:
 
 def test_a_run_that_always_fails_is_started_again_so_many_times_only(machine: Path) -> None:
     make_train(machine, CHECKPOINT + "exit 3")
-    script = multi_gpu(machine, "--restarts", "2", "run", "--stage", "rank")
+    script = multi_gpu(machine, "run", "--restarts", "2", "--", "--stage", "rank")
     assert "run: the run ended with status 3, and was started 3 times" in script.communicate()[1]
     assert script.returncode == 3
     assert (machine / "calls").read_text() == 3 * "--stage rank --run.out run --resume auto\n"
@@ -132,7 +132,7 @@ def test_a_run_that_always_fails_is_started_again_so_many_times_only(machine: Pa
 
 def test_a_run_that_comes_no_further_is_not_started_again(machine: Path) -> None:
     make_train(machine, "exit 2")
-    script = multi_gpu(machine, "run", "--stage", "rank")
+    script = multi_gpu(machine, "run", "--", "--stage", "rank")
     assert "status 2, and made no checkpoint since it was started" in script.communicate()[1]
     assert (script.returncode, len((machine / "calls").read_text().splitlines())) == (2, 1)
 
@@ -141,7 +141,7 @@ def test_a_run_that_comes_no_further_is_not_started_again(machine: Path) -> None
 def test_a_signal_is_passed_on_and_ends_the_run_for_good(machine: Path, number: signal.Signals) -> None:
     name = number.name.removeprefix("SIG")
     make_train(machine, f"trap 'echo got {name}; exit 5' {name}; touch ready; while :; do sleep 0.01; done")
-    script = multi_gpu(machine, "run", "--stage", "rank")
+    script = multi_gpu(machine, "run", "--", "--stage", "rank")
     wait_for(machine / "ready", script)
     script.send_signal(number)
     out, err = script.communicate()
@@ -186,7 +186,7 @@ def test_a_job_that_is_told_to_stop_is_put_into_the_queue_and_then_ends_the_run(
 
 def test_a_job_whose_run_fails_is_not_put_into_the_queue(machine: Path) -> None:
     make_train(machine, "exit 3")
-    done = sbatch(machine, "run", "--stage", "rank")
+    done = sbatch(machine, "run", "--", "--stage", "rank")
     assert done.returncode == 1
     assert "the run has failed with status 3; submitted again, it goes on from its last checkpoint" in done.stderr
     assert calls_of_scontrol(machine) == []
