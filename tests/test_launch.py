@@ -79,6 +79,12 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("annotate.sbatch records", "records and a folder are expected"),
         ("annotate.sbatch records out", "this is for an array of tasks"),
         ("merge.sbatch", "the folder of the parts is expected"),
+        ("multi_gpu.sh --wrong", "--wrong: no such option"),
+        ("multi_gpu.sh run --restarts many -- --stage rank", "--restarts many: a number is expected"),
+        ("multi_gpu.sh run", "a run and settings are expected"),
+        ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train stand behind --"),
+        ("slurm.sbatch run", "a run and settings are expected"),
+        ("slurm.sbatch run -- --stage rank", "this is for Slurm"),
     ],
 )
 def test_a_wrong_call_is_refused_before_anything_is_installed(command: str, message: str, tmp_path: Path) -> None:
@@ -99,9 +105,7 @@ def test_a_benchmark_of_nothing_is_refused(
     assert capsys.readouterr().err.endswith(f"error: {name} must be at least 1, not {number}\n")
 
 
-@pytest.mark.parametrize(
-    "script", ["curriculum.sh", "quickstart.sh", "test.sh", "benchmark.sh", "annotate.sbatch", "merge.sbatch"]
-)
+@pytest.mark.parametrize("script", [path.name for path in SCRIPTS if path.parent == LAUNCH])
 def test_help_tells_how_to_call_a_script(script: str, tmp_path: Path) -> None:
     done = run(f"{LAUNCH / script} --help", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 0

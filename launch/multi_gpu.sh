@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Trains one stage on all GPUs of this machine. When a process of the run was killed, it starts the run again from the
+# last checkpoint, as long as every start comes further than the one before.
+#
+#   launch/multi_gpu.sh RUN [options] -- SETTINGS of kanachan-train
+#     RUN             folder of the run; given again, the same command goes on where it stopped
+#     --restarts N    how many times it may be started again (default: 5)
+#
+# A try on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
+# --run.devices 2
+#
+# SIGTERM, SIGUSR1 and Ctrl-C are passed on: they make a checkpoint and end the run. The status is the last start's.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
+
+run='' restarts=5
+while (($#)); do
+    case $1 in
+        --restarts) restarts=${2:?--restarts needs a number} && shift ;;
+        --help | -h) usage && exit ;;
+        --) shift && break ;;
+        -*) fail "$1: no such option; settings of kanachan-train stand behind --" ;;
+        *) [[ -z $run ]] || fail "one folder for the run is expected, not $run and $1"; run=$1 ;;
+    esac
+    shift
+done
+[[ $restarts =~ ^[0-9]+$ ]] || fail "--restarts $restarts: a number is expected"
+[[ -n $run ]] && (($#)) || fail "a run and settings are expected: launch/multi_gpu.sh RUN -- --stage … --data.path …"
+set_up
+
+pid='' interrupted=false stopped=false
+pass_on() {
+    interrupted=true stopped=true
+    [[ -z $pid ]] || kill -s "$1" "$pid" 2>/dev/null || true
+}
+for name in TERM INT USR1; do
+    trap "pass_on $name" "$name"
+done
+
+# train SETTINGS: one start of the run; sets status.
+train() {
+    set -m  # a process group of its own
+    kanachan-train "$@" &
+    set +m
+    pid=$!
+    while
+        interrupted=false status=0
+        wait "$pid" || status=$?
+        $interrupted
+    do :; done
+    kill -s KILL -- "-$pid" 2>/dev/null || true  # what a killed process has left behind
+}
+
+# progress: something that is another after every checkpoint.
+progress() { stat --format '%i %y' "$run/checkpoints/last.ckpt" 2>/dev/null || true; }
+
+give_up() {
+    printf '%s: error: %s: the run ended with status %d, and %s\n' "$(basename "$0")" "$run" "$status" "$1" >&2
+    exit "$status"
+}
+
+for ((start = 1; ; start++)); do
+    before=$(progress)
+    train "$@" --run.out "$run" --resume auto
+    if ((status == 0)) || $stopped; then break; fi
+    [[ $(progress) != "$before" ]] || give_up "made no checkpoint since it was started"
+    ((start <= restarts)) || give_up "was started $start times"
+    say "$run: the run ended with status $status; starting it again from its last checkpoint"
+done
+[[ -f $run/weights.safetensors ]] || say "$run: stopped before its end; the same command goes on from here"
+exit "$status"
