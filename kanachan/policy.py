@@ -24,6 +24,12 @@ from kanachan.objectives import Imitation, Objective, Rank
 from kanachan.symmetry import SeatRenaming
 
 DEFAULT_BATCH = 256
+_MEANING: dict[StageName, str] = {
+    "imitation": "probability that the player takes it",
+    "round_delta": "expected points of the round",
+    "rank": "expected points of the rank; probability of each rank",
+    "grading": "expected grading points",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +76,7 @@ class Policy:
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
+        self.actor_first = actor_first
         self._renaming = SeatRenaming(self.vocabulary) if actor_first else None
 
     @classmethod
@@ -85,6 +92,11 @@ class Policy:
     @property
     def stage(self) -> StageName:
         return self.objective.stage
+
+    @property
+    def meaning(self) -> str:
+        """What the numbers shown of each candidate are, for people."""
+        return _MEANING[self.stage]
 
     def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
         """The score of every candidate, [A] for each annotation, in the order of its field 4."""
