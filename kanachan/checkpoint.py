@@ -6,6 +6,7 @@ The keys `encoder.*` have the same meaning in every stage; they are what the nex
 
 import hashlib
 import json
+import math
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -30,6 +31,8 @@ FORMAT_VERSION = 2
 WEIGHTS_NAME = "weights.safetensors"
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
+TEMPERED_STAGES: tuple[StageName, ...] = ("imitation", "rank")
+"""those that foretell probabilities, which kanachan-calibrate can make fit"""
 
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
 _VOCABULARIES = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
@@ -146,7 +149,16 @@ def read_weights(path: str | Path) -> Weights:
         raise ValueError(
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
         )
+    if "temperature" in card:
+        _check_temperature(card["temperature"], card["stage"], file)
     return Weights(file, card, tensors)
+
+
+def _check_temperature(temperature: object, stage: StageName, file: Path) -> None:
+    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
+        raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
+    if stage not in TEMPERED_STAGES:
+        raise ValueError(f"{file}: a temperature in its card, but points, which stage {stage} foretells, have none")
 
 
 def other_version(version: object) -> str:

@@ -16,7 +16,7 @@ from torch import Tensor
 from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch, TokenLayout, collate
-from kanachan.checkpoint import load_network
+from kanachan.checkpoint import TEMPERED_STAGES, load_network
 from kanachan.columns import Columns, columns_of_annotations, round_keys
 from kanachan.config import StageName
 from kanachan.model import Network, Output
@@ -24,6 +24,12 @@ from kanachan.objectives import Imitation, Objective, Rank
 from kanachan.symmetry import SeatRenaming
 
 DEFAULT_BATCH = 256
+_MEANING: dict[StageName, str] = {
+    "imitation": "probability that the player takes it",
+    "round_delta": "expected points of the round",
+    "rank": "expected points of the rank; probability of each rank",
+    "grading": "expected grading points",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +37,8 @@ class Prediction:
     """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
 
     score: NDArray[np.float32]
-    """[A] the greater the better: logits after imitation, else expected points of the stage's target"""
+    """[A] the greater the better: logits after imitation, divided by the policy's temperature, else expected points of
+    the stage's target"""
     probability: NDArray[np.float32] | None
     """[A] imitation: that the player takes the action"""
     rank_probability: NDArray[np.float32] | None
@@ -48,7 +55,8 @@ class Policy:
 
     Args:
         actor_first: as in the settings of its training.
-        card: of its weights file.
+        card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
+            candidates, or of their ranks, wherever they become probabilities.
     """
 
     def __init__(
@@ -63,9 +71,12 @@ class Policy:
         self.network = network.to(device).eval()
         self.objective = objective.to(device).eval()
         self.card = dict(card or {})
+        self.temperature = float(self.card.get("temperature", 1.0))
+        assert self.temperature == 1 or objective.stage in TEMPERED_STAGES
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
+        self.actor_first = actor_first
         self._renaming = SeatRenaming(self.vocabulary) if actor_first else None
 
     @classmethod
@@ -81,6 +92,11 @@ class Policy:
     @property
     def stage(self) -> StageName:
         return self.objective.stage
+
+    @property
+    def meaning(self) -> str:
+        """What the numbers shown of each candidate are, for people."""
+        return _MEANING[self.stage]
 
     def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
         """The score of every candidate, [A] for each annotation, in the order of its field 4."""
@@ -110,8 +126,11 @@ class Policy:
 
     @torch.inference_mode()
     def output(self, batch: Batch) -> Output:
-        """What the network says of `batch`, which must be on the policy's device."""
-        return self.network(batch)
+        """What the network says of `batch`, which must be on the policy's device, at the policy's temperature."""
+        output = self.network(batch)
+        if self.temperature == 1:
+            return output
+        return output._replace(candidate_BAK=output.candidate_BAK.float() / self.temperature)
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
