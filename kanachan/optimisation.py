@@ -56,12 +56,13 @@ def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "deco
 
 def gradient_norms(network: nn.Module, gradient_of: Callable[[nn.Parameter], Tensor | None]) -> dict[str, Tensor]:
     """The norm of the gradient of the encoder and of the rest, where they have one."""
-    gradients: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
+    norms: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
     for name, parameter in network.named_parameters():
+        # one after the other: a whole gradient may have to be put together from those of other processes
         gradient = gradient_of(parameter) if parameter.requires_grad else None
         if gradient is not None:
-            gradients["encoder" if _is_encoder(name) else "decoder"].append(gradient)
-    return {part: nn.utils.get_total_norm(of_part) for part, of_part in gradients.items() if of_part}
+            norms["encoder" if _is_encoder(name) else "decoder"].append(torch.linalg.vector_norm(gradient))
+    return {part: torch.linalg.vector_norm(torch.stack(of_part)) for part, of_part in norms.items() if of_part}
 
 
 def _is_encoder(name: str) -> bool:

@@ -43,8 +43,8 @@ PEAK = 790e12
 SHARE = 0.4
 """of the peak that training is assumed to reach"""
 FP32, BF16 = 4, 2
-SMALLER = {"reduce_bucket_size": 50_000_000, "stage3_max_live_parameters": 100_000_000, "stage3_max_reuse_distance": 0}
-"""settings of DeepSpeed with which it takes less besides"""
+ITS_OWN = {"reduce_bucket_size": 500_000_000}
+"""what DeepSpeed takes if it is not told otherwise, as it is by `kanachan.strategy`"""
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -240,8 +240,8 @@ def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
         ],
     )
     yield _table(
-        f"Memory of a GPU, GB: weights, gradients, states; besides, of {GPUS[1]} GPUs; the same with {SMALLER}",
-        ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "besides", "with smaller buffers"),
+        f"Memory of a GPU, GB: weights, gradients, states; besides, of {GPUS[1]} GPUs; that with {ITS_OWN}",
+        ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "besides", "with its own"),
         [
             (name, strategy, *_of_memory(strategy, size))
             for name, size in sizes.items()
@@ -287,7 +287,7 @@ def _of_memory(strategy: StrategyName, size: Size) -> list[str]:
         f"{memory.shared / 1e9:.1f}" if n > 1 or strategy == "ddp" else ""
         for memory, n in zip(memories, GPUS, strict=True)
     ]
-    besides = [memories[1], memory_of(strategy, size, GPUS[1], SMALLER)]
+    besides = [memories[1], memory_of(strategy, size, GPUS[1], ITS_OWN)]
     return cells + [f"{memory.besides / 1e9:.1f}" for memory in besides]
 
 

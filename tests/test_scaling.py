@@ -61,10 +61,10 @@ def test_what_is_shared_out_sums_to_sixteen_bytes_a_parameter(scaling: ModuleTyp
 def test_settings_for_deepspeed_change_what_it_takes_besides(scaling: ModuleType) -> None:
     size = scaling.Size(parameters=1_000_000_000, matrices=990_000_000)
     for name in ("zero1", "zero2", "zero3"):
-        usual, smaller = (scaling.memory_of(name, size, 8, settings) for settings in (None, scaling.SMALLER))
-        assert smaller.buffers == usual.buffers * scaling.SMALLER["reduce_bucket_size"] / 500_000_000
-        assert smaller.shared == usual.shared
-    assert smaller.halves == 2 * scaling.SMALLER["stage3_max_live_parameters"] < usual.halves
+        ours, its_own = (scaling.memory_of(name, size, 8, settings) for settings in (None, scaling.ITS_OWN))
+        assert its_own.buffers == 10 * ours.buffers
+        assert its_own.shared == ours.shared
+        assert its_own.halves == ours.halves
 
 
 def kept_by_torch(is_half: bool, recomputes: bool) -> int:
