@@ -101,6 +101,7 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells which processes there are")
+@pytest.mark.slow
 def test_a_run_of_which_a_process_was_killed_goes_on_by_itself(machine: Path, shards: Path) -> None:
     run = machine / "run"
     script = multi_gpu(machine, *settings(shards, run), "--run.devices", "2")

@@ -10,8 +10,10 @@ import pytest
 import torch
 from runs import arguments, pack_decisions, rows_of, run
 from safetensors.torch import load_file
+from stopped import stop_in_time
 from torch import Tensor
 
+from kanachan import train
 from kanachan.config import RunConfig
 from kanachan.devices import Devices, World, devices_of
 from kanachan.evaluate import main as evaluate
@@ -21,6 +23,11 @@ from kanachan.strategy import chosen_strategy, make_strategy
 HERE = Path(__file__).parent
 STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
 STEPS = 50
+STEPS_OF_A_ROW = 5
+QUICKLY = (
+    *("--run.validate_every", "50", "--run.checkpoint_every", "50", "--run.measure_peak", "false"),
+    *("--run.log_every", str(STEPS_OF_A_ROW)),
+)
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
 """of imitation: they move all scores alike, so that their gradient is rounding alone, which Adam makes large"""
 ON_CPU = Devices(is_gpu=False, is_half=False, packs=False, world=World(2, 1))
@@ -43,20 +50,19 @@ def torchrun(runs: list[list[str]], folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of 50 steps: imitation, then rank with its encoder, by one process and by two."""
+    """Runs of 50 steps: imitation, then rank with its encoder, by one process and by two; one that was stopped."""
     folder = tmp_path_factory.mktemp("runs")
-    steps = ("--run.steps", str(STEPS))
+    steps = ("--run.steps", str(STEPS), *QUICKLY)
     assert run("imitation", shards, folder / "imitation-plain", *steps) == 0
     init = ("--init", str(folder / "imitation-plain"))
     assert run("rank", shards, folder / "rank-plain", *steps, *init) == 0
-    torchrun(
-        [
-            arguments(stage, shards, folder / f"{stage}-{name}", *steps, *more, "--run.strategy", name)
-            for name in STRATEGIES
-            for stage, more in (("imitation", ()), ("rank", init))
-        ],
-        folder,
-    )
+    runs = [
+        arguments(stage, shards, folder / f"{stage}-{name}", *steps, *more, "--run.strategy", name)
+        for name in STRATEGIES
+        for stage, more in (("imitation", ()), ("rank", init))
+    ]
+    moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
+    torchrun([["STOP", "3", *moved], *runs], folder)
     return folder
 
 
@@ -68,7 +74,7 @@ def losses_of(out: Path) -> list[float]:
 @pytest.mark.parametrize("stage", ["imitation", "rank"])
 def test_two_processes_have_the_losses_and_the_weights_of_one(trained: Path, stage: str, name: str) -> None:
     plain, several = trained / f"{stage}-plain", trained / f"{stage}-{name}"
-    assert len(losses_of(plain)) == STEPS
+    assert len(losses_of(plain)) == STEPS // STEPS_OF_A_ROW
     assert losses_of(several) == pytest.approx(losses_of(plain), rel=1e-5)
     norms = [[float(row["train/gradient_norm"]) for row in rows_of(o) if row["train/loss"]] for o in (plain, several)]
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)
@@ -117,29 +123,30 @@ def assert_near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-3 * scale + 1e-9)
 
 
-def test_a_run_goes_on_with_one_process_and_then_with_two_again(shards: Path, tmp_path: Path, trained: Path) -> None:
-    """Under ZeRO 2, then alone, then under ZeRO 3: the losses are those of the run that was never moved."""
-    out = tmp_path / "moved"
-    moved = [*("--run.steps", str(STEPS)), "--init", str(trained / "imitation-plain")]
-    first = arguments("rank", shards, out, *moved, "--run.strategy", "zero2")
-    stop = HERE / "stopped.py"
-    told = _launched([sys.executable, str(stop), "17", *first, "--run.devices", "2"])
-    assert "2 x CPU, zero2" in told and "stopped by SIGTERM after step" in told
-    told = _launched([sys.executable, str(stop), "33", *first, "--resume", "auto", "--run.strategy", "auto"])
+def test_a_run_goes_on_with_one_process_and_then_with_two_again(
+    shards: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under ZeRO 2, then alone, then under ZeRO 2: the losses are those of the run that was never moved."""
+    out = trained / "moved"
+    assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 3
+    alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
+    stop_in_time(6, alone)
+    assert train.main(alone) == 0
+    told = capsys.readouterr().out
     assert "1 x CPU, plain (one process)" in told and "stopped by SIGTERM after step" in told
-    torchrun([[*first, "--resume", "auto", "--run.strategy", "zero3"]], tmp_path)
+    again = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "zero2")
+    assert "2 x CPU, zero2" in torchrun([again], tmp_path)
     assert losses_of(out) == pytest.approx(losses_of(trained / "rank-plain"), rel=1e-5)
 
 
-def _launched(command: list[str]) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def moving(folder: Path) -> tuple[str, ...]:
+    return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
 
 
 def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
     out = tmp_path / "slurm"
-    command = [sys.executable, "-m", "kanachan.train", *arguments("imitation", shards, out, "--run.steps", str(STEPS))]
+    command = [sys.executable, "-m", "kanachan.train", *arguments("imitation", shards, out)]
+    command += ["--run.steps", str(STEPS), *QUICKLY]
     job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
     job |= {"SLURM_NODEID": "0", "SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NODELIST": "localhost"}
     job |= {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1"}

@@ -184,6 +184,7 @@ def test_compiling_without_a_compiler_is_refused_before_training(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="compiling needs a C++ compiler")
+@pytest.mark.slow
 def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_all_shapes(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

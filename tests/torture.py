@@ -115,6 +115,7 @@ class Torture:
         command += arguments("round_delta", self.shards, out, "--run.steps", str(self.steps), "--resume", "auto")
         command += ["--run.checkpoint_every", "3", "--run.validate_every", "20", "--run.wandb", "disabled"]
         command += ["--run.strategy", self.strategy, "--run.devices", str(self.processes)]
+        command += ["--run.measure_peak", "false"]
         environment = {**os.environ, "RECORDED_ROWS": str(self.folder / f"{name}-rows"), "OMP_NUM_THREADS": "1"}
 
         def starve() -> None:
