@@ -76,6 +76,7 @@ def test_a_row_of_them_goes_on_after_a_checkpoint() -> None:
         after.checked_total(3)
 
 
+@pytest.mark.slow
 def test_deepspeed_leaves_them_out_and_they_are_counted(tmp_path: Path) -> None:
     wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.checkpoint_every", "1")
     out = tmp_path / "run"

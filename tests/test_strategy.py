@@ -143,6 +143,7 @@ def moving(folder: Path) -> tuple[str, ...]:
     return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
 
 
+@pytest.mark.slow
 def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
     out = tmp_path / "slurm"
     command = [sys.executable, "-m", "kanachan.train", *arguments("imitation", shards, out)]
