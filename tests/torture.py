@@ -68,8 +68,8 @@ class Torture:
             status = process.wait(_MOST_SECONDS)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{fault}: still there after {_MOST_SECONDS} s:\n{self._said('tortured')}") from None
+        self._wait_for_children()  # the first process may be the one that was killed
         took, said = time.monotonic() - start, self._said("tortured")
-        self._wait_for_children()
         if "term" in fault or fault == "usr1":
             assert status == 0, f"{fault}: status {status}\n{said}"
             assert "go on with: kanachan-train --resume" in said, said
