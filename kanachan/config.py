@@ -97,6 +97,9 @@ class DataConfig:
     """augmentation: exchange the three suits at random (six-fold)"""
     actor_first: bool = True
     """rename the seats so that the actor is seat 0: what is learned in one seat serves all"""
+    neighbours: int = 8
+    """decisions of one player in one round that enter a batch together, a power of two: the network encodes the events
+    that they share only once, but with 1 a batch has more different rounds in it"""
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
@@ -104,6 +107,10 @@ class DataConfig:
         _require(
             self.batch % self.micro_batch == 0,
             f"data.micro_batch={self.micro_batch} does not divide data.batch={self.batch}",
+        )
+        _require(
+            1 <= self.neighbours <= 1024 and self.neighbours & (self.neighbours - 1) == 0,
+            f"data.neighbours must be a power of two from 1 to 1024, not {self.neighbours}",
         )
 
 

@@ -70,6 +70,7 @@ class ShardData(L.LightningDataModule):
             seed=self.seed,
             exchange_suits=self.config.exchange_suits,
             actor_first=self.config.actor_first,
+            neighbours=self.config.neighbours,
             rank=rank,
             world=world,
             segments=self.segments,

@@ -19,7 +19,6 @@ from kanachan.columns import mixed, round_keys
 from kanachan.shards import Shards
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
 
-UNIT = 8  # rows that stay together: parts of one or two rounds
 BLOCK = 4096  # rows that are read as neighbours: about a megabyte
 BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
 _ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
@@ -39,7 +38,7 @@ class Order:
         self,
         num_rows: int,
         seed: int,
-        unit: int = UNIT,
+        unit: int = 8,
         block: int = BLOCK,
         blocks_per_window: int = BLOCKS_PER_WINDOW,
     ) -> None:
@@ -98,6 +97,7 @@ class Batches:
     Args:
         batch: rows of a step, over all ranks.
         micro_batch: rows of one batch that is handed out; divides `batch`.
+        neighbours: rows that stay together, parts of one or two rounds; divides BLOCK.
         segments: for the packed arrangement (`kanachan.batch.with_segments`). Rows are not sorted by length then, so
             that all batches take about equally much room and time.
         pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
@@ -116,6 +116,7 @@ class Batches:
         seed: int,
         exchange_suits: bool,
         actor_first: bool,
+        neighbours: int = 8,
         rank: int = 0,
         world: int = 1,
         segments: bool = False,
@@ -145,7 +146,7 @@ class Batches:
         self._world = world
         self._segments = segments
         self._pin = pin
-        self._order = Order(len(shards), seed)
+        self._order = Order(len(shards), seed, unit=neighbours)
 
     def __len__(self) -> int:
         """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""

@@ -1,0 +1,114 @@
+"""What each choice is worth: launch/ablation.sh. Trains and measures one run after the other; those that have been
+measured are not trained again."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from networks import changed
+from table import markdown
+from variants import REFERENCE, VARIANTS, Variant
+
+from annotate.terminal import run_cleanly
+from kanachan.config import SPLITS, STAGES
+from kanachan.evaluate import main as evaluate
+from kanachan.run import run_stage
+from kanachan.settings import requested
+
+_DEFAULT_RATE = 1e-3
+_EVALUATION = "evaluation.json"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    argv = list(sys.argv[1:] if argv is None else argv)
+    settings: list[str] = []
+    if "--" in argv:
+        settings = argv[argv.index("--") + 1 :]
+        argv = argv[: argv.index("--")]
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    chosen = [v for v in VARIANTS if v.stage in arguments.stages]
+    if arguments.variants:
+        unknown = set(arguments.variants) - {v.name for v in chosen}
+        if unknown:
+            parser.error(f"{unknown.pop()}: no such variant of these stages; there are {_names(chosen)}")
+        chosen = [v for v in chosen if v.name == REFERENCE or v.name in arguments.variants]
+    later = [v for v in chosen if v.stage != STAGES[0] and not v.is_fresh]
+    if later and not arguments.init:
+        parser.error(f"the stage {later[0].stage} needs an imitation run to start from: --init RUN")
+    return run_cleanly(parser.prog, lambda: _measure(arguments, chosen, settings))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="launch/ablation.sh",
+        description="Trains each variant of a stage with several seeds, measures all of them on the same decisions and "
+        "prints a Markdown table. What stands behind -- are settings of kanachan-train for all runs.",
+    )
+    parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
+    parser.add_argument("--out", type=Path, default=Path("runs/ablation"), help="folder of the runs (%(default)s)")
+    parser.add_argument("--init", help="imitation run from which the later stages start")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=[STAGES[0]], help="(default: imitation)")
+    parser.add_argument("--variants", nargs="+", metavar="NAME", help=f"(default: all) {_names(VARIANTS)}")
+    parser.add_argument("--seeds", type=int, default=2, help="runs of each variant (default: %(default)s)")
+    parser.add_argument("--steps", type=int, default=400, help="optimiser steps of a run (default: %(default)s)")
+    parser.add_argument("--split", choices=SPLITS, default="validation", help="to measure on (default: %(default)s)")
+    return parser
+
+
+def _names(variants: Sequence[Variant]) -> str:
+    return ", ".join(dict.fromkeys(v.name for v in variants))
+
+
+def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: list[str]) -> int:
+    for seed in range(arguments.seeds):
+        for variant in chosen:
+            folder = arguments.out / variant.stage / variant.name / str(seed)
+            if (folder / _EVALUATION).is_file():
+                continue
+            print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
+            if not _measured(variant, folder, seed, arguments, settings):
+                return 0  # told to stop; the checkpoint is there
+    for stage in STAGES:
+        figures = {v: _figures(arguments, v) for v in chosen if v.stage == stage}
+        if figures:
+            print(f"\n{markdown(stage, figures)}")
+    return 0
+
+
+def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]) -> bool:
+    """Trains one run and writes its figures; False if it was told to stop."""
+    places = {"quarter": arguments.steps // 4, "third": _DEFAULT_RATE / 3}
+    train = ["--stage", variant.stage, "--data.path", arguments.shards, "--run.out", str(folder)]
+    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled"]
+    train += ["--resume", "auto", *settings, *(text.format(**places) for text in variant.settings)]
+    if variant.stage != STAGES[0] and not variant.is_fresh:
+        train += ["--init", arguments.init]
+    with changed(variant.parts):
+        run_stage(requested(train))
+        weights = folder / "weights.safetensors"
+        if not weights.is_file():
+            return False
+        split, figures = arguments.split, str(folder / _EVALUATION)
+        status = evaluate([str(folder), arguments.shards, "--split", split, "--json", figures, "--bootstrap", "200"])
+    if status:
+        raise ValueError(f"{folder}: the run could not be measured")
+    if variant.parts:
+        weights.unlink()  # of a network that nothing else knows
+    return True
+
+
+def _figures(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
+    """What kanachan-evaluate wrote of each seed's run."""
+    folder = arguments.out / variant.stage / variant.name
+    return [
+        json.loads((folder / str(seed) / _EVALUATION).read_text(encoding="utf-8"))["weights"][0]
+        for seed in range(arguments.seeds)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

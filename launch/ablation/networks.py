@@ -1,0 +1,148 @@
+"""Networks that differ from `kanachan.model` in one choice, to measure what the choice is worth. They are tried, not
+offered: their weights are measured in the process that trained them and are not kept.
+
+Shapes: as in `kanachan.model` and `kanachan.arrangement`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrize
+
+import kanachan.model
+from kanachan.arrangement import Arrangement, Padded
+from kanachan.batch import TokenLayout
+from kanachan.config import ModelConfig
+from kanachan.model import DecoderBlock, Encoder
+
+_ROTARY_PERIOD = 10_000.0
+
+
+@contextmanager
+def changed(parts: dict[str, type]) -> Iterator[None]:
+    """Within it, networks are built of `parts` where `kanachan.model` has classes of those names."""
+    former = {name: getattr(kanachan.model, name) for name in parts}
+    for name, part in parts.items():
+        setattr(kanachan.model, name, part)
+    try:
+        yield
+    finally:
+        for name, part in former.items():
+            setattr(kanachan.model, name, part)
+
+
+class FixedPositions(Encoder):
+    """Events carry sinusoids of their positions, which are not learned."""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
+        super().__init__(config, layout, max_progression)
+        position_E1 = torch.arange(max_progression)[:, None].float()
+        frequency_F = _ROTARY_PERIOD ** (-torch.arange(0, config.width, 2) / config.width)
+        angle_EF = position_E1 * frequency_F
+        # of unit variance, as the learned ones are at first
+        sinusoid_ED = torch.cat((angle_EF.sin(), angle_EF.cos()), dim=1) * 2**0.5
+        self.position_embedding = nn.Embedding.from_pretrained(sinusoid_ED, freeze=True)
+
+
+class WithoutPositions(Encoder):
+    """Events carry no position of their own: for `RotaryPadded`."""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
+        super().__init__(config, layout, max_progression)
+        nothing_ED = torch.zeros(max_progression, config.width)
+        self.position_embedding = nn.Embedding.from_pretrained(nothing_ED, freeze=True)
+
+
+class RotaryPadded(Padded):
+    """Queries and keys are turned by their place among the events. What a seat has before it, and what it may do, stand
+    at the place of the next event."""
+
+    def __init__(
+        self,
+        tile_BT: Tensor,
+        event_GE: Tensor,
+        group_B: Tensor,
+        seen_B: Tensor,
+        candidate_BA: Tensor,
+        num_seats: int,
+    ) -> None:
+        super().__init__(tile_BT, event_GE, group_B, seen_B, candidate_BA, num_seats)
+        self.seen_B = seen_B
+
+    def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
+        own_BOD, event_GED = self.split(fused_X3D)
+        own_BOD = self._turned(own_BOD, self.seen_B[:, None], heads, num_turned=2, num_parts=3)
+        event_GED = self._turned(event_GED, self.positions, heads, num_turned=2, num_parts=3)
+        return super().situation(torch.cat((own_BOD.flatten(0, 1), event_GED.flatten(0, 1))), heads)
+
+    def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        own_BOD, event_GED = self.split(key_value_X2D)
+        own_BOD = self._turned(own_BOD, self.seen_B[:, None], heads, num_turned=1, num_parts=2)
+        event_GED = self._turned(event_GED, self.positions, heads, num_turned=1, num_parts=2)
+        query = self._turned(query, self.seen_B[:, None], heads, num_turned=1, num_parts=1)
+        return super().across(query, torch.cat((own_BOD.flatten(0, 1), event_GED.flatten(0, 1))), heads)
+
+    @staticmethod
+    def _turned(fused: Tensor, position: Tensor, heads: int, num_turned: int, num_parts: int) -> Tensor:
+        """Turns the first parts of a fused projection [..., parts x D], head by head, by positions that fit [...]."""
+        part = fused.unflatten(-1, (num_parts, heads, -1))
+        half = part.shape[-1] // 2
+        frequency_F = _ROTARY_PERIOD ** (-torch.arange(half, device=fused.device) / half)
+        angle = (position[..., None] * frequency_F)[..., None, None, :]
+        first, second = part[..., :num_turned, :, :half], part[..., :num_turned, :, half:]
+        turned = torch.cat(
+            (first * angle.cos() - second * angle.sin(), first * angle.sin() + second * angle.cos()), dim=-1
+        )
+        return torch.cat((turned, part[..., num_turned:, :, :]), dim=-3).flatten(-3)
+
+
+class AttendedPadded(Padded):
+    """Padding of tiles, events and candidates is attended to, as if it were tokens. Events that come later are not."""
+
+    def __init__(
+        self,
+        tile_BT: Tensor,
+        event_GE: Tensor,
+        group_B: Tensor,
+        seen_B: Tensor,
+        candidate_BA: Tensor,
+        num_seats: int,
+    ) -> None:
+        super().__init__(tile_BT, event_GE, group_B, seen_B, candidate_BA, num_seats)
+        num_own = self.mask_BV.shape[1] - event_GE.shape[1]
+        is_padding_BE = event_GE.index_select(0, group_B) == 0
+        self.mask_BV = torch.cat((torch.ones_like(self.mask_BV[:, :num_own]), self.mask_BV[:, num_own:]), dim=1)
+        self.mask_BV[:, num_own:] |= is_padding_BE
+
+
+class NamelessScores(Encoder):
+    """Every seat carries the sum over the seats of what their scores say: how many points there are, but not whose."""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
+        super().__init__(config, layout, max_progression)
+        parametrize.register_parametrization(self, "number_weight", _OneForAllScores(self.num_sticks))
+
+    def _embed_numbers(self, numeric_BN: Tensor) -> Tensor:
+        stick_BND, score_BPD = super()._embed_numbers(numeric_BN).tensor_split([self.num_sticks], dim=1)
+        sum_B1D = score_BPD.sum(dim=1, keepdim=True) / score_BPD.shape[1] ** 0.5
+        return torch.cat((stick_BND, sum_B1D.expand_as(score_BPD)), dim=1)
+
+
+class _OneForAllScores(nn.Module):
+    def __init__(self, num_sticks: int) -> None:
+        super().__init__()
+        self.num_sticks = num_sticks
+
+    def forward(self, weight_NFD: Tensor) -> Tensor:
+        stick_NFD, score_NFD = weight_NFD.tensor_split([self.num_sticks])
+        return torch.cat((stick_NFD, score_NFD[:1].expand_as(score_NFD)))
+
+
+class LonelyCandidates(DecoderBlock):
+    """Candidates look at the situation alone, not at each other."""
+
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
+        return hidden + self.feedforward(hidden)

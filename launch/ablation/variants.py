@@ -1,0 +1,90 @@
+"""What is tried: one choice of the network or of its training at a time, against the reference of its stage."""
+
+from dataclasses import dataclass, field
+
+from networks import (
+    AttendedPadded,
+    FixedPositions,
+    LonelyCandidates,
+    NamelessScores,
+    RotaryPadded,
+    WithoutPositions,
+)
+
+from kanachan.config import StageName
+
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Variant:
+    """One choice made otherwise."""
+
+    stage: StageName
+    name: str
+    what: str
+    """in words, for the table"""
+    settings: tuple[str, ...] = ()
+    """of kanachan-train"""
+    parts: dict[str, type] = field(default_factory=dict)
+    """of the network, by the names that they have in `kanachan.model`"""
+    is_fresh: bool = False
+    """a later stage whose encoder does not come from imitation"""
+
+
+def _imitation(name: str, what: str, *settings: str, **parts: type) -> Variant:
+    return Variant(stage="imitation", name=name, what=what, settings=settings, parts=parts)
+
+
+def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
+    return (
+        Variant(stage=stage, name=REFERENCE, what="encoder from imitation"),
+        Variant(stage=stage, name="fresh", what="fresh encoder", is_fresh=True),
+        Variant(
+            stage=stage,
+            name="no-conservative",
+            what="no conservative term",
+            settings=("--objective.conservative", "0"),
+        ),
+        Variant(stage=stage, name="single", what="neighbours apart", settings=("--data.neighbours", "1")),
+        Variant(
+            stage=stage,
+            name="frozen",
+            what="encoder frozen for a quarter of the steps",
+            settings=("--optim.encoder_frozen", "{quarter}"),
+        ),
+        Variant(
+            stage=stage,
+            name="slow-encoder",
+            what="a third of the learning rate for the encoder",
+            settings=("--optim.encoder_learning_rate", "{third}"),
+        ),
+        *others,
+    )
+
+
+def _mse(stage: StageName) -> Variant:
+    return Variant(
+        stage=stage, name="mse", what="squared error in place of HL-Gauss", settings=("--objective.loss", "mse")
+    )
+
+
+VARIANTS: tuple[Variant, ...] = (
+    _imitation(REFERENCE, "reference"),
+    _imitation("no-suits", "suits not exchanged", "--data.exchange_suits", "false"),
+    _imitation("absolute-seats", "seats not renamed", "--data.actor_first", "false"),
+    _imitation("padding", "padding attended to", Padded=AttendedPadded),
+    _imitation("nameless-scores", "scores without the identity of the seat", Encoder=NamelessScores),
+    _imitation("sinusoidal", "sinusoidal positions", Encoder=FixedPositions),
+    _imitation("rotary", "rotary positions", Encoder=WithoutPositions, Padded=RotaryPadded),
+    _imitation("lonely-candidates", "candidates do not attend to each other", DecoderBlock=LonelyCandidates),
+    _imitation("hidden-hands", "auxiliary: the others' hands", "--objective.hidden_hands", "1"),
+    _imitation("round-winner", "auxiliary: who wins the round", "--objective.round_winner", "0.3"),
+    _imitation("smoothing", "label smoothing 0.1", "--objective.label_smoothing", "0.1"),
+    _imitation("average", "moving average of the weights (0.99)", "--optim.average", "0.99"),
+    _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
+    _imitation("single", "neighbours apart", "--data.neighbours", "1"),
+    *_values("round_delta", _mse("round_delta")),
+    *_values("rank"),
+    *_values("grading", _mse("grading")),
+)
