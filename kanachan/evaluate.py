@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kanachan.policy import Policy
 
 PROGRAM = "kanachan-evaluate"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
 probability the network foresees the player's action, by kind of decision. Accuracy asks whether the best action is of
 the kind where the player's is (discard: the same of 34 tiles); recall, how many of the player's own calls, riichis and

@@ -26,8 +26,10 @@ from kanachan.metrics import (
     DecisionRows,
     Figure,
     decision_figures,
+    figures_of,
     log_likelihood_figures,
     ratio_figures,
+    ratio_formula,
     reliability,
     value_figures,
 )
@@ -35,6 +37,7 @@ from kanachan.model import Output
 from kanachan.objectives import Objective, Rank
 from kanachan.point_table import PointTable
 from kanachan.policy import Policy
+from kanachan.reliability import is_last_round, is_round_start, of_actions, of_ranks
 from kanachan.score_baseline import ScoreBaseline, actor_orders, rank_probability
 from kanachan.shards import open_shards, splits_in
 
@@ -61,9 +64,10 @@ class Evaluation:
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
     scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
     log_likelihood: dict[str, dict[str, Figure]]
-    """`rank` and `order`, each by predictor"""
-    reliability: list[Bin]
-    """of `action`, by decile of the prediction"""
+    """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
+    by predictor"""
+    reliability: dict[str, list[Bin]]
+    """by tenths of the predictions: `points`, given the action taken, and those of `kanachan.reliability`"""
     against_first: dict[str, Figure]
     """compared with another network of the stage on the same decisions (positive: this one is better):
     `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
@@ -172,7 +176,8 @@ def evaluated(
     against_first = {} if first is None else _against(first, answers, held_out)
     if not policy.objective.has_value:
         figures = decision_figures(answers.decisions, replicates=held_out.replicates)
-        return Evaluation(policy.stage, figures, {}, {}, [], against_first)
+        bins = of_actions(answers.decisions, held_out.replicates)
+        return Evaluation(policy.stage, figures, {}, {}, bins, against_first)
     numbers = answers.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
@@ -192,7 +197,9 @@ def evaluated(
         if value_B is not None
     }
     agreement = decision_figures(answers.decisions, has_probability=False, replicates=held_out.replicates)
-    bins = reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)
+    bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
+    if "rank_probability" in numbers:
+        bins |= of_ranks(held_out.columns, numbers["rank_probability"], held_out.vocabulary, held_out.replicates)
     return Evaluation(policy.stage, agreement, values, log_likelihood, bins, against_first)
 
 
@@ -259,11 +266,23 @@ def _log_likelihood(
         row_B = np.arange(len(columns))
         of["rank/scores"] = np.log(rank_BR[row_B, columns.results[:, vocabulary.results.index("rank")]])
         of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
-    figures = log_likelihood_figures(held_out.game_B, of, held_out.replicates)
-    return {
-        what: {name.partition("/")[2]: figure for name, figure in figures.items() if name.startswith(f"{what}/")}
-        for what in ("rank", "order")
+    start_B = is_round_start(columns)
+    groups = {
+        "rank": None,
+        "order": None,
+        "order/start": start_B,
+        "order/last": start_B & is_last_round(columns, vocabulary),
     }
+    found = {}
+    for group, where_B in groups.items():
+        prefix = group.partition("/")[0] + "/"
+        ratios = {
+            name.removeprefix(prefix): ratio_formula(value_B, where_B)
+            for name, value_B in of.items()
+            if name.startswith(prefix)
+        }
+        found[group] = figures_of(held_out.game_B, ratios, held_out.replicates) if ratios else {}
+    return found
 
 
 def _points(stage: StageName, columns: Columns, vocabulary: Vocabulary) -> Floats:

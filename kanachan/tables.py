@@ -86,7 +86,10 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
         parts.append(_likelihood_table(evaluations, num_orders))
     parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
-    parts.append(_reliability_table(evaluations))
+    parts.append(_reliability_table(evaluations, "points"))
+    if stage == "rank":
+        parts.append("Reliability of the probabilities of ranks: what was said and how often it came true, in %")
+        parts.append(_reliability_table(evaluations, "rank"))
     parts.append("Agreement of the best action with the player's")
     parts.append(_decision_table(evaluations, has_probability=False))
     return "\n\n".join(parts)
@@ -177,13 +180,14 @@ def _likelihood_table(evaluations: _Lettered, num_orders: int) -> str:
     first = next(iter(evaluations.values()))
     if "scores" in first.log_likelihood["rank"]:
         rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores")])
-    rows.append(["chance", f"{-math.log(num_ranks):.3f}", f"{-math.log(num_orders):.3f}"])
+    rows.append(["chance", f"{-math.log(num_ranks):.3f}", *[f"{-math.log(num_orders):.3f}"] * 3])
     header = ["log-likelihood given", f"rank (1 of {num_ranks})", f"order (1 of {num_orders})"]
-    return table(header, rows)
+    return table([*header, "order, at starts of rounds", "order, at starts of last rounds"], rows)
 
 
 def _likelihood_cells(evaluation: Evaluation, predictor: str) -> list[str]:
-    return [with_interval(evaluation.log_likelihood[what].get(predictor), 3) for what in ("rank", "order")]
+    found = evaluation.log_likelihood
+    return [with_interval(found[what].get(predictor), 3) for what in ("rank", "order", "order/start", "order/last")]
 
 
 def _comparison(evaluations: _Lettered) -> list[str]:
@@ -201,8 +205,8 @@ def _comparison(evaluations: _Lettered) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def _reliability_table(evaluations: _Lettered) -> str:
-    """Two networks beside each other, further ones below."""
+def _reliability_table(evaluations: _Lettered, what: str) -> str:
+    """Two networks beside each other, further ones below. `what`: points, or a group of probabilities."""
     items = list(evaluations.items())
     tables = []
     for first in range(0, len(items), 2):
@@ -211,12 +215,12 @@ def _reliability_table(evaluations: _Lettered) -> str:
         for letter, _ in pair:
             header += [f"{letter} predicted".lstrip(), "outcome"]
         rows = []
-        for number in range(max(len(evaluation.reliability) for _, evaluation in pair)):
+        for number in range(max(len(evaluation.reliability[what]) for _, evaluation in pair)):
             row = [str(number + 1)]
             for _, evaluation in pair:
-                predicted, outcome = evaluation.reliability[number]
-                digits = _digits(evaluation)
-                row += [f"{predicted:+z,.{digits}f}", with_interval(outcome, digits, sign="+")]
+                predicted, outcome = evaluation.reliability[what][number]
+                digits, scale, sign = (_digits(evaluation), 1, "+") if what == "points" else (1, 100, "")
+                row += [f"{predicted * scale:{sign}z,.{digits}f}", with_interval(outcome, digits, scale, sign)]
             rows.append(row)
         tables.append(table(header, rows))
     return "\n\n".join(tables)

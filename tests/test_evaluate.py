@@ -133,10 +133,59 @@ def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
         found["order", "situation"].append(log_O[orders.index(ranks_from_actor)])
         of_rank = [float(log_O[i].exp()) for i, order in enumerate(orders) if order[0] == results["rank"]]
         found["rank", "situation"].append(math.log(sum(of_rank)))
+        if len(annotation.progression) == 1:
+            found["order/start", "situation"].append(log_O[orders.index(ranks_from_actor)])
     for (what, predictor), values in found.items():
         figure = entries["rank"]["log_likelihood"][what][predictor]
-        assert figure["value"] == pytest.approx(sum(map(float, values)) / NUM_TEST, abs=1e-4), (what, predictor)
+        assert figure["value"] == pytest.approx(sum(map(float, values)) / len(values), abs=1e-4), (what, predictor)
+        assert figure["decisions"] == len(values)
     assert set(entries["rank"]["log_likelihood"]["order"]) == {"situation", "scores"}
+
+
+def test_the_order_is_measured_at_the_start_of_every_round_and_of_every_last_one(
+    entries: dict[StageName, dict[str, Any]],
+) -> None:
+    starts = [a for a in TEST if len(a.progression) == 1]
+    last = [a for a in starts if last_round_of(a)]
+    assert len(starts) > len(last)
+    for what, where in {"order/start": starts, "order/last": last}.items():
+        for figure in entries["rank"]["log_likelihood"][what].values():
+            assert figure["decisions"] == len(where)
+
+
+def wind_and_dealer(annotation: Annotation) -> tuple[int, int]:
+    return block_value(annotation, "wind"), block_value(annotation, "round")
+
+
+def last_round_of(annotation: Annotation) -> bool:
+    wind, dealer = wind_and_dealer(annotation)
+    return (wind, dealer) >= ((0, 3), (1, 3))[block_value(annotation, "style")]
+
+
+def block_value(annotation: Annotation, name: str) -> int:
+    block = V.sparse[name]
+    return next(token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size)
+
+
+def test_probabilities_of_ranks_are_compared_with_what_came_true_in_tenths(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    said, reached = [], []
+    for annotation, prediction in zip(TEST, Policy.load(weights["rank"]).predictions(TEST), strict=True):
+        rank = annotation.results[V.results.index("rank")]
+        assert prediction.rank_probability is not None
+        said += prediction.rank_probability[annotation.chosen].tolist()
+        reached += [float(number == rank) for number in range(4)]
+    by_probability = sorted(zip(said, reached, strict=True))
+    least, most = by_probability[: len(said) // 10], by_probability[-(len(said) // 10) :]
+    bins = entries["rank"]["reliability"]["rank"]
+    for tenth, found in ((least, bins[0]), (most, bins[-1])):
+        assert found["predicted"] == pytest.approx(sum(p for p, _ in tenth) / len(tenth), abs=2e-3)
+    decisions = sum(found["actual"]["decisions"] for found in bins)
+    assert decisions == 4 * NUM_TEST
+    assert sum(b["actual"]["value"] * b["actual"]["decisions"] for b in bins) == pytest.approx(NUM_TEST)
+    assert {"rank, East", "rank, last round"} <= set(entries["rank"]["reliability"])
+    assert set(entries["imitation"]["reliability"]) == {"best action"}
 
 
 def test_figures_of_imitation_equal_a_plain_loop(
@@ -167,7 +216,7 @@ def test_value_stages_tell_how_often_the_best_action_is_the_players(
     agreement = entries[stage]["agreement"]
     assert agreement["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
     assert "nll" not in agreement and "ece" not in agreement
-    assert len(entries[stage]["reliability"]) == 10
+    assert len(entries[stage]["reliability"]["points"]) == 10
 
 
 def test_grading_is_compared_with_the_ranks_and_what_they_are_worth(

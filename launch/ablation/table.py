@@ -32,7 +32,10 @@ def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) ->
     columns = _COLUMNS[stage]
     reference = next(variant for variant in figures if variant.name == REFERENCE)
     lines = [f"| {stage} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
-    error = {name: _deviation([[of(e) for e in entries] for entries in figures.values()]) for name, (of, _) in columns.items()}
+    error = {
+        name: _deviation([[of(e) for e in entries] for entries in figures.values()])
+        for name, (of, _) in columns.items()
+    }
     for variant, entries in figures.items():
         cells = []
         for name, (of, digits) in columns.items():

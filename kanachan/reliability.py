@@ -1,0 +1,65 @@
+"""Does what a network says come true as often, or as much, as it says? Groups of like predictions, with what came of
+them, and in which rounds.
+
+Shapes: B decisions, R ranks.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.columns import Columns
+from kanachan.metrics import REPLICATES, Bin, DecisionRows, Floats, reliability
+from kanachan.score_baseline import token_value
+
+Mask = NDArray[np.bool_]
+
+
+def of_actions(rows: DecisionRows, replicates: int = REPLICATES) -> dict[str, list[Bin]]:
+    """`best action`: the probability of the action that is held for the likeliest, and how often it was taken."""
+    confidence_B = rows.confidence_B.astype(np.float64)
+    return {
+        "best action": reliability(rows.game_B, confidence_B, rows.is_top_B.astype(np.float64), replicates=replicates)
+    }
+
+
+def of_ranks(
+    columns: Columns, probability_BR: Floats, vocabulary: Vocabulary, replicates: int = REPLICATES
+) -> dict[str, list[Bin]]:
+    """Probabilities of all ranks together, and how often the actor came to them: `rank` in all rounds, and
+    `rank, WIND` in those of each wind, and `rank, last round`."""
+    rank_B = columns.results[:, vocabulary.results.index("rank")]
+    is_reached_BR = rank_B[:, None] == np.arange(probability_BR.shape[1])
+    game_B = columns.game.view(np.int64)
+    winds = {f"rank, {name}": where_B for name, where_B in rounds_by_wind(columns, vocabulary).items()}
+    groups = {"rank": np.ones(len(rank_B), bool), **winds, "rank, last round": is_last_round(columns, vocabulary)}
+    return {
+        name: reliability(
+            np.repeat(game_B[where_B], probability_BR.shape[1]),
+            probability_BR[where_B].ravel(),
+            is_reached_BR[where_B].ravel().astype(np.float64),
+            replicates=replicates,
+        )
+        for name, where_B in groups.items()
+        if where_B.any()
+    }
+
+
+def rounds_by_wind(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:
+    """The decisions [B] in rounds of each wind that there is."""
+    wind_B = token_value(columns.sparse, vocabulary, "wind")
+    return {name: wind_B == number for number, name in enumerate(("East", "South", "West")) if (wind_B == number).any()}
+
+
+def is_last_round(columns: Columns, vocabulary: Vocabulary) -> Mask:
+    """[B] in the last regular round of the game or beyond it."""
+    wind_B, dealer_B, style_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round", "style"))
+    # style 0 ends with East, 1 with South
+    return wind_B * vocabulary.num_seats + dealer_B >= (style_B + 1) * vocabulary.num_seats - 1
+
+
+def is_round_start(columns: Columns) -> Mask:
+    """[B] before anything has happened in the round: the dealer's first decision."""
+    return columns.progression.lengths == 1
