@@ -98,7 +98,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         "--hidden",
         action="store_true",
         help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
-        "shards do not hold it",
+        "shards keep the hands alone",
     )
     parser.add_argument(
         "--shard",

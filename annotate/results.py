@@ -77,6 +77,17 @@ def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool
     return [_ABORTED] * num_seats
 
 
+def relative_winner(round_result: int) -> int | None:
+    """Who has won, as the seat with this round result sees it: 0 itself, 1 the next seat and so on; None: nobody."""
+    if round_result >= _NOTEN:
+        return None
+    if round_result >= min(_BETWEEN_OTHERS.values()):
+        return 1 + next(winner for (winner, _), result in _BETWEEN_OTHERS.items() if result == round_result)
+    if round_result >= _DEALT_IN_TO:
+        return 1 + round_result - _DEALT_IN_TO
+    return 0 if round_result >= _RON_FROM else round_result  # another's tsumo is _TSUMO_OTHER and its relative seat
+
+
 def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
     def relative(other: int) -> int:
         return (other - seat - 1) % num_seats

@@ -153,8 +153,8 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which shards do not
-        hold, is left out."""
+        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which is never an
+        input, is left out."""
         layout = {
             field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
             for field in (self.sparse, self.progression, self.action)

@@ -26,17 +26,20 @@ class ShardFormat:
     def output(self, options: argparse.Namespace) -> Output | None:
         if options.pack is None:
             return None
-        if options.hidden:
-            raise ValueError(
-                "--hidden does not go with --pack, as shards do not hold the hidden field: write text with -o"
-            )
         packing = packing_of(options)
         from kanachan.shard_output import ShardOutput
 
         sources = options.records[:_MOST_SOURCES]
         if len(options.records) > _MOST_SOURCES:
             sources.append(f"and {len(options.records) - _MOST_SOURCES} more")
-        return ShardOutput(Path(options.pack), packing, sources, program="kanachan-annotate", force=options.force)
+        return ShardOutput(
+            Path(options.pack),
+            packing,
+            sources,
+            program="kanachan-annotate",
+            force=options.force,
+            hidden=options.hidden,
+        )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

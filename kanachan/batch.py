@@ -5,7 +5,7 @@ Decisions of one seat in one round see the same events, one more or fewer: rows 
 that the one before sees, form a group, and the events of a group are held, and passed through the network, once.
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles before a seat (padded), N numeric features, G groups,
-E events (padded), A candidate actions (padded), R results.
+E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import TABLE, Vocabulary
+from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
 from kanachan.columns import Columns, Ragged, columns_of_annotations
 from kanachan.segments import Segments, segments_of
 from kanachan.symmetry import SeatRenaming
 
 _ROUNDED_CANDIDATES = 32
+_TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
 
 
 class TokenLayout:
@@ -92,6 +93,9 @@ class Batch:
     """int64: the seat that decides; 0 where seats were renamed so that it is"""
     game_B: Tensor
     """int64: the bits of `kanachan.columns.game_key`"""
+    hand_count_BHK: Tensor | None = None
+    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
+    a target and no input, and there only if the columns have hidden hands"""
     segments: Segments | None = None
     """how the rows are laid end to end, if they are (`with_segments`)"""
 
@@ -131,6 +135,7 @@ def collate(columns: Columns, layout: TokenLayout) -> Batch:
         result_BR=torch.from_numpy(columns.results.copy()),
         seat_B=torch.from_numpy(columns.seat.copy()),
         game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
+        hand_count_BHK=None if columns.hidden is None else _hand_counts(columns.hidden, layout.vocabulary),
     )
 
 
@@ -158,6 +163,16 @@ def batch_of_annotations(
     if actor_first:
         columns = SeatRenaming(vocabulary).actor_first(columns)
     return collate(columns, TokenLayout(vocabulary))
+
+
+def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:
+    hand = vocabulary.hidden["hand"]
+    (_, num_others, _), (_, num_slots, _) = hand.factors
+    seat, slot = np.divmod(hidden.values.astype(np.int64) - hand.first, num_slots)
+    row = np.repeat(np.arange(len(hidden)), hidden.lengths)
+    cell = (row * num_others + seat) * NUM_TILES34 + _TILE34_OF_SLOT[slot]
+    counts = np.bincount(cell, minlength=len(hidden) * num_others * NUM_TILES34).astype(np.uint8)
+    return torch.from_numpy(counts.reshape(-1, num_others, NUM_TILES34))
 
 
 def _continues(columns: Columns) -> NDArray[np.bool_]:

@@ -84,6 +84,7 @@ def build_network(
         vocabulary.max_progression,
         target.num_candidate_outputs,
         target.num_summary_outputs,
+        target.auxiliary.num_outputs,
     )
     return network, target
 

@@ -50,6 +50,8 @@ class Columns:
     numeric: NDArray[np.int32]  # [B, N]
     results: NDArray[np.int32]  # [B, R]
     seat: NDArray[np.int64]  # [B], the seat that decides, in the numbering of the other columns
+    hidden: Ragged | None = None
+    """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
 
     def __len__(self) -> int:
         return len(self.game)
@@ -57,8 +59,14 @@ class Columns:
     def rows(self, first: int, last: int) -> "Columns":
         """The rows `first` up to, but not including, `last`, without copying."""
         columns = [getattr(self, field.name) for field in fields(self)]
-        parts: list[Any] = [c.rows(first, last) if isinstance(c, Ragged) else c[first:last] for c in columns]
+        parts: list[Any] = [_stretch(column, first, last) for column in columns]
         return Columns(*parts)
+
+
+def _stretch(column: Any, first: int, last: int) -> Any:
+    if column is None:
+        return None
+    return column.rows(first, last) if isinstance(column, Ragged) else column[first:last]
 
 
 def game_key(game: str) -> int:
@@ -100,7 +108,7 @@ def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Columns:
-    """Checked annotations (`annotate.annotation.check`) as columns."""
+    """Checked annotations (`annotate.annotation.check`) as columns; hidden hands if all annotations tell them."""
     sparse = _ragged([a.sparse for a in annotations])
     key_of = {game: game_key(game) for game in {a.game for a in annotations}}
     return Columns(
@@ -112,12 +120,14 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
         numeric=_flat("i", [a.numeric for a in annotations]).reshape(-1, len(vocabulary.numeric)),
         results=_flat("i", [a.results for a in annotations]).reshape(-1, len(vocabulary.results)),
         seat=deciding_seats(sparse, vocabulary),
+        hidden=_hidden_hands([a.hidden for a in annotations], vocabulary),
     )
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
-    """The inverse, but for the games: their keys as 16 hexadecimal digits."""
+    """The inverse, but for the games, which become their keys as 16 hexadecimal digits, and for the hidden wall."""
     sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
+    hidden = None if columns.hidden is None else _tuples(columns.hidden)
     return [
         Annotation(
             game=f"{game:016x}",
@@ -127,9 +137,18 @@ def annotations_of_columns(columns: Columns) -> list[Annotation]:
             actions=actions[i],
             chosen=int(columns.chosen[i]),
             results=tuple(columns.results[i].tolist()),
+            hidden=None if hidden is None else hidden[i],
         )
         for i, game in enumerate(columns.game.tolist())
     ]
+
+
+def _hidden_hands(fields: Sequence[tuple[int, ...] | None], vocabulary: Vocabulary) -> Ragged | None:
+    told = [field for field in fields if field is not None]
+    if not told or len(told) < len(fields):
+        return None
+    wall = vocabulary.hidden["wall"].first
+    return _ragged([tuple(token for token in field if token < wall) for field in told])
 
 
 def _tuples(column: Ragged) -> list[tuple[int, ...]]:

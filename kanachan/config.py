@@ -66,12 +66,19 @@ class ObjectiveConfig:
     """imitation: share of the target spread over all candidates"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is their expectation"""
+    hidden_hands: float = 0.0
+    """all stages: weight of an auxiliary target, the tiles that the others hold, foretold from the summary token; takes
+    shards of annotations made with --hidden"""
+    round_winner: float = 0.0
+    """all stages: weight of an auxiliary target, who wins the round, foretold from the summary token"""
 
     def __post_init__(self) -> None:
         _require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
         _require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
         _require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
         _require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
+        for name in ("hidden_hands", "round_winner"):
+            _require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
         _require(
             0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
         )

@@ -16,14 +16,22 @@ class ShardData(L.LightningDataModule):
     Args:
         world: processes that will share the rows.
         segments: make the batches for the packed arrangement (`kanachan.arrangement`).
+        hidden: with hidden hands.
 
     Raises:
-        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, or a batch cannot
-            be shared out.
+        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, a batch cannot be
+            shared out, or hidden hands are asked for and not there.
     """
 
     def __init__(
-        self, config: DataConfig, seed: int, vocabulary: Vocabulary, *, world: int = 1, segments: bool = False
+        self,
+        config: DataConfig,
+        seed: int,
+        vocabulary: Vocabulary,
+        *,
+        world: int = 1,
+        segments: bool = False,
+        hidden: bool = False,
     ) -> None:
         super().__init__()
         self.config = config
@@ -32,7 +40,8 @@ class ShardData(L.LightningDataModule):
         self.segments = segments
         present = splits_in(config.path)
         self._shards = {
-            split: open_shards(config.path, split, vocabulary, verify=config.verify) for split in {"train", *present}
+            split: open_shards(config.path, split, vocabulary, verify=config.verify, hidden=hidden)
+            for split in {"train", *present}
         }
         self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
         """optimiser steps that a pass over the training split takes"""

@@ -1,7 +1,7 @@
 """Annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
 
-Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words. The hidden field is
-refused, too.
+Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words. All lines of a
+block have the hidden field, or none has; its hands are kept, its wall is not.
 """
 
 import sys
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from annotate.annotation import FIELDS, parse_line
+from annotate.annotation import FIELDS, HIDDEN, parse_line
 from annotate.vocabulary import Vocabulary
 from kanachan.columns import game_key
-from kanachan.shards import schema
+from kanachan.shards import has_hidden, schema
 
 BLOCK_BYTES = 16 << 20
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
@@ -75,8 +75,9 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
     Raises:
         ValueError: "path:line: …", for the first line that is no annotation.
     """
+    hidden = block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
     try:
-        return _parse(block, vocabulary)
+        return _parse(block, vocabulary, hidden)
     except _Refused:
         pass
     lines = block.split(b"\n")[:-1]
@@ -84,7 +85,7 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            _parse(b"\n".join(lines[good:middle]) + b"\n", vocabulary)
+            _parse(b"\n".join(lines[good:middle]) + b"\n", vocabulary, hidden)
             good = middle
         except _Refused:
             bad = middle
@@ -93,47 +94,55 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
         annotation = parse_line(lines[good].decode(), vocabulary)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    if annotation.hidden is not None:
-        raise ValueError(
-            f"{where}: an eighth field, as `kanachan-annotate --hidden` writes it, which shards do not hold: "
-            f"take it away (`cut -f 1-{len(FIELDS)}`) or annotate without --hidden"
-        )
+    if (annotation.hidden is not None) != hidden:
+        raise ValueError(f"{where}: {mixed_hidden(annotation.hidden is not None)}")
     raise ValueError(
         f"{where}: a number is not in plain decimal digits, or beyond 32 bits, or there are more than 256 actions"
     )
 
 
-def _parse(block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[str]]:
+def mixed_hidden(hidden: bool) -> str:
+    """What to tell of rows with, or without, hidden hands that come after others."""
+    told = "hidden hands here, and none before" if hidden else "no hidden hands here, but before"
+    return (
+        f"{told}: annotate all records with kanachan-annotate --hidden, or take the eighth field away everywhere "
+        f"(`cut -f 1-{len(FIELDS)}` of the text)"
+    )
+
+
+def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[pa.RecordBatch, list[str]]:
+    names = (*FIELDS, HIDDEN) if hidden else FIELDS
+    types = (pa.uint16(), pa.int32(), pa.uint16(), pa.uint16(), pa.uint8(), pa.int32(), pa.uint16())
     try:
         table = pyarrow.csv.read_csv(
             pa.BufferReader(block),
-            pyarrow.csv.ReadOptions(column_names=FIELDS, block_size=len(block) + 1),
+            pyarrow.csv.ReadOptions(column_names=names, block_size=len(block) + 1),
             pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
-            pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in FIELDS}),
+            pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names}),
         ).combine_chunks()
-        texts = {name: table[name].chunk(0) for name in FIELDS}
+        texts = {name: table[name].chunk(0) for name in names}
         _require(table.num_rows == block.count(b"\n"))
-        _require(all(_is_plain(texts[name]) for name in FIELDS[1:]))
+        _require(all(_is_plain(texts[name]) for name in names[1:]))
         lists = {
             name: pc.split_pattern(texts[name], ",").cast(pa.list_(pa.field("item", number, nullable=False)))
-            for name, number in zip(
-                FIELDS[1:], (pa.uint16(), pa.int32(), pa.uint16(), pa.uint16(), pa.uint8(), pa.int32()), strict=True
-            )
+            for name, number in zip(names[1:], types, strict=False)
         }
     except (pa.ArrowException, IndexError) as error:
         raise _Refused from error
     for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
         _require((_lengths(lists[name]) == num_values).all())
     _check(lists, lists["chosen"].values.to_numpy(), vocabulary)
+    if hidden:
+        lists[HIDDEN] = _hands(lists[HIDDEN], vocabulary)
     games = texts["game"].dictionary_encode()
     ids = games.dictionary.to_pylist()
     _require("" not in ids)
     keys = np.array([game_key(game) for game in ids], np.uint64)
-    made = schema(vocabulary)
+    made = schema(vocabulary, hidden=hidden)
     columns = {
         "game": pa.array(keys[games.indices.to_numpy()]),
         "chosen": lists["chosen"].values,
-        **{name: lists[name] for name in ("sparse", "progression", "actions")},
+        **{name: lists[name] for name in ("sparse", "progression", "actions", HIDDEN) if name in lists},
         **{
             name: pa.FixedSizeListArray.from_arrays(lists[name].values, type=made.field(name).type)
             for name in ("numeric", "results")
@@ -144,7 +153,8 @@ def _parse(block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[s
 
 def check_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> None:
     """Asserts that rows in the columns of a shard are annotations; for those that this program has made itself."""
-    lists = {name: rows[name] for name in ("sparse", "progression", "actions", "numeric", "results")}
+    names = ("sparse", "progression", "actions", "numeric", "results", *([HIDDEN] if has_hidden(rows) else []))
+    lists = {name: rows[name] for name in names}
     try:
         _check(lists, rows["chosen"].to_numpy(), vocabulary)
     except _Refused:
@@ -171,6 +181,9 @@ def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: 
     _require(((results[:, 0] >= 0) & (results[:, 0] < vocabulary.num_round_results)).all())
     _require((np.sort(results[:, 1 + n : 1 + 2 * n], axis=1) == np.arange(n)).all())
     _require(((results[:, 1 + 2 * n] >= 0) & (results[:, 1 + 2 * n] < n)).all())
+    if HIDDEN in lists:
+        _require(int(_values(lists[HIDDEN]).max(initial=0)) < vocabulary.hidden.size)
+        _require(_is_ascending(lists[HIDDEN], upto=vocabulary.hidden["wall"].first))
 
 
 def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
@@ -183,9 +196,20 @@ def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
     _require((place[is_said].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
 
 
-def _is_ascending(column: pa.ListArray) -> bool:
+def _hands(hidden: pa.ListArray, vocabulary: Vocabulary) -> pa.ListArray:
+    """The hidden field without the wall."""
+    is_hand = _values(hidden) < vocabulary.hidden["wall"].first
+    num_before = np.concatenate([[0], np.cumsum(is_hand, dtype=np.int32)])
+    starts = pa.array(num_before[_offsets(hidden)].astype(np.int32))
+    return pa.ListArray.from_arrays(starts, pa.array(_values(hidden)[is_hand]), type=hidden.type)
+
+
+def _is_ascending(column: pa.ListArray, upto: int | None = None) -> bool:
+    """Whether each row's values ascend; those from `upto` on may follow in any order."""
     values = _values(column)
     is_step = values[1:] > values[:-1]
+    if upto is not None:
+        is_step |= values[1:] >= upto
     is_step[_offsets(column)[1:-1] - 1] = True  # from one row to the next
     return bool(is_step.all())
 

@@ -1,4 +1,4 @@
-"""The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, two heads.
+"""The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, their heads.
 
 The encoder is blind to the objective; its keys `encoder.*` are what one stage hands on to the next. Candidates never
 pass the encoder: they are queries that attend to the encoded situation and to each other.
@@ -39,6 +39,8 @@ class Output(NamedTuple):
     """outputs from the summary token alone; K may be 0"""
     mask_BA: Tensor
     """True where there is a candidate, False where there is padding"""
+    auxiliary_BK: Tensor | None = None
+    """outputs from the summary token for auxiliary targets, if there are any"""
 
 
 class Encoder(nn.Module):
@@ -136,6 +138,7 @@ class Network(nn.Module):
         max_progression: int,
         num_candidate_outputs: int,
         num_summary_outputs: int,
+        num_auxiliary_outputs: int = 0,
     ) -> None:
         super().__init__()
         self.encoder = Encoder(config, layout, max_progression)
@@ -145,6 +148,10 @@ class Network(nn.Module):
         for head in (self.head, self.summary_head):
             if head is not None:
                 _initialise(head, num_residuals=1)
+        # after all others, which so begin with the same values whether there are auxiliary targets or not
+        self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
+        if self.auxiliary_head is not None:
+            _initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
         arrangement = arrangement_of(batch)
@@ -152,7 +159,8 @@ class Network(nn.Module):
         candidate_BAK = arrangement.outputs(self.head(self.decoder(encoded_XD, arrangement)))
         summary_BD = arrangement.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
+        auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
+        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
 
 
 def arrangement_of(batch: Batch) -> Arrangement:

@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
 from kanachan.batch import Batch
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.model import Output
@@ -30,7 +31,7 @@ class Objective(nn.Module, ABC):
 
     stage: StageName
     uses: frozenset[str]
-    """settings of ObjectiveConfig that mean something here"""
+    """settings of ObjectiveConfig that mean something here, besides those of the auxiliary targets"""
     has_value: bool = True
     """whether `value`, `baseline_value` and `target` exist"""
     scale: float = 1.0
@@ -41,7 +42,7 @@ class Objective(nn.Module, ABC):
         super().__init__()
         for setting in fields(ObjectiveConfig):
             value = getattr(config, setting.name)
-            if setting.name not in self.uses and value != setting.default:
+            if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
                 raise ValueError(
                     f"objective.{setting.name}={value} has no effect in stage {self.stage}"
                     + (f" with objective.loss={config.loss}" if "loss" in self.uses else "")
@@ -49,10 +50,22 @@ class Objective(nn.Module, ABC):
                 )
         self.config = config
         self.vocabulary = vocabulary
+        self.auxiliary = AuxiliaryTargets(config, vocabulary)
 
     @abstractmethod
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns `loss`, the mean to be minimised, and its parts, detached and not weighted."""
+        """Returns `loss`, the mean to be minimised, and its parts, detached and not weighted; no auxiliary targets."""
+
+    def loss_with_auxiliary(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """The same with the auxiliary targets in the sum, and as parts, by the names of their settings."""
+        parts = self.loss(output, batch)
+        if not self.auxiliary.weights:
+            return parts
+        assert output.auxiliary_BK is not None
+        for name, loss in self.auxiliary.losses(output.auxiliary_BK, batch).items():
+            parts["loss"] = parts["loss"] + self.auxiliary.weights[name] * loss
+            parts[name] = loss.detach()
+        return parts
 
     @abstractmethod
     def score(self, output: Output) -> Tensor:

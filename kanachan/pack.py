@@ -31,11 +31,12 @@ DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or fol
 --pack makes them) into a folder of shards that kanachan-train reads. Every line is checked; the first wrong one ends
 the program and is named. Games go to the train, validation and test split by a hash of their id, so a game never
 changes sides when data are added; or whole files and folders are named as a split. Rows are shuffled once; a row that
-is there twice, as when a game was given twice, is kept once. Text may be plain, .gz or .zst; "-" is standard input.
-Memory: about 2 GB at the default --rows-per-shard, in proportion to it, whatever the amount of data; temporary files as
-large as the shards are kept beside them until the end. With --unpack, shards become text again; ids of games are then
-16 hexadecimal digits of their hash, as shards keep no more of them (so do not pack that text again together with the
-original: its games would count as other games)."""
+is there twice, as when a game was given twice, is kept once. Of the hidden field (kanachan-annotate --hidden), which
+all annotations must have or none, the hands are kept and the wall is not. Text may be plain, .gz or .zst; "-" is
+standard input. Memory: about 2 GB at the default --rows-per-shard, in proportion to it, whatever the amount of data;
+temporary files as large as the shards are kept beside them until the end. With --unpack, shards become text again; ids
+of games are then 16 hexadecimal digits of their hash, as shards keep no more of them (so do not pack that text again
+together with the original: its games would count as other games)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -122,7 +123,8 @@ def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packi
 def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = None) -> int:
     """Writes a split, or all that are there, as annotation text; returns the number of lines.
 
-    The id of a game becomes 16 hexadecimal digits, the key that stands for it in the shards.
+    The id of a game becomes 16 hexadecimal digits, the key that stands for it in the shards; the hidden field is
+    written if they have it, without the wall.
     """
     import numpy as np
 
@@ -131,7 +133,8 @@ def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = N
     from kanachan.columns import annotations_of_columns
     from kanachan.shards import open_shards, splits_in
 
-    opened = [open_shards(folder, name, vocabulary) for name in ([split] if split else splits_in(folder) or SPLITS[:1])]
+    splits = [split] if split else splits_in(folder) or SPLITS[:1]
+    opened = [open_shards(folder, name, vocabulary, hidden=None) for name in splits]
     with writing_text(out) as text:
         for shards in opened:
             for first in range(0, len(shards), 10_000):
@@ -162,15 +165,22 @@ def _write_runs(
     import numpy as np
     from tqdm import tqdm
 
+    from kanachan.lines import mixed_hidden
     from kanachan.runs import keyed, splits_of_games
+    from kanachan.shards import has_hidden
 
     named = sources if isinstance(sources, dict) else {"": tuple(sources)}
     paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
     splits = _Splits()
+    hidden: bool | None = None
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
             for rows, ids in _rows_of(path, vocabulary, bar.update):
+                if hidden is None:
+                    hidden = has_hidden(rows)
+                if has_hidden(rows) != hidden:
+                    raise ValueError(f"{path}: {mixed_hidden(has_hidden(rows))}")
                 game_B = rows["game"].to_numpy()
                 if split:
                     split_B = np.full(len(game_B), SPLITS.index(split))
@@ -209,7 +219,7 @@ def _rows_of(
     if (Path(path) / UNFINISHED).exists():
         raise ValueError(f"{path}: a run of kanachan-annotate into this folder is not finished: give it again first")
     for split in splits_in(path) or SPLITS[:1]:
-        shards = open_shards(path, split, vocabulary, verify=True)
+        shards = open_shards(path, split, vocabulary, verify=True, hidden=None)
         for first in range(0, len(shards), _ROWS_AT_ONCE):
             columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))), vocabulary)
             yield rows_of_columns(columns, vocabulary), {}

@@ -88,7 +88,7 @@ def run_stage(request: Request) -> int:
     _set_up(config.run)
     devices = devices_of(config.run)
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
-    data = ShardData(config.data, config.run.seed, FOUR_PLAYERS, world=devices.world.size, segments=devices.packs)
+    data = _data(config, devices, FOUR_PLAYERS)
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
@@ -224,6 +224,17 @@ def _claim(out: Path) -> None:
     probe = out / f".{os.getpid()}.part"
     probe.write_bytes(b"writable")
     probe.unlink()
+
+
+def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> ShardData:
+    return ShardData(
+        config.data,
+        config.run.seed,
+        vocabulary,
+        world=devices.world.size,
+        segments=devices.packs,
+        hidden=config.objective.hidden_hands > 0,
+    )
 
 
 def _stage(

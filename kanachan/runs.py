@@ -22,7 +22,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.columns import mixed, round_keys
 from kanachan.config import SPLITS
 from kanachan.packing import Packing
-from kanachan.shards import RAGGED, columns_of_rows, schema, write_shard
+from kanachan.shards import RAGGED, columns_of_rows, has_hidden, schema, write_shard
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -37,14 +37,15 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
     return np.where(position_G < fractions[0], 0, np.where(position_G < fractions[0] + fractions[1], 1, late))
 
 
-def keyed_schema(vocabulary: Vocabulary) -> pa.Schema:
+def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
     """The columns of a shard, the key, and what tells rows with equal keys apart."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
-    return pa.schema([*schema(vocabulary), *fields])
+    return pa.schema([*schema(vocabulary, hidden=hidden), *fields])
 
 
 def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Adds the key (game, round, seat and the number of events seen), and a hash of all the row's content."""
+    """Adds the key (game, round, seat and the number of events seen), and a hash of all the row's content, but for what
+    is hidden: rows have the same order with it and without."""
     columns = columns_of_rows(rows, vocabulary)
     round_B = mixed(round_keys(columns, vocabulary) ^ mixed(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
@@ -62,7 +63,8 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
     for column in np.concatenate(numbers, axis=1).T:
         content_B = mixed(content_B + column.astype(np.uint64))
     return pa.RecordBatch.from_arrays(
-        [*rows.columns, pa.array(key_B), pa.array(content_B)], schema=keyed_schema(vocabulary)
+        [*rows.columns, pa.array(key_B), pa.array(content_B)],
+        schema=keyed_schema(vocabulary, hidden=has_hidden(rows)),
     )
 
 

@@ -39,8 +39,13 @@ class ShardOutput:
     seconds_between_saves = 30.0
     """a save writes a run, so this bounds their number"""
 
-    def __init__(self, folder: Path, packing: Packing, sources: list[str], *, program: str, force: bool) -> None:
-        """Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace."""
+    def __init__(
+        self, folder: Path, packing: Packing, sources: list[str], *, program: str, force: bool, hidden: bool
+    ) -> None:
+        """`hidden`: whether the annotations tell hidden hands.
+
+        Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace.
+        """
         require_folder(folder)
         self.name = str(folder)
         self.journal: Path | None = folder / UNFINISHED
@@ -55,7 +60,7 @@ class ShardOutput:
         self.encode: Callable[[Sequence[Annotation]], bytes] = partial(encode_rows, seed=packing.seed)
         self._folder, self._packing, self._sources, self._program = folder, packing, sources, program
         self._temporary = self.journal.parent
-        self._schema = keyed_schema(FOUR_PLAYERS)
+        self._schema = keyed_schema(FOUR_PLAYERS, hidden=hidden)
         self._is_new_folder = not folder.exists()
         old = self._shards()
         if old and not force and not self.journal.exists():

@@ -1,7 +1,8 @@
 """The shard format: Arrow IPC streams that `datasets.Dataset.from_file` opens too, memory-mapped and gathered here.
 
 A split is the files `<split>-00000.arrow`, …, each one record batch. The schema's metadata, under "kanachan", says what
-was packed and how. Game ids are kept as 64 bits of their hash (`kanachan.columns.game_key`).
+was packed and how. Game ids are kept as 64 bits of their hash (`kanachan.columns.game_key`). Where annotations had the
+hidden field there is one column more, `hidden`, which keeps the hands of it; the wall is not kept.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -16,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from annotate.annotation import HIDDEN
 from annotate.files import replacing
 from annotate.vocabulary import Vocabulary
 from kanachan.columns import Columns, Ragged, deciding_seats
@@ -23,11 +25,13 @@ from kanachan.config import SPLITS
 
 FORMAT_VERSION = 1
 RAGGED = ("sparse", "progression", "actions")
+PLAIN = ("game", "chosen", "numeric", "results")
 _METADATA_KEY = b"kanachan"
 _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
-def schema(vocabulary: Vocabulary) -> pa.Schema:
+def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
+    """The columns of a shard, with or without hidden hands."""
     tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
     return pa.schema(
         [
@@ -36,15 +40,20 @@ def schema(vocabulary: Vocabulary) -> pa.Schema:
             pa.field("chosen", pa.uint8(), nullable=False),
             pa.field("numeric", pa.list_(pa.int32(), len(vocabulary.numeric)), nullable=False),
             pa.field("results", pa.list_(pa.int32(), len(vocabulary.results)), nullable=False),
+            *([pa.field(HIDDEN, tokens, nullable=False)] if hidden else []),
         ]
     )
 
 
+def has_hidden(rows: pa.RecordBatch) -> bool:
+    return HIDDEN in rows.schema.names
+
+
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
     """Rows in the columns of `schema`."""
-    made = schema(vocabulary)
+    made = schema(vocabulary, hidden=columns.hidden is not None)
     arrays = {"game": pa.array(columns.game), "chosen": pa.array(columns.chosen)}
-    for name in RAGGED:
+    for name in _ragged_names(columns.hidden is not None):
         column: Ragged = getattr(columns, name)
         starts = pa.array(column.starts.astype(np.int32))
         arrays[name] = pa.ListArray.from_arrays(starts, pa.array(column.values), type=made.field(name).type)
@@ -57,19 +66,10 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
     """The inverse of `rows_of_columns`, without copying."""
     mapped = _Mapped(rows)
-    sparse, progression, actions = (
-        Ragged(mapped.values[name], mapped.offsets[name].astype(np.int64)) for name in RAGGED
-    )
-    return Columns(
-        game=mapped.plain["game"],
-        sparse=sparse,
-        progression=progression,
-        actions=actions,
-        chosen=mapped.plain["chosen"],
-        numeric=mapped.plain["numeric"],
-        results=mapped.plain["results"],
-        seat=deciding_seats(sparse, vocabulary),
-    )
+    columns: dict[str, Any] = {**mapped.plain}
+    for name, values in mapped.values.items():
+        columns[name] = Ragged(values, mapped.offsets[name].astype(np.int64))
+    return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
 
 
 def shard_name(split: str, number: int) -> str:
@@ -97,7 +97,9 @@ def write_shard(
         "made": made,
     }
     path = folder / shard_name(split, number)
-    described = schema(vocabulary).with_metadata({_METADATA_KEY: json.dumps(description).encode()})
+    described = schema(vocabulary, hidden=has_hidden(rows)).with_metadata(
+        {_METADATA_KEY: json.dumps(description).encode()}
+    )
     with replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
         with pa.ipc.new_stream(file, described) as stream:
             stream.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=described))
@@ -110,15 +112,18 @@ def splits_in(folder: str | Path) -> dict[str, list[Path]]:
     return {split: paths for split, paths in files.items() if paths}
 
 
-def open_shards(folder: str | Path, split: str, vocabulary: Vocabulary, *, verify: bool = False) -> "Shards":
+def open_shards(
+    folder: str | Path, split: str, vocabulary: Vocabulary, *, verify: bool = False, hidden: bool | None = False
+) -> "Shards":
     """Maps all shards of a split into memory.
 
     Args:
         verify: read everything and compare checksums; without it, only structure and lengths are checked.
+        hidden: whether the hidden hands are gathered too; None: if there are any.
 
     Raises:
-        ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version or made
-            with another vocabulary; names the file.
+        ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
+            with another vocabulary or without the hidden hands that are asked for; names the file.
     """
     folder = Path(folder)
     present = splits_in(folder)
@@ -135,7 +140,15 @@ def open_shards(folder: str | Path, split: str, vocabulary: Vocabulary, *, verif
                 f"{path}: is one of {description['shards']} shards that were packed together, but {len(opened)} are "
                 "here, or some of another packing are among them"
             )
-    shards = Shards(split, descriptions[0]["made"], [_Mapped(rows) for _, rows in opened])
+    if hidden is not False:
+        without = [path for path, (_, rows) in zip(present[split], opened, strict=True) if not has_hidden(rows)]
+        if hidden and without:
+            raise ValueError(
+                f"{without[0]}: holds no hidden hands, which objective.hidden_hands asks for: annotate the records "
+                "with kanachan-annotate --hidden, and pack them again"
+            )
+        hidden = not without
+    shards = Shards(split, descriptions[0]["made"], [_Mapped(rows) for _, rows in opened], hidden=hidden)
     if verify:
         for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
             if _checksum(mapped) != description["checksum"]:
@@ -148,8 +161,9 @@ class _Mapped:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self.num_rows = rows.num_rows
-        self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in RAGGED}
-        self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in RAGGED}
+        ragged = _ragged_names(has_hidden(rows))
+        self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
+        self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in ragged}
         self.plain: dict[str, NDArray[Any]] = {n: rows[n].to_numpy() for n in ("game", "chosen")}
         for name in ("numeric", "results"):
             self.plain[name] = rows[name].values.to_numpy().reshape(self.num_rows, rows[name].type.list_size)
@@ -167,13 +181,14 @@ class _Part:
 
 
 class Shards:
-    """The rows of a split, 0 … len - 1, over all its files."""
+    """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
 
-    def __init__(self, split: str, made: dict[str, Any], mapped: list[_Mapped]) -> None:
+    def __init__(self, split: str, made: dict[str, Any], mapped: list[_Mapped], *, hidden: bool = False) -> None:
         self.split = split
         self.made = made
         """how the data were made: sources, seed, splits, counts, version"""
         self.mapped = mapped
+        self._ragged_names = _ragged_names(hidden)
         self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
 
     def __len__(self) -> int:
@@ -194,17 +209,9 @@ class Shards:
     def gather(self, rows: NDArray[np.int64], vocabulary: Vocabulary) -> Columns:
         """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""
         parts = self._parts(rows)
-        ragged = {name: _gather_ragged(parts, name, len(rows)) for name in RAGGED}
-        return Columns(
-            game=_gather(parts, "game", len(rows)),
-            sparse=ragged["sparse"],
-            progression=ragged["progression"],
-            actions=ragged["actions"],
-            chosen=_gather(parts, "chosen", len(rows)),
-            numeric=_gather(parts, "numeric", len(rows)),
-            results=_gather(parts, "results", len(rows)),
-            seat=deciding_seats(ragged["sparse"], vocabulary),
-        )
+        columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in PLAIN}
+        columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
+        return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
 
     def _parts(self, rows: NDArray[np.int64]) -> list[_Part]:
         assert len(rows) == 0 or (rows.min() >= 0 and rows.max() < len(self))
@@ -217,6 +224,10 @@ class Shards:
             _Part(self.mapped[shard], places, rows[places] - self._first[shard])
             for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
         ]
+
+
+def _ragged_names(hidden: bool) -> tuple[str, ...]:
+    return (*RAGGED, HIDDEN) if hidden else RAGGED
 
 
 def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:
@@ -260,7 +271,7 @@ def _open_shard(path: Path, vocabulary: Vocabulary) -> tuple[dict[str, Any], pa.
         is_whole = file.read() == _END_OF_STREAM
     if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
         raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
-    if not batches[0].schema.equals(schema(vocabulary)):
+    if not batches[0].schema.equals(schema(vocabulary, hidden=has_hidden(batches[0]))):
         raise ValueError(f"{path}: other columns than a shard has: {batches[0].schema.names}")
     return description, batches[0]
 
@@ -285,9 +296,9 @@ def _description(path: Path, found: pa.Schema, vocabulary: Vocabulary) -> dict[s
 
 def _checksum(mapped: _Mapped) -> str:
     digest = sha256()
-    for name in RAGGED:
+    for name, values in mapped.values.items():
         digest.update(mapped.offsets[name].data)
-        digest.update(mapped.values[name].data)
+        digest.update(values.data)
     for column in mapped.plain.values():
         digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()

@@ -99,7 +99,7 @@ class Stage(L.LightningModule):
         self.meter.start()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        parts = self.objective.loss(self.network(batch), batch)
+        parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
         # Micro-batches are of one size, so the mean of their means is the mean of the batch.
         self._training.add(parts, weight=1)
         self.samples += len(batch) * self.trainer.world_size
@@ -186,7 +186,7 @@ class Stage(L.LightningModule):
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         output = self.network(batch)
-        parts = self.objective.loss(output, batch)
+        parts = self.objective.loss_with_auxiliary(output, batch)
         score_BA = self.objective.score(output)
         parts["top1"] = (score_BA.argmax(dim=1) == batch.chosen_B).float().mean()
         if self.objective.has_value:

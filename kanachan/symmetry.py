@@ -38,6 +38,7 @@ class Tables:
     sparse: NDArray[np.uint16]  # [P, tokens of the field]
     progression: NDArray[np.uint16]
     action: NDArray[np.uint16]
+    hidden: NDArray[np.uint16]
 
     def apply(self, columns: Columns, which_B: NDArray[np.integer]) -> Columns:
         """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
@@ -46,6 +47,7 @@ class Tables:
             sparse=_look_up(self.sparse, columns.sparse, which_B),
             progression=_look_up(self.progression, columns.progression, which_B),
             actions=_look_up(self.action, columns.actions, which_B),
+            hidden=None if columns.hidden is None else _look_up(self.hidden, columns.hidden, which_B),
         )
 
 
@@ -91,7 +93,7 @@ def _look_up(table: NDArray[np.uint16], column: Ragged, which_B: NDArray[np.inte
 
 
 def _tables(vocabulary: Vocabulary, maps_P: list[dict[Axis, AxisMap]]) -> Tables:
-    fields = (vocabulary.sparse, vocabulary.progression, vocabulary.action)
+    fields = (vocabulary.sparse, vocabulary.progression, vocabulary.action, vocabulary.hidden)
     return Tables(*(np.stack([_table(field, maps) for maps in maps_P]) for field in fields))
 
 

@@ -119,3 +119,20 @@ def _deltas(rng: random.Random) -> list[int]:
     winner, loser = rng.sample(range(_V.num_seats), 2)
     points = rng.choice((1000, 1300, 2000, 2600, 3900, 5200, 7700, 8000, 12000))
     return [points * ((seat == winner) - (seat == loser)) for seat in range(_V.num_seats)]
+
+
+def with_hidden(annotations: list[Annotation], seed: int) -> list[Annotation]:
+    """The same decisions with a hidden field: three hands of 1 to 13 tiles, and of every other one some of the wall."""
+    rng = random.Random(seed)
+    return [annotation._replace(hidden=_hidden(rng, has_wall=i % 2 == 0)) for i, annotation in enumerate(annotations)]
+
+
+def _hidden(rng: random.Random, has_wall: bool) -> tuple[int, ...]:
+    tiles = rng.sample(_WALL, len(_WALL))
+    tokens: list[int] = []
+    for relative_seat in range(_V.num_seats - 1):
+        hand = sorted(tiles.pop() for _ in range(rng.choice((1, 4, 7, 10, 13))))
+        slots = [HAND_SLOT_FIRST[tile] + hand[:i].count(tile) for i, tile in enumerate(hand)]
+        tokens += [_V.hidden["hand"].token(relative_seat, slot) for slot in slots]
+    wall = [_V.hidden["wall"].token(tile) for tile in tiles[: rng.randrange(1, 70)]]
+    return (*tokens, *wall) if has_wall else tuple(tokens)

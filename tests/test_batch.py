@@ -9,7 +9,7 @@ from kanachan.columns import columns_of_annotations, game_key
 
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
-TENSORS = [name for name in Batch.__slots__ if name != "segments"]
+TENSORS = [name for name in Batch.__slots__ if name not in ("segments", "hand_count_BHK")]
 
 
 def slow_row(annotation: Annotation) -> dict[str, list]:

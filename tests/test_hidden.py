@@ -19,7 +19,6 @@ from annotate.replay import annotate_game
 from annotate.simulate import simulate_game
 from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import HAND_SLOT_FIRST
-from kanachan.lines import parse_block
 
 CALLS = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
 KANS = ("daiminkan", "ankan", "kakan")
@@ -164,14 +163,6 @@ def test_a_wrong_hidden_field_is_named(lines: list[str], hidden: str, message: s
     with pytest.raises(ValueError) as caught:
         parse_line(line, V)
     assert message in str(caught.value)
-
-
-def test_packing_refuses_the_hidden_field_and_says_what_to_do(lines: list[str]) -> None:
-    with pytest.raises(ValueError) as caught:
-        parse_block("file", 1, f"{lines[0]}\n".encode(), V)
-    assert str(caught.value).startswith("file:1: an eighth field, as `kanachan-annotate --hidden` writes it")
-    assert "`cut -f 1-7`" in str(caught.value)
-    parse_block("file", 1, "\t".join(lines[0].split("\t")[:7]).encode() + b"\n", V)
 
 
 @pytest.mark.records

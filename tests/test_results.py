@@ -4,7 +4,7 @@ import pytest
 from rounds import DULL, NUM_SEATS, play_round, start_of_round
 
 from annotate.replay import game_part, round_part
-from annotate.results import final_scores, leftover_deposits, round_delta, round_results
+from annotate.results import final_scores, leftover_deposits, relative_winner, round_delta, round_results
 
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
 TENPAI = "123m456p789s1122z"
@@ -50,6 +50,20 @@ def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner:
 )
 def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
     assert codes(win(winner, target)) == seen
+
+
+@pytest.mark.parametrize("winner", range(NUM_SEATS))
+@pytest.mark.parametrize("target", range(NUM_SEATS))
+def test_every_seat_can_tell_from_its_result_who_has_won(winner: int, target: int) -> None:
+    seen = [relative_winner(code) for code in codes(win(winner, target))]
+    assert seen == [(winner - seat) % NUM_SEATS for seat in range(NUM_SEATS)]
+
+
+@pytest.mark.parametrize("end", [{"reason": "exhaustive_draw"}, {"reason": "kyushu_kyuhai"}])
+def test_nobody_has_won_a_draw(end: dict) -> None:
+    draw = {"type": "ryukyoku", "deltas": [0, 0, 0, 0], **end}
+    drawn = codes(draw, is_tenpai=(True, False, False, True))
+    assert [relative_winner(code) for code in drawn] == [None] * NUM_SEATS
 
 
 def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_the_discarder() -> None:
