@@ -24,6 +24,12 @@ _PREDICTORS = {
 }
 _OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
 """predictors that are the same beside every network of the stage"""
+_LIKELIHOOD_TITLES = {
+    "rank": "rank (1 of {num_ranks})",
+    "order": "order (1 of {num_orders})",
+    "order/start": "order, at starts of rounds",
+    "order/last": "order, at starts of last rounds",
+}
 _Lettered = Mapping[str, Evaluation]
 
 
@@ -83,7 +89,7 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
         return "\n\n".join([*parts, *_comparison(evaluations)])
     parts.append(_value_table(evaluations))
     if stage == "rank":
-        parts.append(_likelihood_table(evaluations, num_orders))
+        parts += _likelihood_tables(evaluations, num_orders)
     parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
@@ -168,26 +174,30 @@ def _digits(evaluation: Evaluation) -> int:
     return 0 if evaluation.stage == "round_delta" else 1
 
 
-def _likelihood_table(evaluations: _Lettered, num_orders: int) -> str:
+def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
+    """Of all decisions, and of the first of each round, at which nobody knows more than the scores and the deal."""
     num_ranks = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
-    rows = []
-    for letter, evaluation in evaluations.items():
-        rows += [
-            [f"{letter} {label}".lstrip(), *_likelihood_cells(evaluation, predictor)]
-            for predictor, label in _PREDICTORS.items()
-            if predictor in evaluation.log_likelihood["rank"]
-        ]
-    first = next(iter(evaluations.values()))
-    if "scores" in first.log_likelihood["rank"]:
-        rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores")])
-    rows.append(["chance", f"{-math.log(num_ranks):.3f}", *[f"{-math.log(num_orders):.3f}"] * 3])
-    header = ["log-likelihood given", f"rank (1 of {num_ranks})", f"order (1 of {num_orders})"]
-    return table([*header, "order, at starts of rounds", "order, at starts of last rounds"], rows)
+    chance = {what: f"{-math.log(num_ranks if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
+    tables = []
+    for whats in (("rank", "order"), ("order/start", "order/last")):
+        rows = []
+        for letter, evaluation in evaluations.items():
+            rows += [
+                [f"{letter} {label}".lstrip(), *_likelihood_cells(evaluation, predictor, whats)]
+                for predictor, label in _PREDICTORS.items()
+                if any(predictor in evaluation.log_likelihood[what] for what in whats)
+            ]
+        first = next(iter(evaluations.values()))
+        if "scores" in first.log_likelihood["rank"]:
+            rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores", whats)])
+        rows.append(["chance", *(chance[what] for what in whats)])
+        titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_ranks, num_orders=num_orders) for what in whats]
+        tables.append(table(["log-likelihood given", *titles], rows))
+    return tables
 
 
-def _likelihood_cells(evaluation: Evaluation, predictor: str) -> list[str]:
-    found = evaluation.log_likelihood
-    return [with_interval(found[what].get(predictor), 3) for what in ("rank", "order", "order/start", "order/last")]
+def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
+    return [with_interval(evaluation.log_likelihood[what].get(predictor), 3) for what in whats]
 
 
 def _comparison(evaluations: _Lettered) -> list[str]:

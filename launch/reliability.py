@@ -80,9 +80,10 @@ def _panel(axes: Axes, title: str, networks: dict[str, list[dict[str, Any]]]) ->
         predicted = [bin_["predicted"] for bin_ in bins]
         actual = [bin_["actual"] for bin_ in bins]
         middle = [figure["value"] for figure in actual]
+        # an interval of few draws may lie beside its figure
         errors = [
-            [figure["value"] - figure["low"] for figure in actual],
-            [figure["high"] - figure["value"] for figure in actual],
+            [max(0.0, figure["value"] - figure["low"]) for figure in actual],
+            [max(0.0, figure["high"] - figure["value"]) for figure in actual],
         ]
         axes.errorbar(predicted, middle, errors, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
     axes.set_title(title, fontsize=10)

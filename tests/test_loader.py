@@ -90,6 +90,16 @@ def test_neighbours_stay_together_in_units() -> None:
     assert np.mean(np.diff(order[:, 0]) == 4) < 0.3
 
 
+def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> None:
+    rounds = {}
+    for neighbours in (1, 16):
+        batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours, exchange_suits=False)))
+        row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS), V), LAYOUT)))}
+        places = sorted(row_of[row] for row in rows(batch))
+        rounds[neighbours] = 1 + sum(b - a > 1 for a, b in zip(places, places[1:], strict=False))
+    assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
+
+
 def test_small_data_are_one_window() -> None:
     order = Order(100_000, seed=0).rows(0, 0, 100_000)
     assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
