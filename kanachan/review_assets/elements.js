@@ -1,0 +1,62 @@
+'use strict';
+
+// Elements from tag, attributes and children. Texts become text nodes, so nothing in them is ever read as markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function html(tag, attributes, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// Tiles are 3 wide and 4 high.
+function tileAt(name, x, y, width) {
+  return svg('use', { href: `#tile-${name}`, x, y, width, height: (width * 4) / 3 });
+}
+
+// A tile lying on its side, its long edge from x to the right, its lower edge at `bottom`.
+function tileAside(name, x, bottom, width) {
+  return svg('g', { transform: `translate(${x} ${bottom}) rotate(-90)` }, tileAt(name, 0, 0, width));
+}
+
+// A row of upright tiles that flows with text.
+function inlineTiles(names, width = 24) {
+  const total = names.length * width;
+  return svg('svg', { class: 'inline-tiles', width: total, height: (width * 4) / 3, viewBox: `0 0 ${total} ${(width * 4) / 3}`, 'aria-hidden': 'true' },
+    names.map((name, i) => tileAt(name, i * width, 0, width)));
+}
+
+function tileName(name) {
+  const honours = ['East', 'South', 'West', 'North', 'White', 'Green', 'Red'];
+  if (name[1] === 'z') return honours[name[0] - 1];
+  const suits = { m: 'characters', p: 'circles', s: 'bamboo' };
+  return name[0] === '0' ? `red 5 of ${suits[name[1]]}` : `${name[0]} of ${suits[name[1]]}`;
+}
+
+const WINDS = ['East', 'South', 'West', 'North'];
+const PLACES = ['1st', '2nd', '3rd', '4th'];
+
+function signed(value, digits = 0) {
+  const text = Math.abs(value).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return (value < 0 ? '\u2212' : '+') + text;
+}
+
+function percent(value, digits = 0) {
+  return `${(100 * value).toFixed(digits)} %`;
+}
