@@ -3,7 +3,7 @@
 const CHART = { curve: 150, losses: 56, left: 54, right: 12, top: 22, gap: 12 };
 const RANK_STEPS = [0, 0.25, 0.5, 0.75, 1];
 
-function chart(model, current, width, go) {
+function chart(model, width, go) {
   const answers = data.decisions.map((decision) => decision.answers[model]);
   const hasCurve = answers[0].expected !== null;
   const inner = width - CHART.left - CHART.right;
@@ -16,7 +16,7 @@ function chart(model, current, width, go) {
   else if (hasCurve) parts.push(pointsLine(answers, x, CHART.top, curveBottom, inner));
   parts.push(lossBars(model, answers, x, lossTop, bottom, inner / answers.length));
   parts.push(roundMarks(x, bottom, inner / answers.length));
-  parts.push(svg('line', { class: 'cursor', x1: x(current), x2: x(current), y1: CHART.top - 4, y2: bottom }));
+  parts.push(svg('line', { class: 'cursor', 'data-inner': inner, y1: CHART.top - 4, y2: bottom }));
   const surface = svg('rect', { class: 'surface', x: CHART.left, y: 0, width: inner, height: bottom });
   const picture = svg('svg', { viewBox: `0 0 ${width} ${bottom + 4}`, width, height: bottom + 4, role: 'img', 'aria-label': courseTitle(model) }, parts, surface);
   surface.addEventListener('click', (event) => {
@@ -26,11 +26,18 @@ function chart(model, current, width, go) {
   return picture;
 }
 
+function moveCursor(where, decision) {
+  const cursor = where.querySelector('.cursor');
+  const x = CHART.left + (cursor.dataset.inner * (decision + 0.5)) / data.decisions.length;
+  cursor.setAttribute('x1', x);
+  cursor.setAttribute('x2', x);
+}
+
 function courseTitle(model) {
   const { stage, name } = data.models[model];
-  if (stage === 'rank') return `Probability of each final rank before each decision, by ${name}`;
-  if (data.models[model].unit === 'probability') return `How surprised ${name} was by what was played`;
-  return `${stage === 'grading' ? 'Expected grading points' : 'Expected points of the round'} before each decision, by ${name}`;
+  if (stage === 'rank') return `Probability of each final rank before each decision (network ${name})`;
+  if (data.models[model].unit === 'probability') return `How unlikely each choice was (network ${name})`;
+  return `${stage === 'grading' ? 'Expected grading points' : 'Expected points of the round'} before each decision (network ${name})`;
 }
 
 function rankAreas(answers, x, top, bottom, inner) {

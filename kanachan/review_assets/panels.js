@@ -101,17 +101,17 @@ function pictured(candidate) {
 }
 
 function worstTitle(model) {
-  return data.models[model].unit === 'probability' ? `Least likely choices, by ${data.models[model].name}` : `Largest losses, by ${data.models[model].name}`;
+  return data.models[model].unit === 'probability' ? `Least likely choices (network ${data.models[model].name})` : `Largest losses (network ${data.models[model].name})`;
 }
 
-function worstItems(model, current, go) {
+function worstItems(model, go) {
   return data.models[model].worst.map((index) => {
     const decision = data.decisions[index];
     const answer = decision.answers[model];
     const played = decision.candidates[decision.chosen];
     const best = decision.candidates[answer.best];
     const amount = data.models[model].unit === 'probability' ? percent(answer.shown[decision.chosen], 1) : signed(-answer.loss, digitsOf(model));
-    return html('li', {}, html('button', { 'aria-current': index === current ? 'true' : null, title: `${played.words}; best: ${best.words}`, onclick: () => go(index) },
+    return html('li', {}, html('button', { 'data-decision': index, title: `${played.words}; best: ${best.words}`, onclick: () => go(index) },
       html('span', { class: 'round-name' }, data.rounds[decision.round].name),
       html('span', { class: 'pair' }, inlineTiles(played.tiles, 18), label(played), html('span', { class: 'arrow' }, '\u2192'), inlineTiles(best.tiles, 18), label(best)),
       html('span', { class: 'amount' }, amount)));
@@ -134,12 +134,12 @@ function summaryTable(model) {
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, name)))), html('tbody', {}, rows)];
 }
 
-function roundsTable(model, current, go) {
+function roundsTable(model, go) {
   const isProbability = data.models[model].unit === 'probability';
-  const rows = data.rounds.map((round, i) => {
+  const rows = data.rounds.map((round) => {
     const answers = data.decisions.slice(round.first, round.first + round.decisions).map((decision) => decision.answers[model]);
     const mean = answers.reduce((sum, answer) => sum + answer.loss, 0) / answers.length;
-    return html('tr', { class: i === current ? 'current' : null },
+    return html('tr', {},
       html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => go(round.first) }, round.name)),
       html('td', { class: 'words' }, round.result), html('td', {}, signed(round.deltas[data.seat])),
       html('td', {}, mean.toFixed(isProbability ? 3 : digitsOf(model))));

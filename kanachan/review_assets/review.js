@@ -2,16 +2,22 @@
 
 const data = JSON.parse(byId('data').textContent);
 const spreads = data.models.map((_, model) => spreadOf(model));
-const state = { decision: 0, model: 0 };
+const state = { decision: 0, model: 0, remembering: null, drawnModel: null };
 
 function go(decision) {
   state.decision = Math.max(0, Math.min(data.decisions.length - 1, decision));
+  clearTimeout(state.remembering);
+  state.remembering = setTimeout(remember, 300);
+  draw();
+}
+
+// Puts the decision into the address. Browsers limit how often; some let no page from a file have an address of its own.
+function remember() {
   try {
     history.replaceState(null, '', `#${state.decision + 1}`);
   } catch {
-    // Some browsers let no page from a file have an address of its own.
+    // The page then starts at its first decision.
   }
-  draw();
 }
 
 function goRound(step) {
@@ -73,19 +79,39 @@ function draw() {
   byId('verdict').replaceChildren(...verdict(decision, model));
   byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel));
   byId('legend').replaceChildren(`${data.models[model].name}: ${data.models[model].meaning}. \u2605 best of a network; dots under the hand likewise.`);
-  byId('worst-title').replaceChildren(worstTitle(model));
-  byId('worst-list').replaceChildren(...worstItems(model, state.decision, go));
-  byId('summary-table').replaceChildren(...summaryTable(model));
-  byId('rounds-table').replaceChildren(...roundsTable(model, decision.round, go));
   byId('previous').disabled = state.decision === 0;
   byId('next').disabled = state.decision === data.decisions.length - 1;
+  if (state.drawnModel !== model) drawGame();
+  markCurrent();
+}
+
+// What is said of the whole game: redrawn only with another network.
+function drawGame() {
+  const { model } = state;
+  state.drawnModel = model;
+  byId('worst-title').replaceChildren(worstTitle(model));
+  byId('worst-list').replaceChildren(...worstItems(model, go));
+  byId('summary-table').replaceChildren(...summaryTable(model));
+  byId('rounds-table').replaceChildren(...roundsTable(model, go));
+  byId('course-title').replaceChildren(courseTitle(model));
   drawChart();
 }
 
 function drawChart() {
-  byId('course-title').replaceChildren(courseTitle(state.model));
-  const width = Math.max(280, byId('course').clientWidth - 2 * parseFloat(getComputedStyle(byId('course')).paddingLeft));
-  byId('chart').replaceChildren(chart(state.model, state.decision, width, go));
+  const course = byId('course');
+  const width = Math.max(280, course.clientWidth - 2 * parseFloat(getComputedStyle(course).paddingLeft));
+  byId('chart').replaceChildren(chart(state.model, width, go));
+  markCurrent();
+}
+
+function markCurrent() {
+  const { decision } = state;
+  const { round } = data.decisions[decision];
+  for (const button of byId('worst-list').querySelectorAll('button')) {
+    button.setAttribute('aria-current', Number(button.dataset.decision) === decision);
+  }
+  byId('rounds-table').querySelectorAll('tbody tr').forEach((row, i) => row.classList.toggle('current', i === round));
+  moveCursor(byId('chart'), decision);
 }
 
 function drawHeader() {
