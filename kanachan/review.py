@@ -7,12 +7,13 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annotate.cli import add_assumptions
 from annotate.files import replacing, writing_text
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.records.record import Game
-from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.replay import annotate_game
 from annotate.terminal import run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.vocabulary import FOUR_PLAYERS
 
 if TYPE_CHECKING:
     from kanachan.review_report import Reviewer
@@ -30,6 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("batch", "game"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    if (arguments.prior is None) != (arguments.temperature is None):
+        parser.error("--prior and --temperature need each other")
     return run_cleanly(PROGRAM, lambda: _review(arguments))
 
 
@@ -59,20 +62,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     parser.add_argument(
-        "--room",
-        type=int,
-        default=DEFAULT_ROOM,
-        choices=range(5),
-        help="room of games whose record does not tell: 0 Bronze ... 4 Throne (default: %(default)s)",
+        "--prior",
+        metavar="IMITATION",
+        help="weights of imitation: a further column shows them re-weighted by the advantages of the last of WEIGHTS, "
+        "as kanachan-predict --prior does",
     )
     parser.add_argument(
-        "--grade",
-        type=int,
-        default=DEFAULT_GRADE,
-        choices=range(NUM_GRADES),
-        metavar=f"0...{NUM_GRADES - 1}",
-        help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+        "--temperature",
+        type=float,
+        metavar="POINTS",
+        help="with --prior: the lower, the more the advantage counts",
     )
+    add_assumptions(parser)
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
     )
@@ -123,19 +124,35 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
+    from kanachan.advantage import AdvantagePolicy
     from kanachan.policy import Policy, chosen_device
     from kanachan.review_report import Reviewer
 
     device = chosen_device(arguments.device)
-    policies = [Policy.load(path, device) for path in arguments.weights]
-    return [Reviewer(name, policy) for name, policy in zip(_names(arguments.weights), policies, strict=True)]
+    paths = [*arguments.weights, *([] if arguments.prior is None else [arguments.prior])]
+    names = _names(paths)
+    reviewers = [
+        Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=False)
+    ]
+    if arguments.prior is not None:
+        prior, value = Policy.load(arguments.prior, device), reviewers[-1]
+        try:
+            policy = AdvantagePolicy(prior, value.policy, arguments.temperature)
+        except ValueError as error:
+            raise ValueError(f"{arguments.weights[-1]} with --prior {arguments.prior}: {error}") from None
+        reviewers.append(Reviewer(f"{Path(names[-1]).name} \u00d7 {value.name}", policy))
+    return reviewers
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Short names for weights: of the run's folder or the file, as far as these differ."""
-    named = [Path(path).parent if Path(path).name == "weights.safetensors" else Path(path) for path in paths]
-    short = [path.resolve().stem if path.suffix == ".safetensors" else path.resolve().name for path in named]
-    return [name if short.count(name) == 1 else str(path) for name, path in zip(short, paths, strict=True)]
+    """Short names for weights: of the run's folder or the file, if no other has the same, else the path."""
+    files = [Path(path) for path in paths]
+    runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
+    short = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
+    return [
+        name if len({r for r, s in zip(runs, short, strict=True) if s == name}) == 1 else path
+        for name, path in zip(short, paths, strict=True)
+    ]
 
 
 def _tell(review: dict[str, Any], output: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from kanachan.review_tiles import tile_symbols
 
 _ASSETS = "review_assets"
-_SCRIPTS = ("elements.js", "board.js", "charts.js", "panels.js", "review.js")
+_SCRIPTS = ("elements.js", "words.js", "board.js", "charts.js", "panels.js", "review.js")
 _UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 

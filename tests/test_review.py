@@ -17,6 +17,7 @@ from annotate.annotation import Annotation
 from annotate.records.reading import read_games
 from annotate.replay import annotate_game
 from annotate.words import describe_action
+from kanachan.advantage import AdvantagePolicy
 from kanachan.columns import columns_of_annotations
 from kanachan.config import STAGES
 from kanachan.metrics import KINDS
@@ -239,12 +240,39 @@ def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "arguments", (["--seat", "4"], [], ["--seat", "0", "--game", "0"], ["--seat", "0", "--batch", "0"])
+    "arguments",
+    (
+        ["--seat", "4"],
+        [],
+        ["--seat", "0", "--game", "0"],
+        ["--seat", "0", "--batch", "0"],
+        ["--seat", "0", "--prior", "none"],
+    ),
 )
 def test_wrong_options_are_refused_before_anything_is_read(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["none.xml", "none", "-o", "none.html", *arguments])
     assert exit_.value.code == 2
+
+
+def test_imitation_can_be_shown_as_values_shift_it(reviewed: Reviewed, tmp_path: Path) -> None:
+    data, (imitation, grading) = tmp_path / "out.json", (reviewed.weights[stage] for stage in ("imitation", "grading"))
+    command = [str(reviewed.record), grading, "--prior", imitation, "--temperature", "50", "--seat", str(SEAT)]
+    assert main([*command, "-o", str(tmp_path / "out.html"), "--json", str(data)]) == 0
+    review = json.loads(data.read_text())
+    policy = AdvantagePolicy(Policy.load(imitation), Policy.load(grading), 50)
+    assert [model["name"] for model in review["models"]] == ["grading", "imitation \u00d7 grading"]
+    for decision, prediction in zip(review["decisions"], policy.predictions(reviewed.annotations), strict=True):
+        assert decision["answers"][1]["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
+
+
+def test_a_prior_that_has_no_probabilities_is_named(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rank, grading = reviewed.weights["rank"], reviewed.weights["grading"]
+    command = [str(reviewed.record), grading, "--prior", rank, "--temperature", "50", "--seat", str(SEAT)]
+    assert main([*command, "-o", str(tmp_path / "out.html")]) == 1
+    assert f"{grading} with --prior {rank}: a network after rank is no prior" in capsys.readouterr().err
 
 
 def test_weights_whose_folders_have_one_name_are_told_apart(reviewed: Reviewed, tmp_path: Path) -> None:

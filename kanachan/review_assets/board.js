@@ -35,8 +35,9 @@ function middle(table) {
     // The seat across would read upside down.
     const turn = relative === 2 ? 0 : -90 * relative;
     const height = relative === 2 ? y - half + 34 : y + half - 14;
-    return svg('text', { class: seat === table.dealer ? 'score dealer' : 'score', x, y: height, transform: `rotate(${turn} ${x} ${y})` },
-      `${wind} ${score.toLocaleString('en')}`);
+    const place = { x, y: height, transform: `rotate(${turn} ${x} ${y})` };
+    const text = `${wind} ${score.toLocaleString('en')}`;
+    return svg('text', { ...place, class: seat === table.dealer ? 'score dealer' : 'score' }, text);
   });
   const indicators = [...table.dora_indicators, ...Array(Math.max(0, 5 - table.dora_indicators.length)).fill('back')];
   return svg('g', {},
@@ -61,12 +62,14 @@ function river(table, seat, decision) {
     const high = discard.riichi ? RIVER.tile : RIVER.high;
     const place = { x, y: top + RIVER.high - high, width, height: high, rx: 5 };
     const isLast = isAnswered && i === discards.length - 1;
-    const name = [tileName(discard.tile), discard.tsumogiri ? 'just drawn' : 'from the hand', discard.riichi && 'riichi', discard.called && 'called'];
+    const words = [tileName(discard.tile), discard.tsumogiri ? 'just drawn' : 'from the hand'];
+    if (discard.riichi) words.push('riichi');
+    if (discard.called) words.push('called');
     tiles.push(svg('g', { class: discard.called ? 'called' : null, 'data-tile': discard.tile },
-      discard.riichi ? tileAside(discard.tile, x, top + RIVER.high, RIVER.tile) : tileAt(discard.tile, x, top, RIVER.tile),
+      (discard.riichi ? tileAside : tileAt)(discard.tile, x, discard.riichi ? top + RIVER.high : top, RIVER.tile),
       discard.tsumogiri ? svg('rect', { class: 'tsumogiri', ...place }) : null,
       isLast ? svg('rect', { class: 'asked', ...place }) : null,
-      svg('title', {}, name.filter(Boolean).join(', '))));
+      svg('title', {}, words.join(', '))));
     x += width;
   });
   return svg('g', {}, tiles);
@@ -98,8 +101,7 @@ function closedRow(table, seat) {
   return svg('g', {}, parts);
 }
 
-// A meld's tiles from left to right, the called one on its side: first, in the middle or last, as it came from the left,
-// from across or from the right.
+// A meld's tiles from left to right; the called one, on its side, is added to these by `meld`.
 function meldTiles(one) {
   const own = one.own.map((name) => ({ name }));
   if (one.kind === 'ankan') return [{ name: 'back' }, own[0], own[1], { name: 'back' }];
@@ -110,6 +112,7 @@ function meldWidth(one, tile) {
   return meldTiles(one).length * tile + (one.called === null ? 0 : (tile * 4) / 3);
 }
 
+// The called tile stands first, in the middle or last, as it came from the left, from across or from the right.
 function meld(one, seat, numSeats, left, bottom, tile) {
   const tiles = meldTiles(one);
   if (one.called !== null) {
@@ -135,8 +138,8 @@ function ownHand(decision, model) {
   const melds = table.melds[table.seat];
   const meldTile = 50;
   const widths = melds.map((one) => meldWidth(one, meldTile));
-  const total = table.hand.length * HAND.tile + (table.drawn ? HAND.tile + 16 : 0) + widths.reduce((sum, width) => sum + width + 14, 0);
-  let x = (1000 - total) / 2;
+  const closed = table.hand.length * HAND.tile + (table.drawn ? HAND.tile + 16 : 0);
+  let x = (1000 - widths.reduce((sum, width) => sum + width + 14, closed)) / 2;
   const places = table.hand.map((name, i) => ({ name, x: x + i * HAND.tile, isDrawn: false }));
   x += table.hand.length * HAND.tile;
   if (table.drawn) {
@@ -166,22 +169,25 @@ function discardsOf(decision, places, i) {
 }
 
 function handTile(decision, model, place, discards) {
-  const answer = decision.answers[model];
-  const high = (HAND.tile * 4) / 3;
-  const parts = [tileAt(place.name, place.x, HAND.top, HAND.tile), svg('title', {}, tileName(place.name))];
+  const { tile, top } = HAND;
+  const high = (tile * 4) / 3;
+  const parts = [tileAt(place.name, place.x, top, tile), svg('title', {}, tileName(place.name))];
   if (discards.length) {
     const shares = discards.map((index) => barShare(decision, model, index));
-    const share = data.models[model].unit === 'probability' ? shares.reduce((a, b) => a + b) : Math.max(...shares);
-    const bar = Math.max(1.5, share * BAR_HEIGHT);
-    parts.push(svg('rect', { class: `bar model-${model % 6}`, x: place.x + 14, y: HAND.top - 5 - bar, width: HAND.tile - 28, height: bar, rx: 3 }));
+    const share = hasProbabilities(model) ? shares.reduce((a, b) => a + b) : Math.max(...shares);
+    const height = Math.max(1.5, share * BAR_HEIGHT);
+    const bar = { x: place.x + 14, y: top - 5 - height, width: tile - 28, height, rx: 3 };
+    parts.push(svg('rect', { ...bar, class: `bar ${colourOf(model)}` }));
   }
   if (discards.includes(decision.chosen)) {
-    parts.push(svg('rect', { class: 'played', x: place.x + 1.5, y: HAND.top + 1.5, width: HAND.tile - 3, height: high - 3, rx: 8 }));
+    const frame = { x: place.x + 1.5, y: top + 1.5, width: tile - 3, height: high - 3, rx: 8 };
+    parts.push(svg('rect', { ...frame, class: 'played' }));
   }
   const bests = decision.answers.flatMap((one, i) => (discards.includes(one.best) ? [i] : []));
   bests.forEach((i, k) => {
-    const x = place.x + HAND.tile / 2 + (k - (bests.length - 1) / 2) * 14;
-    parts.push(svg('circle', { class: `dot model-${i % 6}`, cx: x, cy: HAND.top + high + 12, r: 5.5 }, svg('title', {}, `best of ${data.models[i].name}`)));
+    const dot = { cx: place.x + tile / 2 + (k - (bests.length - 1) / 2) * 14, cy: top + high + 12, r: 5.5 };
+    const title = svg('title', {}, `best of ${data.models[i].name}`);
+    parts.push(svg('circle', { ...dot, class: `dot ${colourOf(i)}` }, title));
   });
-  return svg('g', { 'data-hand': place.name, 'data-drawn': place.isDrawn ? 'yes' : null, 'data-best': answer && discards.includes(answer.best) ? 'yes' : null }, parts);
+  return svg('g', { 'data-hand': place.name }, parts);
 }

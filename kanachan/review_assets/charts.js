@@ -18,7 +18,9 @@ function chart(model, width, go) {
   parts.push(roundMarks(x, bottom, inner / answers.length));
   parts.push(svg('line', { class: 'cursor', 'data-inner': inner, y1: CHART.top - 4, y2: bottom }));
   const surface = svg('rect', { class: 'surface', x: CHART.left, y: 0, width: inner, height: bottom });
-  const picture = svg('svg', { viewBox: `0 0 ${width} ${bottom + 4}`, width, height: bottom + 4, role: 'img', 'aria-label': courseTitle(model) }, parts, surface);
+  const height = bottom + 4;
+  const box = { viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': courseTitle(model) };
+  const picture = svg('svg', box, parts, surface);
   surface.addEventListener('click', (event) => {
     const at = event.clientX - picture.getBoundingClientRect().left - CHART.left;
     go(Math.max(0, Math.min(answers.length - 1, Math.floor((at / inner) * answers.length))));
@@ -36,8 +38,9 @@ function moveCursor(where, decision) {
 function courseTitle(model) {
   const { stage, name } = data.models[model];
   if (stage === 'rank') return `Probability of each final rank before each decision (network ${name})`;
-  if (data.models[model].unit === 'probability') return `How unlikely each choice was (network ${name})`;
-  return `${stage === 'grading' ? 'Expected grading points' : 'Expected points of the round'} before each decision (network ${name})`;
+  if (hasProbabilities(model)) return `How unlikely each choice was (network ${name})`;
+  const what = stage === 'grading' ? 'Expected grading points' : 'Expected points of the round';
+  return `${what} before each decision (network ${name})`;
 }
 
 function rankAreas(answers, x, top, bottom, inner) {
@@ -49,9 +52,11 @@ function rankAreas(answers, x, top, bottom, inner) {
     const upper = answers.map((_, i) => `${x(i).toFixed(1)} ${y(below[i]).toFixed(1)}`);
     answers.forEach((answer, i) => { below[i] += answer.expected_ranks[rank]; });
     const lower = answers.map((_, i) => `${x(i).toFixed(1)} ${y(Math.min(1, below[i])).toFixed(1)}`).reverse();
-    parts.push(svg('path', { class: `area rank-${rank}`, d: `M${[...upper, ...lower].join('L')}Z` }, svg('title', {}, `${PLACES[rank]}`)));
+    const outline = `M${[...upper, ...lower].join('L')}Z`;
+    parts.push(svg('path', { class: `area rank-${rank}`, d: outline }));
     const first = answers[0].expected_ranks[rank];
-    parts.push(svg('text', { class: 'area-name', x: x(0) + 5, y: y(below[0] - first / 2) + 4 }, first > 0.09 ? PLACES[rank] : ''));
+    const middle = y(below[0] - first / 2) + 4;
+    if (first > 0.09) parts.push(svg('text', { class: 'area-name', x: x(0) + 5, y: middle }, PLACES[rank]));
   }
   return svg('g', {}, parts, RANK_STEPS.map((share) => axis(percent(1 - share), y(share), inner)));
 }
@@ -64,8 +69,8 @@ function pointsLine(answers, x, top, bottom, inner) {
   const y = (value) => bottom - ((bottom - top) * (value - low)) / span;
   const path = values.map((value, i) => `${x(i).toFixed(1)} ${y(value).toFixed(1)}`).join('L');
   const marks = [low, 0, high].filter((value, i, all) => i === 1 || Math.abs(y(value) - y(0)) > 14 || value === all[1]);
-  return svg('g', {}, [...new Set(marks)].map((value) => axis(value === 0 ? '0' : signed(Math.round(value)), y(value), inner)),
-    svg('path', { class: 'line', d: `M${path}` }));
+  const axes = [...new Set(marks)].map((value) => axis(value === 0 ? '0' : signed(Math.round(value)), y(value), inner));
+  return svg('g', {}, axes, svg('path', { class: 'line', d: `M${path}` }));
 }
 
 function axis(text, y, inner) {
@@ -76,15 +81,18 @@ function axis(text, y, inner) {
 
 function lossBars(model, answers, x, top, bottom, step) {
   const greatest = Math.max(...answers.map((answer) => answer.loss)) || 1;
-  const unit = data.models[model].unit === 'probability' ? 'surprise' : 'loss';
+  const unit = hasProbabilities(model) ? '\u2212log p' : 'loss';
   const bars = answers.map((answer, i) => {
     const height = ((bottom - top) * answer.loss) / greatest;
     const width = Math.max(1, Math.min(8, step * 0.7));
-    const isBest = data.decisions[i].chosen === answer.best;
-    return svg('rect', { class: isBest ? 'loss-bar agreed' : 'loss-bar', x: x(i) - width / 2, y: bottom - height, width, height });
+    const kind = data.decisions[i].chosen === answer.best ? 'loss-bar agreed' : 'loss-bar';
+    return svg('rect', { class: kind, x: x(i) - width / 2, y: bottom - height, width, height });
   });
-  return svg('g', {}, svg('text', { class: 'axis-name', x: CHART.left - 6, y: (top + bottom) / 2 + 4 }, unit), bars,
-    svg('line', { class: 'ground', x1: x(0) - step / 2, x2: x(answers.length - 1) + step / 2, y1: bottom, y2: bottom }));
+  const ground = { x1: x(0) - step / 2, x2: x(answers.length - 1) + step / 2, y1: bottom, y2: bottom };
+  return svg('g', {},
+    svg('text', { class: 'axis-name', x: CHART.left - 6, y: (top + bottom) / 2 + 4 }, unit),
+    bars,
+    svg('line', { ...ground, class: 'ground' }));
 }
 
 function roundMarks(x, bottom, step) {

@@ -7,7 +7,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 function filled(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? '' : value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return element;
@@ -37,26 +37,7 @@ function tileAside(name, x, bottom, width) {
 
 // A row of upright tiles that flows with text.
 function inlineTiles(names, width = 24) {
-  const total = names.length * width;
-  return svg('svg', { class: 'inline-tiles', width: total, height: (width * 4) / 3, viewBox: `0 0 ${total} ${(width * 4) / 3}`, 'aria-hidden': 'true' },
-    names.map((name, i) => tileAt(name, i * width, 0, width)));
-}
-
-function tileName(name) {
-  const honours = ['East', 'South', 'West', 'North', 'White', 'Green', 'Red'];
-  if (name[1] === 'z') return honours[name[0] - 1];
-  const suits = { m: 'characters', p: 'circles', s: 'bamboo' };
-  return name[0] === '0' ? `red 5 of ${suits[name[1]]}` : `${name[0]} of ${suits[name[1]]}`;
-}
-
-const WINDS = ['East', 'South', 'West', 'North'];
-const PLACES = ['1st', '2nd', '3rd', '4th'];
-
-function signed(value, digits = 0) {
-  const text = Math.abs(value).toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits });
-  return (value < 0 ? '\u2212' : '+') + text;
-}
-
-function percent(value, digits = 0) {
-  return `${(100 * value).toFixed(digits)} %`;
+  const size = { width: names.length * width, height: (width * 4) / 3 };
+  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', 'aria-hidden': 'true' };
+  return svg('svg', box, names.map((name, i) => tileAt(name, i * width, 0, width)));
 }

@@ -1,20 +1,34 @@
 // Numbers beside the table: candidates, largest losses, summary.
 
-// How far the bar of a candidate goes, 0 ... 1. Values have one scale all game long: a tenth of the decisions spread wider.
+function hasProbabilities(model) {
+  return data.models[model].unit === 'probability';
+}
+
+function colourOf(model) {
+  return `model-${model % 6}`;
+}
+
+// A network's mark of colour and its name.
+function named(model) {
+  return [html('span', { class: `swatch ${colourOf(model)}` }), data.models[model].name];
+}
+
+// How far the bar of a candidate goes, 0 ... 1. Values have one scale all game long; one decision in ten exceeds it.
 function barShare(decision, model, index) {
   const { shown } = decision.answers[model];
-  if (data.models[model].unit === 'probability') return shown[index];
+  if (hasProbabilities(model)) return shown[index];
   return Math.max(0, 1 - (Math.max(...shown) - shown[index]) / spreads[model]);
 }
 
 function spreadOf(model) {
-  const spread = data.decisions.map(({ answers }) => Math.max(...answers[model].shown) - Math.min(...answers[model].shown));
+  const shown = data.decisions.map((decision) => decision.answers[model].shown);
+  const spread = shown.map((values) => Math.max(...values) - Math.min(...values));
   spread.sort((a, b) => a - b);
   return spread[Math.floor(0.9 * (spread.length - 1))] || 1;
 }
 
 function shownText(model, value) {
-  return data.models[model].unit === 'probability' ? percent(value, 1) : signed(value, digitsOf(model));
+  return hasProbabilities(model) ? percent(value, 1) : signed(value, digitsOf(model));
 }
 
 // As many digits as tell the candidates of most decisions apart.
@@ -28,21 +42,24 @@ function seatCards(table) {
     const isOwn = seat === table.seat;
     const wind = WINDS[(seat - table.dealer + numSeats) % numSeats];
     const where = ['', ' \u00b7 right', ' \u00b7 across', ' \u00b7 left'][(seat - table.seat + numSeats) % numSeats];
+    const standing = `${PLACES[table.ranks[seat]]} \u00b7 ${table.grades[seat]}`;
     const hasRiichi = table.rivers[seat].some((discard) => discard.riichi);
     return html('div', { class: isOwn ? 'seat own' : 'seat' },
       html('strong', {}, wind), html('span', { class: 'where' }, `seat ${seat}${where}`),
       html('span', { class: 'points' }, score.toLocaleString('en')),
-      html('span', { class: 'standing' }, `${PLACES[table.ranks[seat]]} \u00b7 ${table.grades[seat]}`, hasRiichi ? html('em', {}, ' riichi') : null));
+      html('span', { class: 'standing' }, standing, hasRiichi ? html('em', {}, ' riichi') : null));
   });
 }
 
 function candidateTable(decision, model, selectModel) {
   const order = decision.candidates.map((_, i) => i);
   order.sort((a, b) => decision.answers[model].shown[b] - decision.answers[model].shown[a]);
-  const head = html('tr', {}, html('th', {}, 'action'), data.models.map((one, i) => html('th', { class: i === model ? 'selected' : null, title: one.meaning, onclick: () => selectModel(i) },
-    html('span', { class: `swatch model-${i % 6}` }), one.name)));
+  const heads = data.models.map(({ meaning }, i) => {
+    const about = { class: i === model ? 'selected' : null, title: meaning, onclick: () => selectModel(i) };
+    return html('th', about, named(i));
+  });
   const rows = order.map((index) => candidateRow(decision, index, model));
-  return [html('thead', {}, head), html('tbody', {}, rows)];
+  return [html('thead', {}, html('tr', {}, html('th', {}, 'action'), heads)), html('tbody', {}, rows)];
 }
 
 function candidateRow(decision, index, model) {
@@ -51,12 +68,15 @@ function candidateRow(decision, index, model) {
   const cells = decision.answers.map((answer, i) => {
     const isBest = answer.best === index;
     const cell = html('td', { class: `value${isBest ? ' best' : ''}${i === model ? ' selected' : ''}` },
-      meter(barShare(decision, i, index), i), html('span', { class: 'number' }, isBest ? '\u2605 ' : '', shownText(i, answer.shown[index])));
+      meter(barShare(decision, i, index), i),
+      html('span', { class: 'number' }, isBest ? '\u2605 ' : '', shownText(i, answer.shown[index])));
     if (answer.rank_probability) cell.append(rankStrip(answer.rank_probability[index]));
     return cell;
   });
   return html('tr', { class: isPlayed ? 'played' : null, 'data-token': candidate.token },
-    html('th', { scope: 'row', title: candidate.words, 'aria-label': candidate.words }, html('span', { class: 'action' }, inlineTiles(candidate.tiles), label(candidate)), isPlayed ? html('span', { class: 'chip' }, 'played') : null),
+    html('th', { scope: 'row', title: candidate.words, 'aria-label': candidate.words },
+      html('span', { class: 'action' }, inlineTiles(candidate.tiles), label(candidate)),
+      isPlayed ? html('span', { class: 'chip' }, 'played') : null),
     cells);
 }
 
@@ -69,7 +89,7 @@ function shortWords(candidate) {
 function meter(share, model) {
   return svg('svg', { class: 'meter', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
     svg('rect', { class: 'track', width: 100, height: 6 }),
-    svg('rect', { class: `fill model-${model % 6}`, width: (100 * share).toFixed(2), height: 6 }));
+    svg('rect', { class: `fill ${colourOf(model)}`, width: (100 * share).toFixed(2), height: 6 }));
 }
 
 function rankStrip(probabilities) {
@@ -89,7 +109,7 @@ function verdict(decision, model) {
   const best = decision.candidates[answer.best];
   const parts = ['Played: ', pictured(played), '. '];
   if (answer.best === decision.chosen) return [...parts, `${data.models[model].name} agrees.`];
-  const cost = data.models[model].unit === 'probability'
+  const cost = hasProbabilities(model)
     ? ` (${percent(answer.shown[answer.best], 1)} against ${percent(answer.shown[decision.chosen], 1)}).`
     : `, ${signed(answer.loss, digitsOf(model)).slice(1)} points better.`;
   return [...parts, `${data.models[model].name}: `, pictured(best), cost];
@@ -101,7 +121,7 @@ function pictured(candidate) {
 }
 
 function worstTitle(model) {
-  return data.models[model].unit === 'probability' ? `Least likely choices (network ${data.models[model].name})` : `Largest losses (network ${data.models[model].name})`;
+  return `${hasProbabilities(model) ? 'Least likely choices' : 'Largest losses'} (network ${data.models[model].name})`;
 }
 
 function worstItems(model, go) {
@@ -110,11 +130,15 @@ function worstItems(model, go) {
     const answer = decision.answers[model];
     const played = decision.candidates[decision.chosen];
     const best = decision.candidates[answer.best];
-    const amount = data.models[model].unit === 'probability' ? percent(answer.shown[decision.chosen], 1) : signed(-answer.loss, digitsOf(model));
-    return html('li', {}, html('button', { 'data-decision': index, title: `${played.words}; best: ${best.words}`, onclick: () => go(index) },
+    const amount = hasProbabilities(model) ? answer.shown[decision.chosen] : -answer.loss;
+    const about = { 'data-decision': index, title: `${played.words}; best: ${best.words}`, onclick: () => go(index) };
+    return html('li', {}, html('button', about,
       html('span', { class: 'round-name' }, data.rounds[decision.round].name),
-      html('span', { class: 'pair' }, inlineTiles(played.tiles, 18), label(played), html('span', { class: 'arrow' }, '\u2192'), inlineTiles(best.tiles, 18), label(best)),
-      html('span', { class: 'amount' }, amount)));
+      html('span', { class: 'pair' },
+        inlineTiles(played.tiles, 18), label(played),
+        html('span', { class: 'arrow' }, '\u2192'),
+        inlineTiles(best.tiles, 18), label(best)),
+      html('span', { class: 'amount' }, shownText(model, amount))));
   });
 }
 
@@ -124,26 +148,35 @@ function label(candidate) {
 }
 
 function summaryTable(model) {
-  const { summary, unit } = data.models[model];
-  const isProbability = unit === 'probability';
-  const names = ['kind', 'decisions', 'agreement', ...(isProbability ? ['mean probability', 'mean \u2212log p'] : ['mean loss'])];
-  const rows = summary.map((row) => html('tr', {}, html('th', { scope: 'row' }, row.kind), html('td', {}, row.decisions.toLocaleString('en')),
+  const isProbability = hasProbabilities(model);
+  const names = ['kind', 'decisions', 'agreement', ...(isProbability ? ['mean probability'] : []), lossName(model)];
+  const rows = data.models[model].summary.map((row) => html('tr', {},
+    html('th', { scope: 'row' }, row.kind),
+    html('td', {}, row.decisions.toLocaleString('en')),
     html('td', {}, percent(row.agreed / row.decisions, 1)),
     isProbability ? html('td', {}, percent(row.mean_probability, 1)) : null,
-    html('td', {}, row.mean_loss.toFixed(isProbability ? 3 : digitsOf(model)))));
+    html('td', {}, lossText(model, row.mean_loss))));
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, name)))), html('tbody', {}, rows)];
 }
 
+function lossName(model) {
+  return hasProbabilities(model) ? 'mean \u2212log p' : 'mean loss';
+}
+
+function lossText(model, loss) {
+  return loss.toFixed(hasProbabilities(model) ? 3 : digitsOf(model));
+}
+
 function roundsTable(model, go) {
-  const isProbability = data.models[model].unit === 'probability';
   const rows = data.rounds.map((round) => {
-    const answers = data.decisions.slice(round.first, round.first + round.decisions).map((decision) => decision.answers[model]);
-    const mean = answers.reduce((sum, answer) => sum + answer.loss, 0) / answers.length;
+    const decisions = data.decisions.slice(round.first, round.first + round.decisions);
+    const total = decisions.reduce((sum, decision) => sum + decision.answers[model].loss, 0);
     return html('tr', {},
       html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => go(round.first) }, round.name)),
-      html('td', { class: 'words' }, round.result), html('td', {}, signed(round.deltas[data.seat])),
-      html('td', {}, mean.toFixed(isProbability ? 3 : digitsOf(model))));
+      html('td', { class: 'words' }, round.result),
+      html('td', {}, signed(round.deltas[data.seat])),
+      html('td', {}, lossText(model, total / decisions.length)));
   });
-  const names = ['round', 'how it ended', 'points', isProbability ? 'mean \u2212log p' : 'mean loss'];
+  const names = ['round', 'how it ended', 'points', lossName(model)];
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, name)))), html('tbody', {}, rows)];
 }

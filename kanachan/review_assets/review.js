@@ -11,7 +11,7 @@ function go(decision) {
   draw();
 }
 
-// Puts the decision into the address. Browsers limit how often; some let no page from a file have an address of its own.
+// Puts the decision into the address. Browsers limit how often, and some refuse it to pages from files.
 function remember() {
   try {
     history.replaceState(null, '', `#${state.decision + 1}`);
@@ -74,11 +74,14 @@ function draw() {
     html('span', { class: 'of-all' }, ` \u00b7 ${state.decision + 1} of ${data.decisions.length}`));
   byId('seats').replaceChildren(...seatCards(decision.table));
   byId('board').replaceChildren(board(decision, model));
-  byId('models').replaceChildren(...data.models.map((one, i) => html('button', { 'aria-pressed': String(i === model), title: one.meaning, onclick: () => selectModel(i) },
-    html('span', { class: `swatch model-${i % 6}` }), one.name)));
+  byId('models').replaceChildren(...data.models.map(({ meaning }, i) => {
+    const about = { 'aria-pressed': i === model, title: meaning, onclick: () => selectModel(i) };
+    return html('button', about, named(i));
+  }));
   byId('verdict').replaceChildren(...verdict(decision, model));
   byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel));
-  byId('legend').replaceChildren(`${data.models[model].name}: ${data.models[model].meaning}. \u2605 best of a network; dots under the hand likewise.`);
+  const { name, meaning } = data.models[model];
+  byId('legend').replaceChildren(`${name}: ${meaning}. \u2605 best of a network; dots under the hand likewise.`);
   byId('previous').disabled = state.decision === 0;
   byId('next').disabled = state.decision === data.decisions.length - 1;
   if (state.drawnModel !== model) drawGame();
@@ -119,7 +122,9 @@ function drawHeader() {
   byId('title').append(data.game);
   const grading = final.grading_delta === null ? '' : `, grading points ${signed(final.grading_delta)}`;
   const overall = models.map((one) => `${one.name} ${percent(one.summary[0].agreed / one.summary[0].decisions, 1)}`);
-  byId('about').append(`Seat ${data.seat}, ${data.room} Room, ${data.style}. Ended ${PLACES[final.rank]} with ${final.score.toLocaleString('en').replace('-', '\u2212')} points${grading}. `,
+  const score = final.score.toLocaleString('en').replace('-', '\u2212');
+  byId('about').append(`Seat ${data.seat}, ${data.room} Room, ${data.style}. `,
+    `Ended ${PLACES[final.rank]} with ${score} points${grading}. `,
     html('span', { class: 'overall' }, `Agreement: ${overall.join(', ')}.`));
   const warnings = [...data.left_out.map((text) => `Left out: ${text}`), ...data.notes.map((text) => `Note: ${text}`)];
   byId('warnings').append(...warnings.map((text) => html('li', {}, text)));
