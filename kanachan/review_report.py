@@ -92,6 +92,7 @@ def _header(game: Game, annotation: Annotation, vocabulary: Vocabulary) -> Data:
         "room": ROOMS[_value(annotation, vocabulary, "room")],
         "style": STYLES[game.style],
         "final": {
+            "is_recorded": game.final_scores is not None,
             "ranks": [named[f"rank_{seat}"] for seat in range(vocabulary.num_seats)],
             "rank": named["rank"],
             "score": named["score"],

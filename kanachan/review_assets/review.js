@@ -124,7 +124,7 @@ function drawHeader() {
   const overall = models.map((one) => `${one.name} ${percent(one.summary[0].agreed / one.summary[0].decisions, 1)}`);
   const score = final.score.toLocaleString('en').replace('-', '\u2212');
   byId('about').append(`Seat ${data.seat}, ${data.room} Room, ${data.style}. `,
-    `Ended ${PLACES[final.rank]} with ${score} points${grading}. `,
+    `${final.is_recorded ? 'Ended' : 'Last seen'} ${PLACES[final.rank]} with ${score} points${grading}. `,
     html('span', { class: 'overall' }, `Agreement: ${overall.join(', ')}.`));
   const warnings = [...data.left_out.map((text) => `Left out: ${text}`), ...data.notes.map((text) => `Note: ${text}`)];
   byId('warnings').append(...warnings.map((text) => html('li', {}, text)));
