@@ -6,6 +6,7 @@ Shapes: B decisions, A candidates, R ranks, K kinds of decision.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -61,9 +62,9 @@ def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
             expected: float | None = None
             expected_ranks: Numbers | None = None
             if policy.objective.has_value:
-                expected = float(before[0][i]) if before else float(weights[i] @ prediction.score)
+                expected = float(before.points[i] if before else weights[i] @ prediction.score)
             if ranks is not None:
-                expected_ranks = before[1][i] if before else weights[i] @ ranks
+                expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
             best = int(prediction.score.argmax())
             loss = _loss(prediction.score, prediction.probability, annotation.chosen)
             rows.append(Answer(prediction.shown, best, loss, ranks, expected, expected_ranks))
@@ -90,12 +91,21 @@ def _one_hot(annotation: Annotation) -> Numbers:
 def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
     if probability is None:
         return float(score.max() - score[chosen])
-    return -math.log(max(float(probability[chosen]), np.finfo(np.float32).tiny))
+    return -math.log(max(float(probability[chosen]), float(np.finfo(np.float32).tiny)))
+
+
+class _Expected(NamedTuple):
+    """What is expected before the action."""
+
+    points: Numbers
+    """[B]"""
+    ranks: Numbers | None
+    """[B, R] after rank"""
 
 
 @torch.inference_mode()
-def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> tuple[Numbers, Numbers] | None:
-    """Points [B] and, after rank, probabilities of the ranks [B, R] (else the points again) from the summary token."""
+def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> _Expected | None:
+    """By the summary token; None for a network that says nothing from it."""
     objective = policy.objective
     if not objective.has_value or not objective.num_summary_outputs:
         return None
@@ -105,6 +115,6 @@ def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> 
         batch = policy.batch(columns).to(policy.device)
         output = policy.output(batch)
         points.append(objective.baseline_value(output, batch).cpu())
-        is_rank = isinstance(objective, Rank)
-        ranks.append(objective.baseline_rank_probability(output, batch).cpu() if is_rank else points[-1])
-    return torch.cat(points).numpy(), torch.cat(ranks).numpy()
+        if isinstance(objective, Rank):
+            ranks.append(objective.baseline_rank_probability(output, batch).cpu())
+    return _Expected(torch.cat(points).numpy(), torch.cat(ranks).numpy() if ranks else None)
