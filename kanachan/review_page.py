@@ -17,7 +17,7 @@ from kanachan.review_tiles import tile_symbols
 
 _ASSETS = "review_assets"
 _SCRIPTS = ("elements.js", "words.js", "board.js", "charts.js", "panels.js", "review.js")
-_UNSAFE = {character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+_UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
 def page(review: Mapping[str, Any]) -> str:
@@ -47,7 +47,7 @@ def page(review: Mapping[str, Any]) -> str:
 def embedded(value: Any) -> str:
     """`value` as JSON that may stand in a script element: it holds no <, > or &."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.translate(str.maketrans(_UNSAFE))
+    return text.translate(_UNSAFE)
 
 
 def _hash(text: str) -> str:
