@@ -112,13 +112,14 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         "--restart", action="store_true", help="begin anew, whatever an interrupted run has left for this output"
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
-    _add_assumptions(parser)
+    add_assumptions(parser)
     if other_format is not None:
         other_format.add_options(parser, what)
     return parser
 
 
-def _add_assumptions(parser: argparse.ArgumentParser) -> None:
+def add_assumptions(parser: argparse.ArgumentParser) -> None:
+    """Adds the options --room and --grade: what to take for granted where a record does not tell."""
     parser.add_argument(
         "--room",
         type=int,

@@ -15,12 +15,12 @@ GRADES = (
     *(f"{name} {level}" for name in ("Novice", "Adept", "Expert", "Master", "Saint") for level in (1, 2, 3)),
     "Celestial",
 )
-_STYLES = ("East only", "East and South")
-_WINDS = ("East", "South", "West", "North")
-_PLACES = ("1st", "2nd", "3rd", "4th")
+STYLES = ("East only", "East and South")
+WIND_NAMES = ("East", "South", "West", "North")
+PLACES = ("1st", "2nd", "3rd", "4th")
 _RELATIVE_SEATS = ("the right", "across", "the left")
 _WHO = ("right seat", "seat across", "left seat")
-_ROUND_RESULTS = (
+ROUND_RESULTS = (
     "own tsumo",
     *(f"tsumo of the {who}" for who in _WHO),
     *(f"own ron on the {who}" for who in _WHO),
@@ -89,9 +89,9 @@ def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[s
 def _heading(game: str, sparse: Situation, numeric: dict[str, int], vocabulary: Vocabulary) -> list[str]:
     parts = [f"game {game}"]
     parts += [f"{ROOMS[values['room']]} Room" for values in sparse["room"]]
-    parts += [_STYLES[values["style"]] for values in sparse["style"]]
+    parts += [STYLES[values["style"]] for values in sparse["style"]]
     counts = [
-        f"{_WINDS[wind['wind']]} {dealer['dealer'] + 1}"
+        f"{WIND_NAMES[wind['wind']]} {dealer['dealer'] + 1}"
         for wind, dealer in zip(sparse["wind"], sparse["round"], strict=False)
     ]
     counts += [f"honba {numeric['honba']}", f"riichi deposits {numeric['deposits']}"]
@@ -105,9 +105,9 @@ def _seats(actor: int, sparse: Situation, numeric: dict[str, int], vocabulary: V
     lines = []
     for seat in range(vocabulary.num_seats):
         standing = [values["grade_or_rank"] for values in sparse["standing"] if values["seat"] == seat]
-        ranks = [_PLACES[value - NUM_GRADES] for value in standing if value >= NUM_GRADES]
+        ranks = [PLACES[value - NUM_GRADES] for value in standing if value >= NUM_GRADES]
         grades = [GRADES[value] for value in standing if value < NUM_GRADES]
-        winds = [_WINDS[(seat - dealer) % vocabulary.num_seats] for dealer in dealers]
+        winds = [WIND_NAMES[(seat - dealer) % vocabulary.num_seats] for dealer in dealers]
         mark = ">" if seat == actor else " "
         wind, rank, grade = (" ".join(words) for words in (winds, ranks, grades))
         lines.append(f"{mark} seat {seat}  {wind:<5}  {numeric[f'score_{seat}']:>7,}  {rank:<3}  {grade}".rstrip())
@@ -156,10 +156,10 @@ def _results(results: Sequence[int], vocabulary: Vocabulary) -> list[str]:
     named = dict(zip(vocabulary.results, results, strict=True))
     seats = range(vocabulary.num_seats)
     deltas = ", ".join(f"seat {seat} {named[f'round_delta_{seat}']:+,}" for seat in seats)
-    ranks = ", ".join(f"seat {seat} {_PLACES[named[f'rank_{seat}']]}" for seat in seats)
+    ranks = ", ".join(f"seat {seat} {PLACES[named[f'rank_{seat}']]}" for seat in seats)
     return [
-        f"round: {_ROUND_RESULTS[named['round_result']]}; {deltas}",
-        f"game: {_PLACES[named['rank']]} with {named['score']:,} points, grading points {named['grading_delta']:+,}; "
+        f"round: {ROUND_RESULTS[named['round_result']]}; {deltas}",
+        f"game: {PLACES[named['rank']]} with {named['score']:,} points, grading points {named['grading_delta']:+,}; "
         f"{ranks}",
     ]
 

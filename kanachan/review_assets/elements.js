@@ -1,0 +1,43 @@
+'use strict';
+
+// Elements from tag, attributes and children. Texts become text nodes, so nothing in them is ever read as markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function filled(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (name.startsWith('on')) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function html(tag, attributes, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+function svg(tag, attributes, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
+
+// Tiles are 3 wide and 4 high.
+function tileAt(name, x, y, width) {
+  return svg('use', { href: `#tile-${name}`, x, y, width, height: (width * 4) / 3 });
+}
+
+// A tile lying on its side, its long edge from x to the right, its lower edge at `bottom`.
+function tileAside(name, x, bottom, width) {
+  return svg('g', { transform: `translate(${x} ${bottom}) rotate(-90)` }, tileAt(name, 0, 0, width));
+}
+
+// A row of upright tiles that flows with text.
+function inlineTiles(names, width = 24) {
+  const size = { width: names.length * width, height: (width * 4) / 3 };
+  const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', 'aria-hidden': 'true' };
+  return svg('svg', box, names.map((name, i) => tileAt(name, i * width, 0, width)));
+}
