@@ -55,8 +55,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _calibrate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
-    from kanachan.calibration import calibrated_card, held_out_columns, questions_of
+    from kanachan.calibration import calibrated_card, questions_of
     from kanachan.checkpoint import CARD_NAME, TEMPERED_STAGES, read_weights, write_card, write_weights
+    from kanachan.loader import held_out_columns
     from kanachan.policy import Policy, chosen_device
 
     weights = read_weights(arguments.weights)

@@ -13,14 +13,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotate.vocabulary import Vocabulary
 from kanachan.checkpoint import TEMPERED_STAGES
 from kanachan.columns import Columns
-from kanachan.loader import by_round
 from kanachan.metrics import REPLICATES, DecisionRows, Figure, calibration_error, ratio_figures
 from kanachan.objectives import Rank
 from kanachan.policy import Policy
-from kanachan.shards import open_shards
 
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # of the temperature's logarithm
@@ -36,19 +33,6 @@ class Questions(NamedTuple):
     """int64: what came true (imitation: the action taken; rank: the actor's rank, after the action taken)"""
     game_B: Tensor
     """int64"""
-
-
-def held_out_columns(folder: str, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
-    """The decisions of a split of a folder of shards, the first `limit` of them, what belongs together side by side.
-
-    Raises:
-        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
-    """
-    shards = open_shards(folder, split, vocabulary, verify=True)
-    if not len(shards):
-        raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another split")
-    rows = np.arange(min(len(shards), limit or len(shards)))
-    return shards.gather(rows[by_round(shards, rows, len(rows))], vocabulary)
 
 
 @torch.inference_mode()

@@ -18,7 +18,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch
 from kanachan.columns import Columns
 from kanachan.config import StageName
-from kanachan.loader import by_round
+from kanachan.loader import held_out_columns
 from kanachan.metrics import (
     REPLICATES,
     Bin,
@@ -122,17 +122,13 @@ def held_out_rows(
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
     """
-    shards = open_shards(folder, split, vocabulary, verify=True)
-    if not len(shards):
-        raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another --split")
-    rows = np.arange(min(len(shards), limit or len(shards)))
-    order = by_round(shards, rows, len(rows))
+    columns = held_out_columns(folder, split, vocabulary, limit)
     train = None
     if "train" in splits_in(Path(folder)):
         train_shards = open_shards(folder, "train", vocabulary)
         train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)), vocabulary)
         train = train if len(np.unique(train.game)) > 1 else None
-    return HeldOut(shards.gather(rows[order], vocabulary), train, vocabulary, replicates)
+    return HeldOut(columns, train, vocabulary, replicates)
 
 
 @torch.inference_mode()

@@ -9,14 +9,15 @@ runs of rows of one seat in one round.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch, TokenLayout, collate, with_segments
-from kanachan.columns import mixed, round_keys
-from kanachan.shards import Shards
+from kanachan.columns import Columns, mixed, round_keys
+from kanachan.shards import Shards, open_shards
 from kanachan.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
 
 UNIT = 8  # rows that stay together: parts of one or two rounds
@@ -225,6 +226,19 @@ def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np
     run_B = np.cumsum(is_first_B) - 1
     longest_R = np.maximum.reduceat(length_B, np.flatnonzero(is_first_B)) if len(row_B) else length_B
     return np.lexsort((run_B, longest_R[run_B], step_B))
+
+
+def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
+    """The decisions of a split of a folder of shards, or the first `limit` of them, in the order of `by_round`.
+
+    Raises:
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+    """
+    shards = open_shards(folder, split, vocabulary, verify=True)
+    if not len(shards):
+        raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another split")
+    rows = np.arange(min(len(shards), limit or len(shards)))
+    return shards.gather(rows[by_round(shards, rows, len(rows))], vocabulary)
 
 
 class Sequential:

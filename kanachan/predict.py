@@ -122,7 +122,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 def _reweighted(value: "Policy", arguments: argparse.Namespace) -> "Policy":
     """The policy of --prior, re-weighted by the advantages of WEIGHTS."""
     from kanachan.advantage import AdvantagePolicy
-    from kanachan.calibration import held_out_columns
+    from kanachan.loader import held_out_columns
     from kanachan.policy import Policy
 
     prior = Policy.load(arguments.prior, value.device)

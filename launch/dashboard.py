@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from annotate.files import replacing
+from annotate.terminal import run_cleanly
+
 AXIS = "train/samples"
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
 NAME = "kanachan"
@@ -101,6 +104,19 @@ def specification(made: Any) -> str:
     return made._to_model().spec.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
 
 
+def save(made: Any) -> None:
+    """Raises ValueError if wandb does not take it: without a key, or with one that may not write there."""
+    import wandb
+
+    try:
+        made.save()
+    except wandb.Error as error:
+        raise ValueError(
+            f"{made.entity}/{made.project}: the dashboard was not saved; set up a key by `wandb login`, or write the "
+            f"specification to a file by --json FILE (wandb says: {error})"
+        ) from None
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="launch/dashboard.py", description="The dashboard of a wandb project: saves it, or writes it as JSON."
@@ -111,18 +127,21 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     if options.entity is None and options.json is None:
         parser.error("name the user or team whose project it is for, or a file with --json")
-    try:
-        made = workspace(options.entity or "", options.project)
-    except ModuleNotFoundError as error:
-        print(f"launch/dashboard.py: {error.name} is missing: pip install '.[dashboard]'", file=sys.stderr)
-        return 1
-    if options.json is not None:
-        options.json.write_text(specification(made), encoding="utf-8")
-        print(f"{options.json}: {sum(len(section.panels) for section in made.sections)} panels")
-    else:
-        made.save()
-        print(made.url)
-    return 0
+
+    def save_or_write() -> None:
+        try:
+            made = workspace(options.entity or "", options.project)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"{error.name} is missing: pip install '.[dashboard]' -c constraints.txt") from None
+        if options.json is not None:
+            with replacing(options.json) as temporary:
+                temporary.write_text(specification(made), encoding="utf-8")
+            print(f"{options.json}: {sum(len(section.panels) for section in made.sections)} panels")
+        else:
+            save(made)
+            print(made.url)
+
+    return run_cleanly(parser.prog, save_or_write)
 
 
 if __name__ == "__main__":

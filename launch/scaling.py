@@ -218,11 +218,17 @@ def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_bat
 def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
     batches = list(islice(_batches(shards, micro_batch), num_batches))
     packed = [rows_of(with_segments(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
-    largest = max(packed, key=lambda rows: rows.encoded)
     sizes = {name: size_of(model) for name, model in SIZES.items()}
     flops = {name: training_flops(model, batches) for name, model in SIZES.items()}
+    yield _sizes_table(sizes, flops)
+    yield _memory_table(sizes)
+    yield _activations_table(micro_batch, largest=max(packed, key=lambda rows: rows.encoded))
+    yield _time_table(flops)
+    yield _traffic_table(sizes, flops, micro_batch)
 
-    yield _table(
+
+def _sizes_table(sizes: dict[str, Size], flops: dict[str, float]) -> str:
+    return _table(
         "Sizes",
         ("size", "width", "blocks", "heads", "feed-forward", "decoder blocks", "parameters", "GFLOP a decision"),
         [
@@ -239,7 +245,10 @@ def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
             for name, m in SIZES.items()
         ],
     )
-    yield _table(
+
+
+def _memory_table(sizes: dict[str, Size]) -> str:
+    return _table(
         f"Memory of a GPU, GB: weights, gradients, states; besides, of {GPUS[1]} GPUs; that with {ITS_OWN}",
         ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "besides", "with its own"),
         [
@@ -249,7 +258,10 @@ def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
             if name != "small"
         ],
     )
-    yield _table(
+
+
+def _activations_table(micro_batch: int, largest: Rows) -> str:
+    return _table(
         f"Activations of a micro-batch of {micro_batch} decisions in bf16, GB",
         ("size", "kept", "computed again"),
         [
@@ -257,7 +269,10 @@ def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
             for name, m in SIZES.items()
         ],
     )
-    yield _table(
+
+
+def _time_table(flops: dict[str, float]) -> str:
+    return _table(
         f"{DECISIONS:.0e} decisions at {SHARE:.0%} of {PEAK / 1e12:.0f} TFLOP/s",
         ("size", "decisions/s and GPU", "GPU-hours", *(f"hours on {n} GPUs" for n in GPUS[1:])),
         [
@@ -265,7 +280,10 @@ def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
             for name, f in flops.items()
         ],
     )
-    yield _table(
+
+
+def _traffic_table(sizes: dict[str, Size], flops: dict[str, float], micro_batch: int) -> str:
+    return _table(
         f"GB that each of {GPUS[-1]} GPUs sends in a step, and GB/s at which that takes as long as computing the step",
         ("size", "decisions a GPU and step", "ms to compute", *STRATEGIES),
         [

@@ -248,6 +248,18 @@ def test_the_dashboard_says_for_whom_it_is_or_where_to_write_it(
     assert "--json" in capsys.readouterr().err
 
 
+def test_the_dashboard_says_how_to_log_in_where_there_is_no_key(
+    dashboard: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    wandb.teardown()  # it reads its environment once in a process
+    assert dashboard.main(["someone"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("launch/dashboard.py: error: someone/kanachan: ")
+    assert "`wandb login`" in line and "--json FILE" in line
+
+
 def test_a_run_goes_on_off_line_where_wandb_does_not_answer(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

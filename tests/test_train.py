@@ -70,6 +70,13 @@ def signal_after_rows(out: Path, count: int, number: signal.Signals) -> None:
     threading.Thread(target=send, daemon=True).start()
 
 
+def stopped_run(shards: Path, out: Path, rows: int) -> Path:
+    """The last checkpoint of a run of rank that was stopped when it had written so many rows."""
+    signal_after_rows(out, rows, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    return out / "checkpoints" / "last.ckpt"
+
+
 # What comes out ------------------------------------------------------------------------------------------------------
 
 
@@ -279,9 +286,7 @@ def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    signal_after_rows(out, 13, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
-    last = out / "checkpoints" / "last.ckpt"
+    last = stopped_run(shards, out, 13)
     last.write_bytes(last.read_bytes()[:-1000])
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
     capsys.readouterr()
@@ -296,9 +301,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    signal_after_rows(out, 2, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
-    last = out / "checkpoints" / "last.ckpt"
+    last = stopped_run(shards, out, 2)
     last.write_bytes(last.read_bytes()[:1000])
     (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
@@ -310,9 +313,7 @@ def test_a_checkpoint_of_another_network_is_refused_with_advice(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    signal_after_rows(out, 2, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
-    last = out / "checkpoints" / "last.ckpt"
+    last = stopped_run(shards, out, 2)
     torch.save({**read_checkpoint(last), "format_version": 1}, last)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
     assert f"error: {last}: written in format version 1" in capsys.readouterr().err
@@ -322,9 +323,7 @@ def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    signal_after_rows(out, 7, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
-    last = out / "checkpoints" / "last.ckpt"
+    last = stopped_run(shards, out, 7)
     before = last.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
