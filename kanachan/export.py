@@ -92,7 +92,7 @@ def _to_transformers(policy: "Policy", out: Path) -> None:
 
 
 def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: float) -> None:
-    from kanachan.calibration import held_out_columns
+    from kanachan.loader import held_out_columns
     from kanachan.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 
     if shards is None:

@@ -3,8 +3,11 @@
 Shapes: B decisions, A candidates, O own tokens of a situation (itself, its seats, its tiles), R ranks, D width.
 """
 
+import logging
 import math
-from contextlib import ExitStack
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -55,7 +58,7 @@ _OF_CANDIDATES = "decisions × candidates"
 _OUTPUTS: dict[StageName, dict[str, _Output]] = {
     "imitation": {
         "scores": _Output(_OF_CANDIDATES, "logits"),
-        "probabilities": _Output(_OF_CANDIDATES, "that the player takes the action"),
+        "probabilities": _Output(_OF_CANDIDATES, "that the player takes the action; 0 where it is filled up"),
     },
     "round_delta": {"scores": _Output(_OF_CANDIDATES, "expected points of the round")},
     "rank": {
@@ -187,18 +190,35 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
         dtype, sizes, _ = inputs[name]
         traced[name] = torch.zeros([_TRACED.get(str(size), size) for size in sizes], dtype=dtype)  # type: ignore[misc]
         dynamic[name] = {place: size for place, size in enumerate(sizes) if isinstance(size, str)}
-    program = torch.onnx.export(
-        graph.eval(),
-        kwargs=traced,
-        output_names=list(graph.outputs),
-        dynamic_shapes=dynamic,
-        dynamo=True,
-        external_data=False,
-        verbose=False,
-    )
+    with _quiet():
+        program = torch.onnx.export(
+            graph.eval(),
+            kwargs=traced,
+            output_names=list(graph.outputs),
+            dynamic_shapes=dynamic,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
     assert program is not None
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # stack traces, with the paths of this machine
     program.model.metadata_props.update(_metadata(policy))
     program.save(path, external_data=False)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch's exporter says of itself: packages that are not needed, axes of the same name."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
 
 
 def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
@@ -290,7 +310,7 @@ def _about(policy: Policy) -> str:
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
     renamed = (
         "The seat that decides is seat 0 here: before anything else, seats are renamed so, in tokens and in the order\n"
-        "of the scores (`kanachan.symmetry.SeatRenaming`; `onnx_inputs_of` does it).\n\n"
+        "of `numbers` (`kanachan.symmetry.SeatRenaming`; `onnx_inputs_of` does it).\n\n"
     )
     return f"""# A network of kanachan as ONNX
 

@@ -36,8 +36,8 @@ LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of imitation, calibrated."""
-    path = written(tmp_path_factory.mktemp("weights"))
+    """Of imitation, calibrated, and as small as can be: the exporter takes seconds for each block."""
+    path = written(tmp_path_factory.mktemp("weights"), layers=1)
     read = read_weights(path)
     write_weights(path, read.tensors, {**read.card, "temperature": 0.5})
     return path
@@ -59,7 +59,7 @@ def asked(path: Path, lines: list[str]) -> dict[str, NDArray]:
 
 def require_same(found: NDArray, expected: list[NDArray[np.float32]], scale: float = 1.0) -> None:
     for row, of_decision in zip(found, expected, strict=True):
-        np.testing.assert_allclose(row[: len(of_decision)], of_decision, rtol=1e-4, atol=1e-5 * scale)
+        np.testing.assert_allclose(row[: len(of_decision)], of_decision, rtol=1e-4, atol=1e-4 * scale)
 
 
 def test_the_policy_answers_as_the_network_at_the_temperature_of_its_card(weights: Path, exported: Path) -> None:
@@ -90,14 +90,13 @@ def test_a_batch_of_one_answers_as_a_batch_of_many(exported: Path, name: str) ->
         for output, values in asked(exported / name, [LINES[number]]).items():
             width = values.shape[1]
             known = np.isfinite(values[0])
-            np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-4)
 
 
 def test_the_first_decision_of_a_round_is_answered(weights: Path, exported: Path) -> None:
-    first = min(range(len(ANNOTATIONS)), key=lambda number: len(ANNOTATIONS[number].progression))
-    assert len(ANNOTATIONS[first].progression) == 1
-    (expected,) = Policy.load(weights).scores([ANNOTATIONS[first]])
-    require_same(asked(exported / "policy.onnx", [LINES[first]])["scores"], [expected])
+    first = ANNOTATIONS[0]._replace(progression=ANNOTATIONS[0].progression[:1])
+    (expected,) = Policy.load(weights).scores([first])
+    require_same(asked(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
 
 
 def test_every_input_and_output_is_explained_beside_the_files(exported: Path) -> None:
@@ -107,6 +106,11 @@ def test_every_input_and_output_is_explained_beside_the_files(exported: Path) ->
         for part in (*session.get_inputs(), *session.get_outputs()):
             assert f"| `{part.name}` |" in about
     assert (exported / "card.json").is_file()
+
+
+def test_the_files_tell_nothing_of_the_machine_that_made_them(exported: Path) -> None:
+    for name in ("encoder.onnx", "policy.onnx"):
+        assert str(README.parent).encode() not in (exported / name).read_bytes()
 
 
 def test_a_file_that_answers_otherwise_is_found_out(exported: Path, tmp_path: Path) -> None:
