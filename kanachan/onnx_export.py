@@ -188,7 +188,8 @@ def _write(graph: Graph, path: Path, policy: Policy) -> None:
     traced, dynamic = {}, {}
     for name in graph.inputs:
         dtype, sizes, _ = inputs[name]
-        traced[name] = torch.zeros([_TRACED.get(str(size), size) for size in sizes], dtype=dtype)  # type: ignore[misc]
+        shape = [size if isinstance(size, int) else _TRACED[size] for size in sizes]
+        traced[name] = torch.zeros(shape, dtype=dtype)
         dynamic[name] = {place: size for place, size in enumerate(sizes) if isinstance(size, str)}
     with _quiet():
         program = torch.onnx.export(
