@@ -212,7 +212,7 @@ class RunConfig:
     validate_every: int = 500
     """optimiser steps between two validations"""
     validate_batches: int | None = 40
-    """batches of a validation, the same ones each time; none: the whole validation split"""
+    """batches of a validation, the same ones each time; null: the whole validation split"""
     checkpoint_every: int = 500
     """optimiser steps between two checkpoints"""
     early_stopping: int | None = None

@@ -14,6 +14,7 @@ from tqdm import tqdm
 from annotate.files import replacing
 from annotate.terminal import run_cleanly
 from kanachan.config import SPLITS, STAGES
+from kanachan.reweighting import add_options, check_options, reweighted_policy
 
 if TYPE_CHECKING:
     from kanachan.comparison import Comparison
@@ -28,17 +29,22 @@ the kind where the player's is (discard: the same of 34 tiles); recall, how many
 wins are the best action. After the other stages: explained variance of the predicted points; skill, the same against a
 baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals hold
 95 %, from drawing whole games anew. If a rank network is among those named, grading networks are compared with the
-points that its rank probabilities are worth. With --compare, each further network's figures less those of the first,
-with intervals of the differences."""
+points that its rank probabilities are worth. With --prior, every network with values is also measured as a policy, as
+imitation is: that of imitation, re-weighted by the network's advantages. With --compare, the figures of all further
+networks and policies less those of the first, with intervals of the differences."""
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A network to be measured and the letter that stands for it."""
+    """A network or a policy to be measured, and what stands for it."""
 
     letter: str
     path: str
     policy: "Policy"
+    values: "_Subject | None" = None
+    """of a policy from values: the network that has them; `path` is then that of the prior"""
+    temperature: float | None = None
+    """and the temperature of their advantages"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -48,7 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1, not {value}")
-    if arguments.compare and len(arguments.weights) < 2:
+    check_options(parser, arguments)
+    if arguments.compare and arguments.prior is None and len(arguments.weights) < 2:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
 
@@ -76,6 +83,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
     )
+    add_options(parser, held_out="SHARDS")
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
     )
@@ -87,14 +95,8 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.comparison import compared
     from kanachan.evaluation import answers_of, evaluated, held_out_rows, mixture_of
-    from kanachan.policy import Policy, chosen_device
 
-    device = chosen_device(arguments.device)
-    letters = [""] if len(arguments.weights) == 1 else [_letter(i) for i in range(len(arguments.weights))]
-    subjects = [
-        _Subject(letter, path, Policy.load(path, device))
-        for letter, path in zip(letters, arguments.weights, strict=True)
-    ]
+    subjects = _subjects(arguments)
     held_out = held_out_rows(
         arguments.shards, arguments.split, subjects[0].policy.vocabulary, arguments.limit, arguments.bootstrap
     )
@@ -124,10 +126,29 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     try:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
     finally:  # the figures are not lost with the reader of the table (`| head`)
-        entries = {s: _entry(s, evaluation) for s, evaluation in evaluations.items()}
-        for s, comparison in comparisons.items():
-            entries[s]["comparison"] = {"reference": subjects[0].path, **_plain(vars(comparison))}
-        _write(header, entries, arguments)
+        _write(header, _entries(evaluations, comparisons), arguments)
+
+
+def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
+    """The networks, and behind them the policies from their values."""
+    from kanachan.policy import Policy, chosen_device
+
+    device = chosen_device(arguments.device)
+    is_alone = len(arguments.weights) == 1 and arguments.prior is None
+    networks = [
+        _Subject("" if is_alone else _letter(i), path, Policy.load(path, device))
+        for i, path in enumerate(arguments.weights)
+    ]
+    if arguments.prior is None:
+        return networks
+    policies = []
+    for s in networks:
+        if s.policy.objective.has_value:
+            policy = reweighted_policy(PROGRAM, s.policy, s.path, arguments.shards, arguments)
+            policies.append(_Subject(f"{s.letter}*", arguments.prior, policy, s, policy.advantage_temperature))
+    if not policies:
+        raise ValueError("--prior means something only if one of WEIGHTS has values: name one of a later stage")
+    return networks + policies
 
 
 def _letter(index: int) -> str:
@@ -149,7 +170,7 @@ def _report(
         f"{header['decisions']:,} decisions{limited}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} draws of whole games" + (f"\n{note}" if note else "")
     ]
-    networks = [[s.letter, *_origin(s.policy.card), s.path] for s in evaluations]
+    networks = [[s.letter, *_origin(s)] for s in evaluations]
     parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
     for stage in STAGES:
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
@@ -162,9 +183,31 @@ def _report(
     return "\n\n".join(parts)
 
 
-def _origin(card: dict[str, Any]) -> list[str]:
+def _origin(subject: _Subject) -> list[str]:
+    """stage, encoder from, steps, weights"""
+    if subject.values is not None:
+        reweighted = f"re-weighted by {subject.values.letter}, temperature {subject.temperature:,.4g}"
+        return [subject.policy.stage, "", "", f"{subject.path}, {reweighted}"]
+    card = subject.policy.card
     lineage = [step["stage"] for step in card.get("lineage", [])]
-    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}"]
+    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
+
+
+def _entries(
+    evaluations: dict[_Subject, "Evaluation"], comparisons: dict[_Subject, "Comparison"]
+) -> dict[_Subject, dict[str, Any]]:
+    """What is written of each network; a policy from its values is a part of that."""
+    entries: dict[_Subject, dict[str, Any]] = {}
+    reference = next(iter(evaluations))
+    for s, evaluation in evaluations.items():
+        figures = _figures(evaluation)
+        if s in comparisons:
+            figures["comparison"] = {"reference": reference.path, **_plain(vars(comparisons[s]))}
+        if s.values is None:
+            entries[s] = {"path": s.path, **_about(s), **figures}
+        else:
+            entries[s.values]["policy"] = _plain({"prior": s.path, "temperature": s.temperature, **figures})
+    return entries
 
 
 def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
@@ -182,14 +225,14 @@ def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], argu
         _write_json(path, {**header, "weights": [entry]})
 
 
-def _entry(subject: _Subject, evaluation: "Evaluation") -> dict[str, Any]:
+def _about(subject: _Subject) -> dict[str, Any]:
     card = subject.policy.card
-    about = {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
-    figures = {
-        name: getattr(evaluation, name)
-        for name in ("agreement", "values", "log_likelihood", "reliability", "against_first")
-    }
-    return {"path": subject.path, **about, **_plain(figures)}
+    return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
+
+
+def _figures(evaluation: "Evaluation") -> dict[str, Any]:
+    names = ("agreement", "values", "log_likelihood", "reliability", "against_first")
+    return {name: _plain(getattr(evaluation, name)) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ Shapes: B decisions, A candidates, R ranks.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -48,6 +48,14 @@ class Prediction:
     def shown(self) -> NDArray[np.float32]:
         """[A] what people are shown: the probability where there is one, else the score."""
         return self.score if self.probability is None else self.probability
+
+
+class Told(NamedTuple):
+    """The fields of `Prediction` for a whole batch: scores are -inf at padding, the rest means nothing there."""
+
+    score_BA: Tensor
+    probability_BA: Tensor | None
+    rank_probability_BAR: Tensor | None
 
 
 class Policy:
@@ -127,23 +135,30 @@ class Policy:
     @torch.inference_mode()
     def output(self, batch: Batch) -> Output:
         """What the network says of `batch`, which must be on the policy's device, at the policy's temperature."""
-        output = self.network(batch)
-        if self.temperature == 1:
-            return output
-        return output._replace(candidate_BAK=output.candidate_BAK.float() / self.temperature)
+        return tempered(self.network(batch), self.temperature)
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
         """A prediction for each row of `batch`, wherever the batch is."""
         output = self.output(batch.to(self.device))
-        score_BA = self.objective.score(output)
-        probability_BA = score_BA.softmax(dim=1) if isinstance(self.objective, Imitation) else None
-        rank_BAR = output.candidate_BAK.float().softmax(dim=2) if isinstance(self.objective, Rank) else None
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
-        scores, probabilities, ranks = (
-            _rows(tensor, num_candidates_B) for tensor in (score_BA, probability_BA, rank_BAR)
-        )
-        return [Prediction(*row) for row in zip(scores, probabilities, ranks, strict=True)]
+        columns = (_rows(tensor, num_candidates_B) for tensor in told(self.objective, output))
+        return [Prediction(*row) for row in zip(*columns, strict=True)]
+
+
+def tempered(output: Output, temperature: float) -> Output:
+    """The output of a network with the logits of its candidates divided."""
+    if temperature == 1:
+        return output
+    return output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
+
+
+def told(objective: Objective, output: Output) -> Told:
+    """What an output says of the candidates."""
+    score_BA = objective.score(output)
+    probability_BA = score_BA.softmax(dim=1) if isinstance(objective, Imitation) else None
+    rank_BAR = output.candidate_BAK.float().softmax(dim=2) if isinstance(objective, Rank) else None
+    return Told(score_BA, probability_BA, rank_BAR)
 
 
 def chosen_device(name: str) -> torch.device:

@@ -13,6 +13,7 @@ from annotate.files import writing_text
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
+from kanachan.reweighting import add_options, check_options, reweighted_policy
 
 if TYPE_CHECKING:
     from kanachan.policy import Policy, Prediction
@@ -26,28 +27,21 @@ in the round, in points; after rank the expected points of the final rank, by th
 after grading the expected grading points. Numbers have as many digits as tell 32-bit floats apart. With --prior they
 are the probabilities of a policy: those of imitation, each multiplied by exp(advantage / temperature), then scaled to
 add up to 1; the advantage is what WEIGHTS expect of the action less what they expect of imitation on average."""
-_MOST_HELD_OUT = 8192  # decisions of a split that a temperature is found on
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if arguments.batch < 1:
-        parser.error(f"--batch must be at least 1, not {arguments.batch}")
-    _check_advantage(parser, arguments)
+    _check(parser, arguments)
     return run_cleanly(PROGRAM, lambda: _predict(arguments))
 
 
-def _check_advantage(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    given = [name for name in ("temperature", "divergence") if getattr(arguments, name) is not None]
-    if arguments.prior is None:
-        for name in [*given, *(["held-out"] if arguments.held_out else [])]:
-            parser.error(f"--{name} means something only with --prior")
-        return
-    if len(given) != 1:
-        parser.error("--prior needs either --temperature or --divergence")
-    if not getattr(arguments, given[0]) > 0:
-        parser.error(f"--{given[0]} must be positive, not {getattr(arguments, given[0])}")
+def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    if arguments.batch < 1:
+        parser.error(f"--batch must be at least 1, not {arguments.batch}")
+    if arguments.prior is None and arguments.held_out is not None:
+        parser.error("--held-out means something only with --prior")
+    check_options(parser, arguments)
     if (arguments.divergence is None) != (arguments.held_out is None):
         parser.error("--divergence and --held-out need each other")
 
@@ -71,29 +65,8 @@ def _parser() -> argparse.ArgumentParser:
         help="in words for people: the situation, and the candidates from the best to the worst, the action taken "
         "marked; after rank also the probability of every rank",
     )
-    group = parser.add_argument_group("policies from values")
-    group.add_argument(
-        "--prior", metavar="IMITATION", help="weights of imitation, to be re-weighted by the advantages of WEIGHTS"
-    )
-    group.add_argument(
-        "--temperature",
-        type=float,
-        metavar="POINTS",
-        help="the lower, the more the advantage counts; inf leaves imitation as it is",
-    )
-    group.add_argument(
-        "--divergence",
-        type=float,
-        metavar="NATS",
-        help="instead of --temperature: how far the policy may go from imitation, such as 0.05; the mean "
-        "Kullback-Leibler divergence over the validation split of --held-out",
-    )
-    group.add_argument(
-        "--held-out",
-        metavar="SHARDS",
-        help=f"with --divergence: folder made by kanachan-pack; of its validation split the first {_MOST_HELD_OUT:,} "
-        "decisions are taken",
-    )
+    group = add_options(parser, held_out="--held-out")
+    group.add_argument("--held-out", metavar="SHARDS", help="with --divergence: folder made by kanachan-pack")
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
     )
@@ -107,7 +80,7 @@ def _predict(arguments: argparse.Namespace) -> None:
 
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is not None:
-        policy = _reweighted(policy, arguments)
+        policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
     size = arguments.batch * _BATCHES_AT_ONCE
     with writing_text(arguments.output) as output:
         for chunk in _chunks(arguments.lines, size, policy.vocabulary):
@@ -117,31 +90,6 @@ def _predict(arguments: argparse.Namespace) -> None:
                     output.write(explained(annotation, prediction, policy) + "\n\n")
                 else:
                     output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
-
-
-def _reweighted(value: "Policy", arguments: argparse.Namespace) -> "Policy":
-    """The policy of --prior, re-weighted by the advantages of WEIGHTS."""
-    from kanachan.advantage import AdvantagePolicy
-    from kanachan.loader import held_out_columns
-    from kanachan.policy import Policy
-
-    prior = Policy.load(arguments.prior, value.device)
-    try:
-        policy = AdvantagePolicy(prior, value)
-    except ValueError as error:
-        raise ValueError(f"{arguments.weights} with --prior {arguments.prior}: {error}") from None
-    if arguments.divergence is None:
-        policy.advantage_temperature = arguments.temperature
-        return policy
-    columns = held_out_columns(arguments.held_out, "validation", policy.vocabulary, _MOST_HELD_OUT)
-    with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
-        policy.advantage_temperature = policy.temperature_of(columns, arguments.divergence, arguments.batch, bar.update)
-    print(
-        f"{PROGRAM}: a divergence of {arguments.divergence} nats over {len(columns):,} decisions: "
-        f"--temperature {policy.advantage_temperature:.6g}",
-        file=sys.stderr,
-    )
-    return policy
 
 
 def _chunks(path: str, size: int, vocabulary: Vocabulary) -> Iterator[list[tuple[str, Annotation]]]:

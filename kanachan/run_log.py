@@ -126,7 +126,7 @@ def _started(
 
     id_file = out / "wandb_id.txt"
     if not id_file.exists():
-        id_file.write_text(secrets.token_hex(4), encoding="utf-8")
+        id_file.write_text(_id_in_sweep() or secrets.token_hex(4), encoding="utf-8")
     (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
     logger = WandbLogger(
         name=config.run.name or f"{config.stage} {out.name}",
@@ -148,6 +148,11 @@ def _started(
     if lineage:
         _use_artifact(run, _artifact(lineage), is_offline=is_offline)
     return logger
+
+
+def _id_in_sweep() -> str | None:
+    """The id that the agent of a sweep has given to this run, if there is one; wandb then takes no other."""
+    return os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
 
 
 def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:

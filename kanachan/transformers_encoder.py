@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.arrangement import Padded
-from kanachan.batch import TokenLayout, batch_of_annotations
+from kanachan.batch import TokenLayout
 from kanachan.config import ModelConfig
+from kanachan.exported_inputs import SITUATION_INPUTS, inputs_of_lines
 from kanachan.model import Encoder
 
 
@@ -105,17 +105,8 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         Raises:
             ValueError: a line is no annotation; says why.
         """
-        annotations = [parse_line(line.rstrip("\n"), FOUR_PLAYERS) for line in lines]
-        batch = batch_of_annotations(annotations, FOUR_PLAYERS, actor_first=self.config.actor_first).to(self.device)
-        return {
-            "table": batch.table_BS,
-            "standing": batch.standing_BP2,
-            "tiles": batch.tile_BT,
-            "numbers": batch.numeric_BN,
-            "events": batch.event_GE,
-            "groups": batch.group_B,
-            "seen": batch.seen_B,
-        }
+        inputs = inputs_of_lines(lines, FOUR_PLAYERS, actor_first=self.config.actor_first)
+        return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}
 
 
 AutoConfig.register(KanachanConfig.model_type, KanachanConfig)

@@ -71,7 +71,8 @@ set_up() {
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_environment
     say "installing the program and the tested versions of what it needs (2 to 3 minutes, 1.6 GB)"
     rm -f "$stamp"
-    "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" --editable "$CHECKOUT[test,dashboard,pictures]" ||
+    "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" \
+        --editable "$CHECKOUT[test,dashboard,onnx,pictures]" ||
         fail "the installation failed; what pip says of it is above"
     fingerprint >"$stamp"
 }

@@ -170,3 +170,10 @@ def test_settings_out_of_range_name_the_setting() -> None:
         DataConfig(path=".", micro_batch=100)
     with pytest.raises(ValueError, match="model.dropout"):
         ModelConfig(dropout=1.0)
+
+
+def test_the_help_says_how_to_validate_on_the_whole_split(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        requested(["--help"])
+    assert "null: the whole validation split" in " ".join(capsys.readouterr().out.split())
+    assert config_of("--run.validate_batches", "null").run.validate_batches is None

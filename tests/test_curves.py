@@ -275,3 +275,16 @@ def test_a_run_goes_on_off_line_where_wandb_does_not_answer(
     (file,) = out.glob("wandb/offline-run-*/run-*.wandb")
     assert file.stat().st_size > 1000
     assert (out / "weights.safetensors").is_file()
+
+
+def test_a_run_of_a_sweep_is_the_one_that_the_agent_has_named(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_SWEEP_ID", "s4e3p2")
+    monkeypatch.setenv("WANDB_RUN_ID", "a1b2c3")
+    wandb.teardown()  # it reads its environment once in a process
+    assert run("imitation", shards, tmp_path / "run", "--run.wandb", "offline", "--run.steps", "1") == 0
+    wandb.teardown()
+    (file,) = (tmp_path / "run").glob("wandb/offline-run-*/run-*.wandb")
+    assert file.name == "run-a1b2c3.wandb"
+    assert (tmp_path / "run" / "wandb_id.txt").read_text() == "a1b2c3"

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import CLOCKED, LOSSES, all_rows_of, golden_losses, pack_decisions, rows_of, run, started
+import yaml
+from runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, golden_losses, pack_decisions, rows_of, run, started
 from safetensors.torch import load_file
 from torch._dynamo.utils import counters
 
@@ -221,6 +222,11 @@ def test_an_off_line_run_can_be_read_back(shards: Path, tmp_path: Path, imitatio
     assert inspected["summary"]["train/loss"] == pytest.approx(float(train_row["train/loss"]))
     assert inspected["summary"]["validation/loss"] == pytest.approx(float(validation_row["validation/loss"]))
     assert inspected["config"]["model"]["width"] == 16
+
+
+def test_the_sweep_looks_for_a_figure_that_validations_have(imitation: Path) -> None:
+    name = yaml.safe_load((CONFIGS / "sweep.yaml").read_text())["metric"]["name"]
+    assert name.startswith("validation/") and float(rows_of(imitation)[-1][name]) > 0
 
 
 def test_a_run_with_wandb_disabled_does_not_import_it(

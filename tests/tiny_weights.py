@@ -1,5 +1,6 @@
 """Weights files of tiny networks that were never trained but do not answer the same to everything."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,17 @@ from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 
 
 def written(
-    folder: Path, stage: StageName = "imitation", *, seed: int = 0, actor_first: bool = True, **objective: Any
+    folder: Path,
+    stage: StageName = "imitation",
+    *,
+    seed: int = 0,
+    actor_first: bool = True,
+    layers: int = MODEL_SIZES["tiny"].layers,
+    **objective: Any,
 ) -> Path:
     """The weights file of a network of `stage` in `folder`, as kanachan-train would leave it there."""
     torch.manual_seed(seed)
-    model, settings = MODEL_SIZES["tiny"], ObjectiveConfig(**objective)
+    model, settings = replace(MODEL_SIZES["tiny"], layers=layers), ObjectiveConfig(**objective)
     network, _ = build_network(stage, model, settings, FOUR_PLAYERS)
     with torch.no_grad():  # freshly made, all outputs are nearly equal and would hide a difference
         for parameter in network.parameters():

@@ -1,0 +1,91 @@
+"""The options of commands that make a policy of values and imitation: --prior, and how far it may go from imitation."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+if TYPE_CHECKING:
+    from kanachan.advantage import AdvantagePolicy
+    from kanachan.policy import Policy
+
+MOST_HELD_OUT = 8192  # decisions of a split that a temperature is found on
+
+
+def add_options(parser: argparse.ArgumentParser, *, held_out: str) -> argparse._ArgumentGroup:
+    """Adds them to a parser that has WEIGHTS, and returns their group.
+
+    Args:
+        held_out: what the command calls the shards that a temperature is found on.
+    """
+    group = parser.add_argument_group("policies from values")
+    group.add_argument(
+        "--prior", metavar="IMITATION", help="weights of imitation, to be re-weighted by the advantages of WEIGHTS"
+    )
+    group.add_argument(
+        "--temperature",
+        type=float,
+        metavar="POINTS",
+        help="the lower, the more the advantage counts; inf leaves imitation as it is",
+    )
+    group.add_argument(
+        "--divergence",
+        type=float,
+        metavar="NATS",
+        help="instead of --temperature: how far the policy may go from imitation, such as 0.05; the mean "
+        f"Kullback-Leibler divergence over the first {MOST_HELD_OUT:,} decisions of the validation split of {held_out}",
+    )
+    return group
+
+
+def check_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Exits with the parser's error if they make no sense together."""
+    given = [name for name in ("temperature", "divergence") if getattr(arguments, name) is not None]
+    if arguments.prior is None:
+        for name in given:
+            parser.error(f"--{name} means something only with --prior")
+        return
+    if len(given) != 1:
+        parser.error("--prior needs either --temperature or --divergence")
+    if not getattr(arguments, given[0]) > 0:
+        parser.error(f"--{given[0]} must be positive, not {getattr(arguments, given[0])}")
+
+
+def reweighted_policy(
+    program: str, value: "Policy", weights: str, shards: str | None, arguments: argparse.Namespace
+) -> "AdvantagePolicy":
+    """The policy of --prior, re-weighted by the advantages of a value network; a temperature that had to be found is
+    told on standard error.
+
+    Args:
+        weights: where the value network is from.
+        shards: whose validation split a temperature for --divergence is found on.
+        arguments: with the options and `batch`.
+
+    Raises:
+        ValueError: the networks do not fit, or the divergence is out of reach; names the files.
+    """
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.advantage import AdvantagePolicy
+    from kanachan.loader import held_out_columns
+    from kanachan.policy import Policy
+
+    prior = Policy.load(arguments.prior, value.device)
+    try:
+        policy = AdvantagePolicy(prior, value)
+    except ValueError as error:
+        raise ValueError(f"{weights} with --prior {arguments.prior}: {error}") from None
+    if arguments.divergence is None:
+        policy.advantage_temperature = arguments.temperature
+        return policy
+    assert shards is not None
+    columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_HELD_OUT)
+    with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
+        policy.advantage_temperature = policy.temperature_of(columns, arguments.divergence, arguments.batch, bar.update)
+    print(
+        f"{program}: {weights}: a divergence of {arguments.divergence} nats over {len(columns):,} decisions: "
+        f"--temperature {policy.advantage_temperature:.6g}",
+        file=sys.stderr,
+    )
+    return policy
