@@ -142,12 +142,6 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
 # What is refused -----------------------------------------------------------------------------------------------------
 
 
-def test_the_hidden_field_is_refused(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(games), "--pack", str(tmp_path / "shards"), "--hidden"]) == 1
-    assert "shards do not hold the hidden field" in capsys.readouterr().err
-    assert not (tmp_path / "shards").exists()
-
-
 def test_shards_are_replaced_only_by_force(
     games: Path, packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
