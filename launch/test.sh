@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Style, types and tests. Without arguments the slow tests are left out; it takes about five minutes on two cores.
+# Style, types and tests. Without arguments the slow tests are left out; it takes about four minutes on two cores.
 #
 #   launch/test.sh               what CI runs
 #   launch/test.sh --all         the slow tests as well
-#   launch/test.sh -k replay     further arguments go to pytest
+#   launch/test.sh -k replay     further arguments go to pytest; -n 0 has them run by one process instead of two
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$CHECKOUT"
@@ -22,4 +22,4 @@ ruff format --check .
 say "types"
 mypy
 say "tests"
-pytest "${selection[@]}" "$@"
+pytest -n 2 --dist loadfile "${selection[@]}" "$@"

@@ -1,4 +1,4 @@
-"""A run of kanachan-train in this process that is sent SIGTERM at some time."""
+"""Runs of kanachan-train that are waited for, and sent a signal, when they have come so far."""
 
 import os
 import signal
@@ -6,14 +6,22 @@ import threading
 import time
 from pathlib import Path
 
+_MOST_SECONDS = 240
 
-def stop_in_time(rows: int, argv: list[str]) -> None:
-    """Sends this process SIGTERM when the metrics.csv of the run has so many rows."""
-    metrics = Path(argv[argv.index("--run.out") + 1]) / "metrics.csv"
 
-    def stop() -> None:
-        while not metrics.exists() or len(metrics.read_text().splitlines()) <= rows:
-            time.sleep(0.002)
-        os.kill(os.getpid(), signal.SIGTERM)
+def wait_for_rows(out: Path, count: int) -> None:
+    """Until the run in the folder has written `count` rows of metrics.csv, or more."""
+    metrics, deadline = out / "metrics.csv", time.monotonic() + _MOST_SECONDS
+    while not metrics.exists() or len(metrics.read_text().splitlines()) <= count:
+        assert time.monotonic() < deadline, f"{out} has not got {count} rows in {_MOST_SECONDS} seconds"
+        time.sleep(0.002)
 
-    threading.Thread(target=stop, daemon=True).start()
+
+def signal_after_rows(out: Path, count: int, number: signal.Signals) -> None:
+    """Sends a signal to this process when the run in it, which must not end before, has written `count` rows."""
+
+    def send() -> None:
+        wait_for_rows(out, count)
+        os.kill(os.getpid(), number)
+
+    threading.Thread(target=send, daemon=True).start()

@@ -1,20 +1,18 @@
 """The moving average of the weights is what is validated and written, and training does not notice it."""
 
-import os
 import signal
-import threading
-import time
 from pathlib import Path
 
 import pytest
 import torch
 from runs import pack_decisions, rows_of, run
 from safetensors.torch import load_file
+from stopped import signal_after_rows
 
 from kanachan.averaging import averaged
 from kanachan.snapshots import read_checkpoint
 
-EVERY_STEP = ("--run.checkpoint_every", "1", "--run.validate_every", "10")
+EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_every", "1", "--run.validate_every", "5")
 AVERAGE = ("--optim.average", "0.9")
 
 
@@ -35,7 +33,7 @@ def test_training_does_not_notice_the_average(runs: Path) -> None:
     plain, average = (read_checkpoint(runs / name / "checkpoints" / "last.ckpt") for name in ("plain", "average"))
     assert all(tensor.equal(average["state_dict"][name]) for name, tensor in plain["state_dict"].items())
     losses = [[row["train/loss"] for row in rows_of(runs / name) if row["train/loss"]] for name in ("plain", "average")]
-    assert losses[0] == losses[1] and len(losses[0]) == 20
+    assert losses[0] == losses[1] and len(losses[0]) == 10
 
 
 def test_the_average_is_validated_and_written(runs: Path) -> None:
@@ -79,17 +77,11 @@ def start_of(shards: Path, folder: Path) -> dict[str, torch.Tensor]:
 
 def test_a_run_that_was_stopped_goes_on_with_its_average(shards: Path, runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
-    threading.Thread(target=stop, args=(out / "metrics.csv",), daemon=True).start()
+    signal_after_rows(out, 5, signal.SIGTERM)
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE) == 0
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE, "--resume", "auto") == 0
     found, expected = (load_file(folder / "weights.safetensors") for folder in (out, runs / "average"))
     assert all(tensor.equal(found[name]) for name, tensor in expected.items())
-
-
-def stop(metrics: Path) -> None:
-    while not metrics.exists() or len(metrics.read_text().splitlines()) < 6:
-        time.sleep(0.002)
-    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def test_weights_that_are_shared_out_have_no_average(

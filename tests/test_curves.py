@@ -4,7 +4,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +22,9 @@ from kanachan.checkpoint import read_weights
 from kanachan.config import STAGES, StageName
 from kanachan.metrics import KINDS
 
-WANDB = Path(sys.executable).with_name("wandb")
-LENGTH = ("--run.steps", "4", "--run.validate_every", "2", "--run.checkpoint_every", "2")
+CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
+"""what `wandb leet` calls, after it has imported all of wandb"""
+LENGTH = ("--run.steps", "4", "--run.validate_every", "2", "--run.checkpoint_every", "2", "--run.measure_peak", "true")
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("conservative", "baseline")
@@ -70,7 +70,7 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
 
 def leet(out: Path, *options: str) -> str:
     """What wandb's own program reads in the off-line files of a run."""
-    command = [str(WANDB), "leet", "inspect", *options, "--json", str(out / "wandb")]
+    command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", str(out / "wandb")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

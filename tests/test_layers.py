@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,7 @@ def top(module: str) -> str:
     return module.split(".")[0]
 
 
+@cache
 def parse(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 

@@ -168,20 +168,39 @@ def calls_of_scontrol(machine: Path) -> list[str]:
     return path.read_text().splitlines() if path.exists() else []
 
 
-def test_a_job_that_is_told_to_stop_is_put_into_the_queue_and_then_ends_the_run(machine: Path, shards: Path) -> None:
+STOPPED_THE_FIRST_TIME = """
+mkdir -p run
+if [[ -f stopped ]]; then touch run/weights.safetensors; exit; fi
+trap 'touch stopped; exit' USR1
+touch ready-$SLURM_PROCID
+until [[ -f ready-0 && -f ready-1 ]]; do sleep 0.01; done
+printf 'step\n1\n' >run/metrics.csv
+while :; do sleep 0.01; done
+"""
+
+
+def test_a_job_that_is_told_to_stop_is_put_into_the_queue_until_there_are_weights(machine: Path) -> None:
+    make_train(machine, STOPPED_THE_FIRST_TIME)
+    stopped = sbatch(machine, "run", "--", "--stage", "rank", SRUN_SIGNAL_AT="1")
+    assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr
+    assert "job 77 goes into the queue again" in stopped.stderr
+    ended = sbatch(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
+    assert (ended.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), ended.stderr
+    assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
+    assert (machine / "calls").read_text() == 4 * "--stage rank --run.out run --resume auto\n"
+
+
+@pytest.mark.slow
+def test_a_run_of_a_job_that_is_told_to_stop_goes_on_in_the_next_job(machine: Path, shards: Path) -> None:
     run = machine / "run"
     stopped = sbatch(machine, *settings(shards, run), SRUN_SIGNAL_AT="10")
     assert stopped.returncode == 0, stopped.stdout + stopped.stderr
     assert "2 x CPU, ddp" in stopped.stdout and "stopped by SIGUSR1 after step" in stopped.stdout
-    assert "job 77 goes into the queue again" in stopped.stderr
-    assert calls_of_scontrol(machine) == ["requeue 77"]
     assert 10 <= read_checkpoint(run / "checkpoints" / "last.ckpt")["global_step"] < STEPS
     assert not (run / "weights.safetensors").exists()
 
     ended = sbatch(machine, *settings(shards, run), SLURM_RESTART_COUNT="1")
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
-    assert calls_of_scontrol(machine) == ["requeue 77"]
     assert steps_of(run) == list(range(1, STEPS + 1))
 
 

@@ -104,6 +104,7 @@ def test_a_device_that_does_not_exist_is_refused() -> None:
             chosen_device(name)
 
 
+@pytest.mark.slow
 def test_playing_needs_neither_lightning_nor_deepspeed() -> None:
     program = (
         "import sys, kanachan.policy\n"

@@ -2,15 +2,18 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
-from runs import arguments, pack_decisions, rows_of, run
+from forked import Run, made_by_two
+from runs import arguments, pack_decisions, rows_of, run, started
 from safetensors.torch import load_file
-from stopped import stop_in_time
+from stopped import signal_after_rows, wait_for_rows
 from torch import Tensor
 
 from kanachan import train
@@ -20,12 +23,11 @@ from kanachan.evaluate import main as evaluate
 from kanachan.snapshots import read_checkpoint
 from kanachan.strategy import chosen_strategy, make_strategy
 
-HERE = Path(__file__).parent
 STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
-STEPS = 50
-STEPS_OF_A_ROW = 5
+STEPS = 24
+STEPS_OF_A_ROW = 2
 QUICKLY = (
-    *("--run.validate_every", "50", "--run.checkpoint_every", "50", "--run.measure_peak", "false"),
+    *("--run.validate_every", str(STEPS), "--run.checkpoint_every", str(STEPS)),
     *("--run.log_every", str(STEPS_OF_A_ROW)),
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
@@ -38,31 +40,21 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
-def torchrun(runs: list[list[str]], folder: Path) -> str:
-    """What two processes print that make all these runs."""
-    (folder / "runs.json").write_text(json.dumps(runs))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    command += [str(HERE / "several.py"), str(folder / "runs.json")]
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture(scope="module")
 def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of 50 steps: imitation, then rank with its encoder, by one process and by two; one that was stopped."""
+    """Runs of imitation, then of rank with its encoder, by one process and by two; and one that was stopped."""
     folder = tmp_path_factory.mktemp("runs")
     steps = ("--run.steps", str(STEPS), *QUICKLY)
     assert run("imitation", shards, folder / "imitation-plain", *steps) == 0
     init = ("--init", str(folder / "imitation-plain"))
     assert run("rank", shards, folder / "rank-plain", *steps, *init) == 0
     runs = [
-        arguments(stage, shards, folder / f"{stage}-{name}", *steps, *more, "--run.strategy", name)
+        Run(arguments(stage, shards, folder / f"{stage}-{name}", *steps, *more, "--run.strategy", name))
         for name in STRATEGIES
         for stage, more in (("imitation", ()), ("rank", init))
     ]
     moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
-    torchrun([["STOP", "3", *moved], *runs], folder)
+    made_by_two([Run(moved, stop_after=3), *runs], folder)
     return folder
 
 
@@ -130,17 +122,45 @@ def test_a_run_goes_on_with_one_process_and_then_with_two_again(
     out = trained / "moved"
     assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 3
     alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
-    stop_in_time(6, alone)
+    signal_after_rows(out, 6, signal.SIGTERM)
     assert train.main(alone) == 0
     told = capsys.readouterr().out
     assert "1 x CPU, plain (one process)" in told and "stopped by SIGTERM after step" in told
     again = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "zero2")
-    assert "2 x CPU, zero2" in torchrun([again], tmp_path)
+    assert "2 x CPU, zero2" in made_by_two([Run(again)], tmp_path)
     assert losses_of(out) == pytest.approx(losses_of(trained / "rank-plain"), rel=1e-5)
 
 
 def moving(folder: Path) -> tuple[str, ...]:
     return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
+
+
+def test_a_run_of_which_one_process_is_killed_ends_soon_and_goes_on_to_the_same_weights(
+    shards: Path, trained: Path, tmp_path: Path
+) -> None:
+    out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_every", "2")
+    first = started("rank", shards, out, *settings, "--run.devices", "2")
+    wait_for_rows(out, 3)
+    (second,) = psutil.Process(first.pid).children()
+    second.kill()
+    said = first.communicate(timeout=90)[0]
+    assert first.returncode != 0 and ("has lost another process" in said or "terminated with code" in said), said
+    assert len(losses_of(out)) < STEPS // STEPS_OF_A_ROW
+    again = arguments("rank", shards, out, *settings, "--resume", "auto")
+    assert "goes on from step" in made_by_two([Run(again)], tmp_path)
+    weights, expected = (load_file(folder / "weights.safetensors") for folder in (out, trained / "rank-ddp"))
+    assert all(tensor.equal(weights[name]) for name, tensor in expected.items())
+
+
+@pytest.mark.slow
+def test_processes_that_torchrun_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
+    out = tmp_path / "torchrun"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "kanachan.train", *arguments("imitation", shards, out, "--run.steps", str(STEPS), *QUICKLY)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 x CPU, ddp (it fits: " in done.stdout
+    assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import pytest
 from torture import FAULTS, Torture
 
 
+@pytest.mark.slow
 def test_a_run_that_is_hurt_again_and_again_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     Torture(tmp_path, "ddp", 2, 25, 0, print).run(["kill", "damaged checkpoint"])
 

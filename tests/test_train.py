@@ -1,30 +1,29 @@
 """kanachan-train from shards to weights: what comes out, and that a run survives whatever ends it."""
 
 import json
-import os
 import random
 import resource
 import shutil
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
-from runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, golden_losses, pack_decisions, rows_of, run, started
+from forked import made_by_one
+from runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, arguments, golden_losses, pack_decisions, rows_of, run
 from safetensors.torch import load_file
+from stopped import signal_after_rows, wait_for_rows
 from torch._dynamo.utils import counters
 
 from kanachan.checkpoint import lineage_of, read_weights
 from kanachan.config import STAGES, StageName
 from kanachan.snapshots import read_checkpoint
 
-ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "5")
+ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "2")
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +35,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run that has ended."""
     out = tmp_path_factory.mktemp("runs") / "imitation"
-    assert run("imitation", shards, out) == 0
+    assert run("imitation", shards, out, "--run.measure_peak", "true") == 0
     return out
 
 
@@ -51,23 +50,6 @@ def threads() -> Iterator[None]:
 def same_weights(one: Path, other: Path) -> bool:
     mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
     return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
-
-
-def wait_for_rows(out: Path, count: int) -> None:
-    deadline = time.monotonic() + 120
-    while not (out / "metrics.csv").exists() or len((out / "metrics.csv").read_text().splitlines()) <= count:
-        assert time.monotonic() < deadline, f"{out} has not got {count} rows in two minutes"
-        time.sleep(0.01)
-
-
-def signal_after_rows(out: Path, count: int, number: signal.Signals) -> None:
-    """Sends a signal to this process when the run in it, which must be endless, has written `count` rows."""
-
-    def send() -> None:
-        wait_for_rows(out, count)
-        os.kill(os.getpid(), number)
-
-    threading.Thread(target=send, daemon=True).start()
 
 
 def stopped_run(shards: Path, out: Path, rows: int) -> Path:
@@ -168,7 +150,7 @@ def test_every_row_of_training_tells_speed_work_waiting_and_memory(imitation: Pa
 def test_without_a_measured_peak_no_share_of_it_is_logged(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1", "--run.measure_peak", "false") == 0
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1") == 0
     assert "train/share_of_peak" not in all_rows_of(tmp_path / "run")[0]
     assert "matrix products" not in capsys.readouterr().out
 
@@ -240,13 +222,13 @@ def test_a_run_with_wandb_disabled_does_not_import_it(
 
 
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
-    length = ("--run.steps", "60", "--run.checkpoint_every", "7", "--run.log_every", "3")
+    length = ("--run.steps", "30", "--run.checkpoint_every", "4", "--run.log_every", "2")
     assert run("grading", shards, tmp_path / "whole", *length) == 0
-    rows = random.randrange(1, 15)
-    process = started("grading", shards, tmp_path / "killed", *length)
+    rows = random.randrange(1, 12)
+    process = made_by_one(arguments("grading", shards, tmp_path / "killed", *length), tmp_path / "log")
     wait_for_rows(tmp_path / "killed", rows)
     process.kill()
-    process.communicate()
+    process.join()
     assert run("grading", shards, tmp_path / "killed", *length, "--resume", "auto") == 0
     assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole"), f"killed after {rows} rows"
     assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"
@@ -257,7 +239,7 @@ def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
     number: signal.Signals, status: int, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    signal_after_rows(out, 7, number)
+    signal_after_rows(out, 3, number)
     assert run("rank", shards, out, *ENDLESS) == status
     said = capsys.readouterr().out
     step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
@@ -286,11 +268,11 @@ def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    last = stopped_run(shards, out, 13)
+    last = stopped_run(shards, out, 5)
     last.write_bytes(last.read_bytes()[:-1000])
     previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
     capsys.readouterr()
-    signal_after_rows(out, 17, signal.SIGTERM)
+    signal_after_rows(out, 8, signal.SIGTERM)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
     said = capsys.readouterr()
     assert f"{last}: cut off" in said.err and f"previous.ckpt, step {previous_step}" in said.err
@@ -323,7 +305,7 @@ def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    last = stopped_run(shards, out, 7)
+    last = stopped_run(shards, out, 3)
     before = last.read_bytes()
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
@@ -339,13 +321,13 @@ def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
 
 
 def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path) -> None:
-    losses = {}
+    losses, settings = {}, ("--model.dropout", "0", "--run.steps", "8")
     for attention in ("padded", "packed"):
         out = tmp_path / attention
-        assert run("round_delta", shards, out, "--model.dropout", "0", "--run.attention", attention) == 0
+        assert run("round_delta", shards, out, *settings, "--run.attention", attention) == 0
         losses[attention] = [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
     assert losses["padded"] == pytest.approx(losses["packed"], rel=1e-5)
-    assert len(set(losses["padded"])) == 20
+    assert len(set(losses["padded"])) == 8
 
 
 def test_a_damaged_shard_is_named_before_training_where_that_is_asked_for(

@@ -3,7 +3,7 @@
     python tests/torture.py --faults 30 --strategy zero2
 
 In the end its weights must be those of an undisturbed run, bit for bit, and no row may have been learnt from twice in
-an epoch. Each fault costs about the ten seconds that a process takes to start. `test_torture.py` makes a short one.
+an epoch. Each fault costs about the ten seconds that a process takes to start. `test_torture.py` makes short ones.
 """
 
 import argparse
@@ -115,7 +115,6 @@ class Torture:
         command += arguments("round_delta", self.shards, out, "--run.steps", str(self.steps), "--resume", "auto")
         command += ["--run.checkpoint_every", "3", "--run.validate_every", "20", "--run.wandb", "disabled"]
         command += ["--run.strategy", self.strategy, "--run.devices", str(self.processes)]
-        command += ["--run.measure_peak", "false"]
         environment = {**os.environ, "RECORDED_ROWS": str(self.folder / f"{name}-rows"), "OMP_NUM_THREADS": "1"}
 
         def starve() -> None:
