@@ -81,6 +81,7 @@ class Padded:
         self.positions = torch.arange(event_GE.shape[1], device=event_GE.device)
         self.candidates = candidate_BA
         self.group_B = group_B
+        self.seen_B = seen_B
         self.num_seats = num_seats
         has_own_BO = F.pad(tile_BT != _PAD, (1 + num_seats, 0), value=True)
         # True where a situation has an own token or sees an event of its group

@@ -6,6 +6,7 @@ Shapes: as in `kanachan.model` and `kanachan.arrangement`.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -59,18 +60,6 @@ class RotaryPadded(Padded):
     """Queries and keys are turned by their place among the events. What a seat has before it, and what it may do, stand
     at the place of the next event."""
 
-    def __init__(
-        self,
-        tile_BT: Tensor,
-        event_GE: Tensor,
-        group_B: Tensor,
-        seen_B: Tensor,
-        candidate_BA: Tensor,
-        num_seats: int,
-    ) -> None:
-        super().__init__(tile_BT, event_GE, group_B, seen_B, candidate_BA, num_seats)
-        self.seen_B = seen_B
-
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         own_BOD, event_GED = self.split(fused_X3D)
         own_BOD = self._turned(own_BOD, self.seen_B[:, None], heads, num_turned=2, num_parts=3)
@@ -101,16 +90,8 @@ class RotaryPadded(Padded):
 class AttendedPadded(Padded):
     """Padding of tiles, events and candidates is attended to, as if it were tokens. Events that come later are not."""
 
-    def __init__(
-        self,
-        tile_BT: Tensor,
-        event_GE: Tensor,
-        group_B: Tensor,
-        seen_B: Tensor,
-        candidate_BA: Tensor,
-        num_seats: int,
-    ) -> None:
-        super().__init__(tile_BT, event_GE, group_B, seen_B, candidate_BA, num_seats)
+    def __init__(self, tile_BT: Tensor, event_GE: Tensor, group_B: Tensor, *others: Any) -> None:
+        super().__init__(tile_BT, event_GE, group_B, *others)
         num_own = self.mask_BV.shape[1] - event_GE.shape[1]
         is_padding_BE = event_GE.index_select(0, group_B) == 0
         self.mask_BV = torch.cat((torch.ones_like(self.mask_BV[:, :num_own]), self.mask_BV[:, num_own:]), dim=1)
