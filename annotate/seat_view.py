@@ -257,10 +257,11 @@ class SeatTable(Table):
             self._hold(seat, tiles)
             return
         # what a riichi waits for must not depend on the four tiles
-        first = tiles[0] // 4 // RANKS_PER_SUIT * RANKS_PER_SUIT
-        suit = {*range(first, first + RANKS_PER_SUIT)}
+        kind = tiles[0] // 4
+        first = kind // RANKS_PER_SUIT * RANKS_PER_SUIT
+        near = {*range(first, first + RANKS_PER_SUIT)} if kind < _FIRST_HONOUR else {kind}
         count = len(self._env.hands[seat]) - len(tiles)
-        self._hold(seat, [*tiles, *self._waiting(seat, count, suit)], tiles[0])
+        self._hold(seat, [*tiles, *self._waiting(seat, count, near)], tiles[0])
 
     def _waiting(self, seat: int, count: int, avoided: set[int]) -> list[int]:
         """Sequences and an honour to be paired, without the kinds avoided and those of the seat's melds."""
