@@ -35,12 +35,18 @@ class SeatTable(Table):
 
         Args:
             start: mjai start_kyoku; only the hand of `seat` is looked at.
+
+        Raises:
+            ValueError: the hand is hidden, or the round cannot start so.
         """
         pool = [list(ids) for ids in IDS_OF_TILE]
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
         wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator)
-        table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, is_told=True)
+        try:
+            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, is_told=True)
+        except OverflowError as error:  # the engine counts honba in a byte
+            raise ValueError(str(error)) from None
         table._sit_down(seat, pool, indicator)
         return table
 
