@@ -20,8 +20,9 @@ from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabula
 # kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
 _FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
 _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
-_DULL = (0, 3, 6, 10, 13, 16, 20, 23, 26, *_HONOURS)
-"""147m 258p 369s and honours: no pair and no two neighbours, so that nothing can be claimed with them"""
+_DULL = (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26)
+"""honours and 147m 258p 369s: no pair and no two neighbours, so that nothing can be claimed with them. The honours come
+first, as no rule forbids to discard them after a chi"""
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 """the lowest tiles of nine sequences that share none"""
 
