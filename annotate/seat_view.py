@@ -23,6 +23,7 @@ _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
 _DULL = (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26)
 """honours and 147m 258p 369s: no pair and no two neighbours, so that nothing can be claimed with them. The honours come
 first, as no rule forbids to discard them after a chi"""
+_ENDS = ("hora", "ryukyoku")
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 """the lowest tiles of nine sequences that share none"""
 
@@ -61,6 +62,7 @@ class SeatTable(Table):
         self._awaits_draw = True
         """the engine has drawn a tile of which no event has told yet"""
         self._has_missed_in_riichi = False
+        self._is_over = False
         self._before_discard: tuple[Any, dict[int, Any]] | None = None
         """the engine before the last discard, and the moves that were the discard"""
         self._handlers: dict[str, Callable[[Event], None]] = {
@@ -70,7 +72,7 @@ class SeatTable(Table):
             "dora": self._turn_indicator,
             **dict.fromkeys(("chi", "pon", "daiminkan"), self._claim),
             **dict.fromkeys(("ankan", "kakan"), self._declare_kan),
-            **dict.fromkeys(("hora", "ryukyoku"), self._end),
+            **dict.fromkeys(_ENDS, self._end),
         }
         for other in range(self.vocabulary.num_seats):
             if other != seat:
@@ -88,8 +90,8 @@ class SeatTable(Table):
         handler = self._handlers.get(event["type"])
         self._asked: Turn | None = None
         if handler is not None:
-            if self._env.done() and event["type"] not in ("hora", "ryukyoku"):
-                raise ValueError(f"{event['type']} after the end of the round")
+            if event["type"] not in _ENDS and (self._is_over or self._env.done()):
+                raise ValueError("after the end of the round")
             handler(event)
         return self._asked
 
@@ -115,7 +117,7 @@ class SeatTable(Table):
             self._answer({})
         if self._env.done() or not self._awaits_draw or self._env.current_player != seat:
             raise ValueError(f"seat {seat} cannot draw a tile now")
-        self._awaits_draw = False
+        self._awaits_draw, self._before_discard = False, None
         if seat == self.seat:
             hands, tile = self._env.hands, self._take(event["pai"])
             hands[seat].remove(self._env.drawn_tile)
@@ -126,6 +128,8 @@ class SeatTable(Table):
     def _declare(self, event: Event) -> None:
         seat = event["actor"]
         self._require_turn(seat, event)
+        if self._riichi_seat is not None:
+            raise ValueError("twice")
         self.tell(event)
         if seat == self.seat:
             assert self._own is not None
@@ -155,15 +159,19 @@ class SeatTable(Table):
         seat = event["actor"]
         if self._before_discard is None:
             raise ValueError(f"there is no tile to {event['type']}")
+        before, moves = self._before_discard
+        (discarder,) = moves
+        if event["target"] != discarder or seat == discarder:
+            raise ValueError(f"seat {seat} cannot {event['type']} a tile of seat {event['target']} now")
         if seat != self.seat:
             # the engine has asked who claims the tile, but nobody had tiles to
-            self._env, moves = self._before_discard
-            ((discarder, _),) = moves.items()
+            self._env = before
             tiles = [self._take(name) for name in event["consumed"]]
             self._hold(seat, tiles)
             self._play([self._turn_of(discarder)], moves)
         choice = choice_of_event(self._require_turn_of(seat, event), event, self.vocabulary)
         self.tell(event)
+        self._before_discard = None
         self._answer({seat: choice})
         if seat == self.seat and self._target is None and event["type"] != "daiminkan":
             self._ask()
@@ -171,6 +179,8 @@ class SeatTable(Table):
     def _declare_kan(self, event: Event) -> None:
         seat = event["actor"]
         self._require_turn(seat, event)
+        if self._riichi_seat is not None:
+            raise ValueError("a discard must follow on reach")
         if seat != self.seat:
             names = event["consumed"] if event["type"] == "ankan" else [event["pai"]]
             self._arrange_kan(seat, [self._take(name) for name in names])
@@ -186,6 +196,7 @@ class SeatTable(Table):
 
     def _end(self, event: Event) -> None:
         self._own = None
+        self._is_over = True
 
     # Turns -----------------------------------------------------------------------------------------------------------
 
