@@ -18,12 +18,16 @@ _FIRST_CHI = 38
 _DIGITS = 6  # as many as 32-bit floats have
 
 
-def action46(token: int, vocabulary: Vocabulary) -> int:
-    """The one of the 46 actions that an option is counted as."""
+def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
+    """The one of the 46 actions that an option is counted as.
+
+    Args:
+        after_reach: riichi is declared, and the question is by which discard.
+    """
     name, at = vocabulary.action.describe(token)
     if name == "discard":
         tile = at["tile"]
-        if at["riichi"]:
+        if at["riichi"] and not after_reach:
             return _RIICHI
         return _FIRST_RED + tile // TILES_PER_SUIT if is_red(tile) else tile34_of(tile)
     if name == "chi":
@@ -41,14 +45,14 @@ def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
     }
 
 
-def values46(values: Mapping[int, float], vocabulary: Vocabulary) -> dict[str, Any]:
+def values46(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
     """`q_values` and `mask_bits` of the options, by token; with kans on one's own turn also `kan_select`, the same by
     the kind of tile (0 ... 33)."""
     best: dict[int, float] = {}
     best_kan: dict[int, float] = {}
     for token, value in values.items():
         name, at = vocabulary.action.describe(token)
-        _keep_best(best, action46(token, vocabulary), value)
+        _keep_best(best, action46(token, vocabulary, after_reach), value)
         if name in ("ankan", "kakan"):
             _keep_best(best_kan, at["tile34"] if name == "ankan" else tile34_of(at["tile"]), value)
     return masked_values(best) | ({"kan_select": masked_values(best_kan)} if best_kan else {})

@@ -108,12 +108,12 @@ class Mind:
             raise
         if turn is None or not is_asked:
             return None
-        after_riichi = event["type"] == "reach"
+        after_reach = event["type"] == "reach"
         tokens = tuple(turn.options)
         if len(tokens) == 1:
             opinion = None
             self._chosen = tokens[0]
-        elif after_riichi and before is not None:
+        elif after_reach and before is not None:
             # the decision was on riichi and its discard; somebody else may have declared it for us
             opinion = _part(before, self._tokens, tokens)
             if self._chosen not in tokens:
@@ -126,7 +126,7 @@ class Mind:
             if self._forecast is not None:
                 self._forecast.see(annotation, self.seat)
         events = events_of_option(turn, self._chosen, self._writer.vocabulary)
-        return {**events[-1 if after_riichi else 0], "meta": self._meta(turn, tokens, opinion)}
+        return {**events[-1 if after_reach else 0], "meta": self._meta(turn, opinion, after_reach)}
 
     def _situation(self, turn: Turn) -> Annotation:
         assert self._table is not None
@@ -169,12 +169,12 @@ class Mind:
         weight = np.exp((opinion.score - opinion.score.max()) / self._sampling)
         return int(self._random.choice(len(weight), p=weight / weight.sum()))
 
-    def _meta(self, turn: Turn, tokens: Sequence[int], opinion: Opinion | None) -> dict[str, Any]:
+    def _meta(self, turn: Turn, opinion: Opinion | None, after_reach: bool) -> dict[str, Any]:
         """Without an opinion, where only one thing can be done, without values."""
         assert self._table is not None
-        vocabulary = self._writer.vocabulary
+        vocabulary, tokens = self._writer.vocabulary, tuple(turn.options)
         quality = [0.0] if opinion is None else opinion.quality.tolist()
-        coarse = values46(dict(zip(tokens, quality, strict=True)), vocabulary)
+        coarse = values46(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if opinion is None else coarse
         meta["is_greedy"] = opinion is None or tokens[int(opinion.score.argmax())] == self._chosen
         meta["shanten"] = shanten(turn.hand)
@@ -182,7 +182,7 @@ class Mind:
         if opinion is None:
             return meta
         meta |= {"batch_size": 1, "eval_time_ns": opinion.eval_time_ns}
-        meta["candidates"] = [_told(events_of_option(turn, token, vocabulary)) for token in tokens]
+        meta["candidates"] = [_told(events_of_option(turn, token, vocabulary), after_reach) for token in tokens]
         if opinion.probability is not None:
             meta["probabilities"] = rounded(opinion.probability.tolist())
         if opinion.expected_points is not None:
@@ -192,9 +192,9 @@ class Mind:
         return meta
 
 
-def _told(events: Sequence[Event]) -> Event:
-    """One event for one candidate: riichi together with its discard."""
-    return {**events[-1], "type": events[0]["type"]}
+def _told(events: Sequence[Event], after_reach: bool) -> Event:
+    """One event for one candidate: riichi together with its discard, unless it is declared already."""
+    return events[-1] if after_reach else {**events[-1], "type": events[0]["type"]}
 
 
 def _part(opinion: Opinion, tokens: Sequence[int], kept: Sequence[int]) -> Opinion:
