@@ -57,6 +57,7 @@ class SeatTable(Table):
         self._pool = pool
         """by tile: the physical ones that nobody has seen"""
         self._dora = [indicator]
+        self._asked: Turn | None = None
         self._own: Turn | None = None
         """the last turn of the seat, until it or somebody else acts"""
         self._awaits_draw = True
@@ -88,7 +89,7 @@ class SeatTable(Table):
             ValueError: the event cannot follow on those before it. The table is of no use then.
         """
         handler = self._handlers.get(event["type"])
-        self._asked: Turn | None = None
+        self._asked = None
         if handler is not None:
             if event["type"] not in _ENDS and (self._is_over or self._env.done()):
                 raise ValueError("after the end of the round")
@@ -129,7 +130,7 @@ class SeatTable(Table):
         seat = event["actor"]
         self._require_turn(seat, event)
         if self._riichi_seat is not None:
-            raise ValueError("twice")
+            raise ValueError("riichi is declared already")
         self.tell(event)
         if seat == self.seat:
             assert self._own is not None
