@@ -18,7 +18,7 @@ from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_o
 from annotate.records.record import Event, Rules
 from annotate.simulate import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from kanachan.players import GameKey, IllegalAction, Player, Situation
+from kanachan.players import GameKey, Player, Situation, illegal
 
 Format = Literal["1v3", "2v2"]
 PLAYERS = ("A", "B")
@@ -264,7 +264,7 @@ class Hall:
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
                 if token not in situation.turn.options:
                     name = self._match.players[PLAYERS.index(letter)]
-                    raise IllegalAction(name, situation, f"action {token}", self._vocabulary)
+                    raise illegal(name, situation, f"action {token}", self._vocabulary)
                 tokens[situation.game][situation.turn.seat] = token
         ended = []
         for key, game in list(self._games.items()):

@@ -16,7 +16,7 @@ from typing import Any
 from annotate.mjai_moves import choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.players import GameKey, IllegalAction, Situation
+from kanachan.players import GameKey, Situation, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
@@ -210,7 +210,7 @@ class MjaiPlayer:
                 raise ValueError("of another seat")
             return choice_of_event(situation.turn, event, self._vocabulary, is_riichi).token
         except (ValueError, LookupError, TypeError, AssertionError):
-            raise IllegalAction(program.name, situation, wanted, self._vocabulary) from None
+            raise illegal(program.name, situation, wanted, self._vocabulary) from None
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         seated = self._seated.pop((game, seat), None)

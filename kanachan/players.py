@@ -74,7 +74,7 @@ class Player(Protocol):
         """One of the actions of each situation. At most one situation is of the same seat of the same game.
 
         Raises:
-            IllegalAction: what it wants to do is impossible.
+            IllegalAction: what it wants to do is impossible (`illegal`).
         """
         ...
 
@@ -90,15 +90,17 @@ class Player(Protocol):
 class IllegalAction(ValueError):
     """A player wants what the rules do not allow; the text names the situation."""
 
-    def __init__(self, player: str, situation: Situation, wanted: str, vocabulary: Vocabulary) -> None:
-        observation, turn = situation.turn.observation, situation.turn
-        wind = "East South West".split()[observation.round_wind]
-        possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
-        super().__init__(
-            f"{player}: illegal action in wall {situation.game.wall}, seating {situation.game.seating}, {wind} "
-            f"{observation.oya + 1} honba {observation.honba}, tiles left {turn.left}, seat {turn.seat}: {wanted}; "
-            f"possible: {possible}"
-        )
+
+def illegal(player: str, situation: Situation, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
+    """The error that a player wants what is impossible."""
+    observation, turn = situation.turn.observation, situation.turn
+    wind = "East South West".split()[observation.round_wind]
+    possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
+    return IllegalAction(
+        f"{player}: illegal action in wall {situation.game.wall}, seating {situation.game.seating}, {wind} "
+        f"{observation.oya + 1} honba {observation.honba}, tiles left {turn.left}, seat {turn.seat}: {wanted}; "
+        f"possible: {possible}"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,6 +245,7 @@ def load_policy(spec: PlayerSpec, device: str) -> tuple[Policy, list[StoringNetw
     Raises:
         ValueError: as `load_policy_player`.
     """
+    torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
     policies = [Policy.load(path, chosen_device(device)) for path in spec.files]
     networks = [StoringNetwork(policy.network, policy.vocabulary.max_progression) for policy in policies]
     for policy, network in zip(policies, networks, strict=True):
