@@ -176,6 +176,11 @@ class Table:
         return len(self._env.dora_indicators)
 
     @property
+    def unlogged_ankan(self) -> Event | None:
+        """The closed kan that may be robbed now; the engine logs it only afterwards."""
+        return self._untold_ankan.get(self.round_index)
+
+    @property
     def deposits(self) -> int:
         """Riichi sticks on the table."""
         return int(self._env.riichi_sticks)
