@@ -144,8 +144,9 @@ class _Seated:
         self.program.ask(lines)
 
     def declare_riichi(self) -> None:
-        self._ahead = {"type": "reach", "actor": self.program.seat}
-        self.program.ask([self._ahead])
+        # the engine tells the seat itself nothing of it
+        self._num_in_round += 1
+        self.program.ask([{"type": "reach", "actor": self.program.seat}])
 
     def end(self, log: Sequence[Event]) -> None:
         """Tells what has happened since it was asked last."""
