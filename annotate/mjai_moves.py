@@ -83,10 +83,8 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}
         return [{"type": "reach", **actor}, dahai] if at["riichi"] else [dahai]
     if name in ("tsumo", "ron"):
-        is_tsumo = name == "tsumo"
-        tile = turn.drawn if is_tsumo else action.tile
-        target = turn.seat if is_tsumo else turn.target
-        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[tile]]}]
+        target = turn.seat if name == "tsumo" else turn.target
+        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[action.tile]]}]
     consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
     if name == "ankan":
         return [{"type": name, **actor, "consumed": consumed}]

@@ -5,7 +5,7 @@ Shapes: A options of a turn.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -200,5 +200,9 @@ def _told(events: Sequence[Event], after_reach: bool) -> Event:
 def _part(opinion: Opinion, tokens: Sequence[int], kept: Sequence[int]) -> Opinion:
     """The opinion of some of the options."""
     places = [tokens.index(token) for token in kept]
-    parts = (opinion.score, opinion.quality, opinion.probability, opinion.expected_points, opinion.rank_probability)
-    return Opinion(*(None if part is None else part[places] for part in parts), opinion.eval_time_ns)  # type: ignore[arg-type]
+    optional = {
+        name: None if values is None else values[places]
+        for name in ("probability", "expected_points", "rank_probability")
+        for values in [getattr(opinion, name)]
+    }
+    return replace(opinion, score=opinion.score[places], quality=opinion.quality[places], **optional)
