@@ -20,7 +20,7 @@ def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi:
     Raises:
         ValueError: the seat may not do that.
     """
-    token = _token_of_event(turn, event, vocabulary, is_riichi)
+    token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)
     if moves is None:
         raise ValueError(f"not a legal action of seat {turn.seat}: {event['type']}{_tile_of(event)}")
@@ -38,7 +38,12 @@ def _tile_of(event: Event) -> str:
     return f" {event['pai']}" if "pai" in event else ""
 
 
-def _token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool) -> int:
+def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
+    """The token of what an event plays at `turn`, whether or not it is an option there.
+
+    Raises:
+        ValueError: it plays nothing there.
+    """
     kind, block = event["type"], vocabulary.action.blocks
     if kind == "dahai":
         is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
