@@ -23,6 +23,8 @@ from kanachan.bot_ranks import RankForecast
 from kanachan.columns import columns_of_annotations
 from kanachan.policy import Policy, Prediction
 
+_LEAST_LOG_PROBABILITY = -1_000.0  # JSON has no infinity
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
@@ -154,6 +156,7 @@ class Mind:
         else:
             greatest = score.max()
             quality = score - greatest - np.log(np.exp(score - greatest).sum())
+            quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
         return Opinion(
             score=score,
             quality=quality,

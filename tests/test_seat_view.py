@@ -14,6 +14,8 @@ from rounds import DULL, play_round, words, writer_of
 from annotate.decisions import Decision
 from annotate.engine import Table
 from annotate.features import SituationWriter
+from annotate.mjai_moves import choice_of_event, events_of_option
+from annotate.records.mjai import seen_event
 from annotate.records.reading import read_games
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.script import Script
@@ -118,6 +120,22 @@ def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(ru
         writer = SituationWriter(V, 2, 1, (6, 7, 8, 8))
         found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
         assert found == as_decided(seat, game.annotations)
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
+    events, _ = events_of(name, "mjsoul")
+    for seat in SEATS:
+        for _, event, turn in turns(seat, events):
+            for token in turn.options:
+                *reach, said = events_of_option(turn, token, V)
+                is_riichi = bool(reach) or event["type"] == "reach"
+                assert choice_of_event(turn, seen_as_record(said), V, is_riichi).token == token
+
+
+def seen_as_record(said: Event) -> Event:
+    """What the table tells of what a seat has said."""
+    return said if said["type"] in ("none", "ryukyoku") else seen_event(said)
 
 
 def test_open_tiles_of_others_are_not_looked_at() -> None:
