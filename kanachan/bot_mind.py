@@ -5,7 +5,7 @@ Shapes: A options of a turn.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -203,9 +203,15 @@ def _told(events: Sequence[Event], after_reach: bool) -> Event:
 def _part(opinion: Opinion, tokens: Sequence[int], kept: Sequence[int]) -> Opinion:
     """The opinion of some of the options."""
     places = [tokens.index(token) for token in kept]
-    optional = {
-        name: None if values is None else values[places]
-        for name in ("probability", "expected_points", "rank_probability")
-        for values in [getattr(opinion, name)]
-    }
-    return replace(opinion, score=opinion.score[places], quality=opinion.quality[places], **optional)
+
+    def kept_of(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        return None if values is None else values[places]
+
+    return Opinion(
+        score=opinion.score[places],
+        quality=opinion.quality[places],
+        probability=kept_of(opinion.probability),
+        expected_points=kept_of(opinion.expected_points),
+        rank_probability=kept_of(opinion.rank_probability),
+        eval_time_ns=opinion.eval_time_ns,
+    )
