@@ -23,6 +23,8 @@ from kanachan.bot_ranks import RankForecast
 from kanachan.columns import columns_of_annotations
 from kanachan.policy import Policy, Prediction
 
+_LEAST_LOG_PROBABILITY = -1_000.0  # JSON has no infinity
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
@@ -154,6 +156,7 @@ class Mind:
         else:
             greatest = score.max()
             quality = score - greatest - np.log(np.exp(score - greatest).sum())
+            quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
         return Opinion(
             score=score,
             quality=quality,
@@ -200,5 +203,15 @@ def _told(events: Sequence[Event], after_reach: bool) -> Event:
 def _part(opinion: Opinion, tokens: Sequence[int], kept: Sequence[int]) -> Opinion:
     """The opinion of some of the options."""
     places = [tokens.index(token) for token in kept]
-    parts = (opinion.score, opinion.quality, opinion.probability, opinion.expected_points, opinion.rank_probability)
-    return Opinion(*(None if part is None else part[places] for part in parts), opinion.eval_time_ns)  # type: ignore[arg-type]
+
+    def kept_of(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
+        return None if values is None else values[places]
+
+    return Opinion(
+        score=opinion.score[places],
+        quality=opinion.quality[places],
+        probability=kept_of(opinion.probability),
+        expected_points=kept_of(opinion.expected_points),
+        rank_probability=kept_of(opinion.rank_probability),
+        eval_time_ns=opinion.eval_time_ns,
+    )

@@ -1,7 +1,7 @@
 """kanachan-bot: one line in, one line out, as Mortal's program speaks; what it decides is what its network decides."""
 
+import io
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -313,23 +313,36 @@ def test_after_an_error_all_lines_are_refused_until_the_next_round(
 # The program ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_program_reviews_a_game(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+def test_the_program_reviews_a_game(
+    weights: dict[StageName, Path],
+    rounds: list[list[Event]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
-    options = ["--rank-weights", weights["rank"], "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", 3]
-    program = [sys.executable, "-c", "import sys; from kanachan.bot import main; sys.exit(main(sys.argv[1:]))"]
-    done = subprocess.run(
-        [*program, *map(str, [weights["imitation"], 1, *options])],
-        input="\n".join(lines),
-        env={**os.environ, "MORTAL_REVIEW_MODE": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    *found, last = map(json.loads, done.stdout.splitlines())
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    options = ["--rank-weights", str(weights["rank"]), "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
+    assert main([str(weights["imitation"]), "1", *options]) == 0
+    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
     assert last["model_tag"] == "kanachan-imitation-20"
     assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
+
+
+@pytest.mark.slow
+def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    program = "import sys; from kanachan.bot import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, str(weights["imitation"]), "2", "--rules", "mjsoul"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for event in stream(2, rounds[:1]):
+            process.stdin.write(json.dumps(event) + "\n")
+            assert json.loads(process.stdout.readline())["type"] != "error"
+        process.stdin.close()
+        assert process.wait(60) == 0 and process.stdout.read() == ""
 
 
 @pytest.mark.parametrize(
