@@ -27,7 +27,7 @@ from kanachan.policy import Policy, chosen_device
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _FIRST_SLOTS = 64
-_ROWS = {"cpu": 16, "gpu": 256}
+_ROWS = {"cpu": 8, "gpu": 256}
 """that pass a network at once"""
 
 
@@ -204,12 +204,12 @@ class PolicyPlayer:
     plays_forced = False
 
     def __init__(self, scorer: Scorer, lots: Lots, temperature: float | None = None) -> None:
-        self._scorer = scorer
+        self.scorer = scorer
         self._lots = lots
         self._temperature = temperature
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
-        scores = self._scorer.scores(situations)
+        scores = self.scorer.scores(situations)
         return [s.actions[self._place(s, score_A)] for s, score_A in zip(situations, scores, strict=True)]
 
     def _place(self, situation: Situation, score_A: NDArray[np.float32]) -> int:
@@ -220,7 +220,7 @@ class PolicyPlayer:
         return min(int(np.searchsorted(weight_A.cumsum(), drawn, side="right")), len(score_A) - 1)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        self._scorer.forget(game, seat)
+        self.scorer.forget(game, seat)
 
     def close(self) -> None:
         pass
