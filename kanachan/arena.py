@@ -82,22 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then the "
         "seats exchanged, 2 games a wall (default: %(default)s)",
     )
-    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
-    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
-    parser.add_argument(
-        "--room",
-        type=int,
-        choices=range(NUM_ROOMS),
-        default=DEFAULT_ROOM,
-        help="0 Bronze ... 4 Throne, which models are told and grading points follow (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--grades",
-        type=_grades,
-        default=(DEFAULT_GRADE, DEFAULT_GRADE),
-        metavar="G[,G]",
-        help="grade of all players, or of A and of B, 0 ... 15, likewise (default: 14)",
-    )
+    _add_rules(parser)
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
     parser.add_argument(
         "--points",
@@ -136,6 +121,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
     return parser
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
+    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
+    parser.add_argument(
+        "--room",
+        type=int,
+        choices=range(NUM_ROOMS),
+        default=DEFAULT_ROOM,
+        help="0 Bronze ... 4 Throne, which models are told and grading points follow (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--grades",
+        type=_grades,
+        default=(DEFAULT_GRADE, DEFAULT_GRADE),
+        metavar="G[,G]",
+        help="grade of all players, or of A and of B, 0 ... 15, likewise (default: 14)",
+    )
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):

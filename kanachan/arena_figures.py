@@ -26,7 +26,7 @@ _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
 
 
-class Test(NamedTuple):
+class PairedTest(NamedTuple):
     """Whether the players' mean ranks differ, paired by walls."""
 
     difference: float
@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
     """by letter"""
     differences: dict[str, Figure]
     """A less B"""
-    test: Test
+    test: PairedTest
 
 
 class _Sums:
@@ -145,7 +145,7 @@ def rank_difference(result: GameResult) -> float:
     return a - b
 
 
-def _test(results: Sequence[GameResult], match: Match) -> Test:
+def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
     sums: dict[int, float] = {}
     for result in results:
         sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / num_seatings(match.format)
@@ -158,7 +158,7 @@ def _test(results: Sequence[GameResult], match: Match) -> Test:
         as_great += int((abs(sign_FW @ sum_W) >= observed).sum())
     difference_ = float(np.mean([rank_difference(result) for result in results]))
     deviation = float(sum_W.std(ddof=1)) if len(sum_W) > 1 else math.nan
-    return Test(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W))
+    return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W))
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -7,8 +7,8 @@ same answers as the network whose parts it has, up to rounding.
 Rows that are computed together always have the same shape (`kanachan.policy_player`), so that the answer to one does
 not depend on the others, not even in the last bit.
 
-Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E events so far (both padded), A
-candidates, D width, H heads, L slots of the store.
+Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E events so far (both padded), V = O +
+E, Q = O + N, X = B Q, A candidates, D width, H heads.
 """
 
 from dataclasses import dataclass
@@ -38,32 +38,27 @@ class StoringNetwork(Network):
     """Args:
     network: whose parts it shares.
     num_events: the most that a round can have.
+    num_rows: the most rows of own tokens and new events that a batch can have.
     """
 
-    def __init__(self, network: Network, num_events: int) -> None:
+    def __init__(self, network: Network, num_events: int, num_rows: int) -> None:
         nn.Module.__init__(self)
         self.encoder, self.decoder = network.encoder, network.decoder
         self.head, self.summary_head = network.head, network.summary_head
-        self._num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
-        self._num_events = num_events
-        self._width = network.head.in_features
-        self._layers: list[Tensor] = []
-        """by layer of encoder and decoder: keys and values of events [L E + 1, 2 D]; the last row is for padding"""
-
-    @property
-    def bytes_per_slot(self) -> int:
-        return self._num_layers * self._num_events * 2 * self._width * self.head.weight.element_size()
+        self._num_events, self._num_rows = num_events, num_rows
+        num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
+        self._layers = [network.head.weight.new_zeros(num_rows, 2 * network.head.in_features)] * num_layers
+        """by layer of encoder and decoder, keys and values [*, 2 D]: of the batch at hand, then those that are kept,
+        slot by slot"""
 
     def reserve(self, num_slots: int) -> None:
         """Makes room; what is kept stays."""
-        size = num_slots * self._num_events + 1
-        if not self._layers:
-            self._layers = [self.head.weight.new_zeros(0, 2 * self._width) for _ in range(self._num_layers)]
+        size = self._num_rows + num_slots * self._num_events
         self._layers = [F.pad(layer.detach(), (0, 0, 0, size - len(layer))) for layer in self._layers]
 
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, ContinuedBatch)
-        arrangement = _Continued(batch, self._layers, self._num_events)
+        arrangement = _Continued(batch, self._layers, self._num_events, self._num_rows)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
         candidate_BAK = self.head(self.decoder(encoded_XD, arrangement))
         return Output(candidate_BAK, candidate_BAK[:, 0, :0], batch.candidate_BA != 0)
@@ -72,30 +67,31 @@ class StoringNetwork(Network):
 class _Continued:
     """An arrangement (`kanachan.arrangement`): rows are decisions, each with its own tokens and its new events."""
 
-    def __init__(self, batch: ContinuedBatch, layers: list[Tensor], num_events: int) -> None:
+    def __init__(self, batch: ContinuedBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
         self.tiles, self.events, self.candidates = batch.tile_BT, batch.event_GE, batch.candidate_BA
-        num_new, device = self.events.shape[1], self.tiles.device
-        place_N = torch.arange(num_new, device=device)
-        position_BN = batch.start_B[:, None] + place_N
-        self.positions = position_BN.clamp(max=num_events - 1)
         self._layers = iter(layers)
-        self._shape = len(self.tiles), -1
-        first_B = batch.slot_B * num_events
-        is_new_BN = position_BN < batch.seen_B[:, None]
-        trash = len(layers[0]) - 1
-        self._written = torch.where(is_new_BN, first_B[:, None] + position_BN, trash).flatten()
-        place_E = torch.arange(batch.num_seen, device=device)
-        self._read = (first_B[:, None] + place_E).flatten()
-
+        num_decisions, num_new, device = *self.events.shape, self.tiles.device
         num_seats = batch.standing_BP2.shape[1]
         has_own_BO = F.pad(self.tiles != 0, (1 + num_seats, 0), value=True)
-        self._num_own = has_own_BO.shape[1]
+        num_own = has_own_BO.shape[1]
+        self._shape = num_decisions, num_own + num_new
+
+        position_BN = batch.start_B[:, None] + torch.arange(num_new, device=device)
+        self.positions = position_BN.clamp(max=num_events - 1)
+        first_B1 = num_rows + batch.slot_B[:, None] * num_events
+        row_BQ = torch.arange(num_decisions * (num_own + num_new), device=device).view(self._shape)
+        assert row_BQ.numel() <= num_rows
+        own_BO, new_BN = row_BQ.split([num_own, num_new], dim=1)
+        new_BN = torch.where(position_BN < batch.seen_B[:, None], first_B1 + position_BN, new_BN)
+        self._written_X = torch.cat((own_BO, new_BN), dim=1).flatten()
+        place_E = torch.arange(batch.num_seen, device=device)
+        self._read_BV = torch.cat((own_BO, first_B1 + place_E), dim=1)
+
         seen_by_own_B1E = place_E < batch.seen_B[:, None, None]
         seen_by_new_BNE = place_E <= self.positions[:, :, None]
         own_B1V = torch.cat((has_own_BO[:, None], seen_by_own_B1E), dim=2)
-        no_own_BNO = has_own_BO.new_zeros(len(self.tiles), num_new, self._num_own)
-        new_BNV = torch.cat((no_own_BNO, seen_by_new_BNE), dim=2)
-        seen_BQV = torch.cat((own_B1V.expand(-1, self._num_own, -1), new_BNV), dim=1)
+        new_BNV = F.pad(seen_by_new_BNE, (num_own, 0), value=False)
+        seen_BQV = torch.cat((own_B1V.expand(-1, num_own, -1), new_BNV), dim=1)
         self._mask_B1QV = _as_added(seen_BQV)[:, None]
         self._mask_B11A = _as_added(self.candidates != 0)[:, None, None]
 
@@ -103,21 +99,20 @@ class _Continued:
         return torch.cat((summary_BD[:, None], seat_BPD, tile, event), dim=1).flatten(0, 1)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        fused_BQF = fused_X3D.view(*self._shape, fused_X3D.shape[1])
-        query_BQD, key_value_BQD = _split(fused_BQF)
-        return _attend(query_BQD, self._seen(key_value_BQD), heads, self._mask_B1QV).flatten(0, 1)
+        query_XD, key_value_XD = _split(fused_X3D)
+        query_BQD = query_XD.unflatten(0, self._shape)
+        return _attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_BAD, key_value_BAD = _split(fused)
         return _attend(query_BAD, key_value_BAD, heads, self._mask_B11A)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        key_value_BQD = key_value_X2D.view(*self._shape, key_value_X2D.shape[1])
         # the summary's row of the mask: own tokens, and the events that the decision sees
-        return _attend(query, self._seen(key_value_BQD), heads, self._mask_B1QV[:, :, :1])
+        return _attend(query, self._seen(key_value_X2D), heads, self._mask_B1QV[:, :, :1])
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
-        return hidden_XD.view(*self._shape, hidden_XD.shape[1])[:, 0]
+        return hidden_XD.unflatten(0, self._shape)[:, 0]
 
     def for_candidates(self, vector_BD: Tensor) -> Tensor:
         return vector_BD[:, None]
@@ -125,13 +120,11 @@ class _Continued:
     def outputs(self, output: Tensor) -> Tensor:
         return output
 
-    def _seen(self, key_value_BQD: Tensor) -> Tensor:
-        """Keeps what is new of the next layer; [B, O + E, 2 D], own keys and values, then those of all events."""
+    def _seen(self, key_value_XD: Tensor) -> Tensor:
+        """Keeps what is new of the next layer; [B, V, 2 D], own keys and values, then those of all events."""
         kept = next(self._layers)
-        own_BOD, new_BND = key_value_BQD.split([self._num_own, key_value_BQD.shape[1] - self._num_own], dim=1)
-        kept.index_copy_(0, self._written, new_BND.flatten(0, 1))
-        event_BED = kept.index_select(0, self._read).view(*self._shape, kept.shape[1])
-        return torch.cat((own_BOD, event_BED), dim=1)
+        kept.index_copy_(0, self._written_X, key_value_XD)
+        return kept.index_select(0, self._read_BV.flatten()).unflatten(0, self._read_BV.shape)
 
 
 def _as_added(is_seen: Tensor) -> Tensor:

@@ -26,8 +26,9 @@ from kanachan.players import GameKey, Lots, PlayerSpec, Situation
 from kanachan.policy import Policy, chosen_device
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
+_MOST_CANDIDATES = 64
 _FIRST_SLOTS = 64
-_ROWS = {"cpu": 16, "gpu": 256}
+_ROWS = {"cpu": 8, "gpu": 256}
 """that pass a network at once"""
 
 
@@ -38,19 +39,26 @@ class Shape(NamedTuple):
     """new events"""
     seen: int
     """events in all"""
+    tiles: int
     candidates: int
     rows: int
 
 
 def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
-    """The smallest that holds a row is taken; each is contained in those after it, or is a rarity."""
-    few = max(rows // 2, 1)
+    """A row has the first that holds it. Nineteen of twenty have one of the first three: since its last decision a seat
+    has seen four discards at most, and there is one dora indicator."""
+    few = max(rows // 4, 1)
     return (
-        Shape(6, 40, 16, rows),
-        Shape(6, most_events, 16, rows),
-        Shape(40, most_events, 64, few),
-        Shape(most_events, most_events, 64, few),
+        Shape(4, 32, 15, 14, rows),
+        Shape(4, 64, 15, 14, rows),
+        Shape(4, most_events, 15, 14, rows),
+        Shape(12, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
+        Shape(most_events, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
     )
+
+
+def _shapes_of(policy: Policy) -> tuple[Shape, ...]:
+    return _shapes(policy.vocabulary.max_progression, _ROWS["cpu" if policy.device.type == "cpu" else "gpu"])
 
 
 @dataclass(slots=True)
@@ -67,13 +75,12 @@ class Scorer:
     Args:
         policy: its networks are `StoringNetwork`s.
         networks: all of them.
-        rows: how many pass a network at once.
     """
 
-    def __init__(self, policy: Policy, networks: Sequence[StoringNetwork], rows: int) -> None:
+    def __init__(self, policy: Policy, networks: Sequence[StoringNetwork]) -> None:
         self.policy = policy
         self._networks = networks
-        self._shapes = _shapes(policy.vocabulary.max_progression, rows)
+        self._shapes = _shapes_of(policy)
         self._seats: dict[tuple[GameKey, int], _Seat] = {}
         self._num_slots = 0
         self._free: list[int] = []
@@ -143,21 +150,21 @@ class _Rows:
         widest = Shape(*map(max, zip(*shapes, strict=True)))
         self._batch = replace(
             batch,
-            tile_BT=_widened(batch.tile_BT, _MOST_TILES),
+            tile_BT=_widened(batch.tile_BT, widest.tiles),
             event_GE=_widened(event_BE, widest.new),
             candidate_BA=_widened(batch.candidate_BA, widest.candidates),
         )
         self._shapes = shapes
         self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
-        self._num_candidates_B = np.array([len(a.actions) for a in annotations])
+        seen_B = start_B + new_B.numpy()
+        num_tiles_B, num_candidates_B = (np.count_nonzero(t, axis=1) for t in (batch.tile_BT, batch.candidate_BA))
+        self._size_B4 = np.stack([new_B.numpy(), seen_B, num_tiles_B, num_candidates_B], axis=1)
 
     def batches(self) -> Iterator[tuple[list[int], ContinuedBatch]]:
         """Some of the rows, and a batch that begins with them."""
-        new_B = self._new_B.numpy()
-        seen_B = self._start_B.numpy() + new_B
-        is_left_B = np.ones(len(new_B), bool)
+        is_left_B = np.ones(len(self._size_B4), bool)
         for shape in self._shapes:
-            fits_B = (new_B <= shape.new) & (seen_B <= shape.seen) & (self._num_candidates_B <= shape.candidates)
+            fits_B = (self._size_B4 <= shape[:4]).all(axis=1)
             places = np.flatnonzero(is_left_B & fits_B).tolist()
             is_left_B &= ~fits_B
             for first in range(0, len(places), shape.rows):
@@ -174,7 +181,7 @@ class _Rows:
         return ContinuedBatch(
             table_BS=taken.table_BS,
             standing_BP2=taken.standing_BP2,
-            tile_BT=taken.tile_BT,
+            tile_BT=taken.tile_BT[:, : shape.tiles],
             numeric_BN=taken.numeric_BN,
             event_GE=taken.event_GE[:, : shape.new],
             group_B=taken.group_B,
@@ -204,12 +211,12 @@ class PolicyPlayer:
     plays_forced = False
 
     def __init__(self, scorer: Scorer, lots: Lots, temperature: float | None = None) -> None:
-        self._scorer = scorer
+        self.scorer = scorer
         self._lots = lots
         self._temperature = temperature
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
-        scores = self._scorer.scores(situations)
+        scores = self.scorer.scores(situations)
         return [s.actions[self._place(s, score_A)] for s, score_A in zip(situations, scores, strict=True)]
 
     def _place(self, situation: Situation, score_A: NDArray[np.float32]) -> int:
@@ -220,7 +227,7 @@ class PolicyPlayer:
         return min(int(np.searchsorted(weight_A.cumsum(), drawn, side="right")), len(score_A) - 1)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        self._scorer.forget(game, seat)
+        self.scorer.forget(game, seat)
 
     def close(self) -> None:
         pass
@@ -235,8 +242,7 @@ def load_policy_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, dev
     policy, networks = load_policy(spec, device)
     if policy.vocabulary.fingerprint != vocabulary.fingerprint:
         raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
-    scorer = Scorer(policy, networks, _ROWS["cpu" if policy.device.type == "cpu" else "gpu"])
-    return PolicyPlayer(scorer, lots, spec.temperature)
+    return PolicyPlayer(Scorer(policy, networks), lots, spec.temperature)
 
 
 def load_policy(spec: PlayerSpec, device: str) -> tuple[Policy, list[StoringNetwork]]:
@@ -247,9 +253,11 @@ def load_policy(spec: PlayerSpec, device: str) -> tuple[Policy, list[StoringNetw
     """
     torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
     policies = [Policy.load(path, chosen_device(device)) for path in spec.files]
-    networks = [StoringNetwork(policy.network, policy.vocabulary.max_progression) for policy in policies]
-    for policy, network in zip(policies, networks, strict=True):
-        policy.network = network.eval()
+    networks = []
+    for policy in policies:
+        num_rows = max(s.rows * (1 + policy.vocabulary.num_seats + s.tiles + s.new) for s in _shapes_of(policy))
+        networks.append(StoringNetwork(policy.network, policy.vocabulary.max_progression, num_rows).eval())
+        policy.network = networks[-1]
     if len(policies) == 1:
         return policies[0], networks
     try:
