@@ -10,7 +10,7 @@ a tedashi, an illegal action raises.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from riichienv import (
     Action,
@@ -130,7 +130,7 @@ class Table:
         *,
         is_wall_true: bool = True,
         is_told: bool = False,
-    ) -> "Table":
+    ) -> Self:
         """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles).
 
         Args:
@@ -174,6 +174,11 @@ class Table:
     def num_dora(self) -> int:
         """Dora indicators that are face up."""
         return len(self._env.dora_indicators)
+
+    @property
+    def unlogged_ankan(self) -> Event | None:
+        """The closed kan that may be robbed now; the engine logs it only afterwards."""
+        return self._untold_ankan.get(self.round_index)
 
     @property
     def deposits(self) -> int:
@@ -241,6 +246,11 @@ class Table:
                 self.tell(event)
                 self._untold_ankan[self.round_index] = event
 
+    @property
+    def _target(self) -> int | None:
+        """Whose tile may be claimed now; None at a seat's own turn."""
+        return self._env.current_player if self._env.phase == _WAIT_RESPONSE else None
+
     def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
         """Finds whose turn it is. `num_dora`: indicators that may be seen by those who could rob a kan."""
         env = self._env
@@ -252,7 +262,7 @@ class Table:
         if not self._is_told:
             for seat in seats:
                 self._follow(seat, observations[seat])
-        target = env.current_player if env.phase == _WAIT_RESPONSE else None
+        target = self._target
         self.turns = []
         for seat in seats:
             observation = observations[seat]

@@ -3,11 +3,11 @@
 from bisect import bisect
 
 from annotate.agreement import Disagreement, in_words
-from annotate.decisions import CLAIMS, Choice, choice_of, is_hidden
+from annotate.decisions import CLAIMS, Choice, is_hidden
 from annotate.engine import Table, Turn
+from annotate.mjai_moves import choice_of_event, token_of_event
 from annotate.records.record import Event, Round
 from annotate.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
-from annotate.vocabulary import CHI_OF_TILES, tile34_of
 from annotate.witness import Witness
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "hora", "ryukyoku")
@@ -49,7 +49,6 @@ class Script:
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
-        self._discards = table.vocabulary.action["discard"]
         self._witness = Witness(recorded, table.vocabulary)
 
     @property
@@ -109,39 +108,33 @@ class Script:
     def _own_turn(self, turn: Turn) -> Choice:
         event = self._peek()
         self._next += 1
-        action = self._vocabulary.action
         kind = event["type"]
         if kind == "ryukyoku":
             self.abort = "kyushu_kyuhai"
-            return self._choice(turn, action["kyushu"].first, event)
+            return self._choice(turn, event)
         if event["actor"] != turn.seat:
             raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
         if kind == "dahai":
-            return self._discard(turn, event, is_riichi=False)
+            return self._discard(turn, event)
         if kind == "reach":
             discard = self._peek()
             self._next += 1
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
                 raise Disagreement(f"riichi is followed by {in_words(discard)}")
             return self._discard(turn, discard, is_riichi=True)
-        if kind == "ankan":
-            return self._choice(turn, action["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]])), event)
+        if kind == "ankan" or (kind == "hora" and event["target"] == turn.seat):
+            return self._choice(turn, event)
         if kind == "kakan":
             place = self._places[self._next - 1]
             if self._events[place + 1 : place + 2] and self._events[place + 1]["type"] == "hora":  # robbed
                 self._table.withhold_dora()
-            return self._choice(turn, action["kakan"].token(TILE_OF_MJAI[event["pai"]]), event)
-        if kind == "hora" and event["target"] == turn.seat:
-            return self._choice(turn, action["tsumo"].first, event)
+            return self._choice(turn, event)
         raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
 
-    def _discard(self, turn: Turn, event: Event, is_riichi: bool) -> Choice:
-        is_tsumogiri = event["tsumogiri"]
-        if is_tsumogiri and turn.observation.forced_tedashi:
-            self._forced_tedashi, is_tsumogiri = event, False
-        by_tile, by_tsumogiri, by_riichi = self._discards.strides
-        token = self._discards.first + TILE_OF_MJAI[event["pai"]] * by_tile
-        return self._choice(turn, token + is_tsumogiri * by_tsumogiri + is_riichi * by_riichi, event)
+    def _discard(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
+        if event["tsumogiri"] and turn.observation.forced_tedashi:
+            self._forced_tedashi = event
+        return self._choice(turn, event, is_riichi)
 
     def _claims(self, turns: list[Turn]) -> dict[int, Choice]:
         claims, outcome = self._next_claims(turns)
@@ -157,8 +150,8 @@ class Script:
         skip = self._vocabulary.action["skip"].first
         for turn in turns:
             claim = claims.pop(turn.seat, None)
-            if claim is not None and self._token_of_claim(turn, claim) in turn.options:
-                choices[turn.seat] = self._choice(turn, self._token_of_claim(turn, claim), claim)
+            if claim is not None and token_of_event(turn, claim, self._vocabulary) in turn.options:
+                choices[turn.seat] = self._choice(turn, claim)
             elif claim is not None and outcome != "ron":
                 raise Disagreement(f"not a legal action: {in_words(claim)}")
             else:
@@ -178,8 +171,8 @@ class Script:
         if event is None or event["type"] not in CLAIMS or event["pai"] is None:
             return None
         try:
-            token = self._token_of_claim(turn, event)
-        except Disagreement:
+            token = token_of_event(turn, event, self._vocabulary)
+        except ValueError:
             return None  # its options differ from the engine's, which is told
         return token if token in turn.options else None
 
@@ -199,27 +192,8 @@ class Script:
                 return claims, kind
         return claims, "ron" if claims else "pass"
 
-    def _token_of_claim(self, turn: Turn, event: Event) -> int:
-        action = self._vocabulary.action
-        relative_seat = (event["target"] - turn.seat - 1) % self._vocabulary.num_seats
-        if event["type"] == "hora":
-            return action["ron"].token(relative_seat)
-        tile = TILE_OF_MJAI[event["pai"]]
-        if event["type"] == "chi":
-            consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
-            if (consumed, tile) not in CHI_OF_TILES:
-                raise Disagreement(f"no sequence: {in_words(event)}")
-            return action["chi"].token(CHI_OF_TILES[consumed, tile])
-        return action[event["type"]].token(relative_seat, tile)
-
-    def _choice(self, turn: Turn, token: int, event: Event) -> Choice:
-        moves = turn.options.get(token)
-        if moves is None:
-            raise Disagreement(f"not a legal action: {in_words(event)}")
-        if "consumed" not in event:
-            return choice_of(turn, token)
-        wanted = sorted(TILE_OF_MJAI[name] for name in event["consumed"])
-        for move in moves:
-            if sorted(TILE_OF_ID[i] for i in move[0].consume_tiles) == wanted:
-                return Choice(token, move)
-        raise Disagreement(f"not with these tiles: {in_words(event)}")
+    def _choice(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
+        try:
+            return choice_of_event(turn, event, self._vocabulary, is_riichi)
+        except ValueError:
+            raise Disagreement(f"not a legal action: {in_words(event)}") from None

@@ -25,19 +25,17 @@ from annotate.decisions import Choice, Decision, choice_of, play
 from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
 from annotate.files import reading_text, writing_text
-from annotate.grading import mjsoul_delta, ranks_of
 from annotate.players import TEMPERAMENTS, Player, RuleBasedPlayer
+from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_of, write_record
 from annotate.records.record import Event, Rules
 from annotate.replay import annotation_of, game_part, round_part
 from annotate.results import EXHAUSTIVE, NAGASHI
 from annotate.terminal import run_cleanly
-from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from annotate.workers import in_order
 
 STYLES = ("east", "south")
 NUM_ROOMS = 5
-SUFFIX = ".jsonl.gz"
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
 _MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; the highest never does
 _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
@@ -89,20 +87,12 @@ def simulate_game(
     room = drawn_room if room is None else room
     grades = [room * _GRADES_PER_ROOM + place for place in places] if grades is None else list(grades)
     players = _players(rng, grades, vocabulary)
-    table = Table.of_game(rules, style, _table_seed(seed, index), vocabulary)
+    table = Table.of_game(rules, style, table_seed(seed, index), vocabulary)
     decisions = _play(table, players, SituationWriter(vocabulary, room, style, tuple(grades)) if annotated else None)
     scores = table.scores
-    ranks = ranks_of(scores)
-    deltas = [
-        mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in zip(ranks, scores, grades, strict=True)
-    ]
+    deltas = grading_deltas(scores, room, grades, style)
     header = {"id": game_id(seed, index), "rules": rules, "style": style, "room": room, "grades": grades}
-    events = table.log()
-    events[0] = {"type": "start_game", "kanachan": {**header, "grading_deltas": deltas}}
-    events[-1] = {"type": "end_game", "scores": scores}
-    starts = (event for event in events if event["type"] == "start_kyoku")
-    for start, undealt in zip(starts, table.undealt, strict=True):
-        start["kanachan"] = {"wall": [MJAI_NAMES[TILE_OF_ID[tile]] for tile in undealt]}
+    events = recorded_events(table, {**header, "grading_deltas": deltas})
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
     part = game_part(scores, deltas)
     return SimulatedGame(
@@ -116,18 +106,7 @@ def simulate_game(
     )
 
 
-def rounds_of(events: Sequence[Event]) -> list[list[Event]]:
-    """The rounds of a whole game's events, each from start_kyoku to its last hora or ryukyoku."""
-    rounds: list[list[Event]] = []
-    for event in events:
-        if event["type"] == "start_kyoku":
-            rounds.append([event])
-        elif event["type"] not in ("start_game", "end_kyoku", "end_game"):
-            rounds[-1].append(event)
-    return rounds
-
-
-def _table_seed(seed: int, index: int) -> int:
+def table_seed(seed: int, index: int) -> int:
     """40 bits that differ between games, so that no two games share their walls."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
 
@@ -276,8 +255,7 @@ def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
         _require_settings(path, recorded[0], options)
         raise ValueError(f"{path}: another version of this program made it: simulate into another folder")
     if not is_kept:
-        with writing_text(str(path)) as file:
-            file.writelines(f"{json.dumps(event, separators=(',', ':'))}\n" for event in game.events)
+        write_record(str(path), game.events)
     report.count(game.events)
     report.num_lines, report.num_preempted = len(game.annotations), sum(game.is_preempted)
     return report, "".join(f"{format_line(annotation)}\n" for annotation in game.annotations)

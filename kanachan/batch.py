@@ -10,6 +10,7 @@ E events (padded), A candidate actions (padded), R results, H other seats, K kin
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -102,13 +103,14 @@ class Batch:
     def __len__(self) -> int:
         return len(self.table_BS)
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Batch":
-        return self._each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
 
-    def pin_memory(self) -> "Batch":
-        return self._each(lambda tensor: tensor.pin_memory())
+    def pin_memory(self) -> Self:
+        return self.each(lambda tensor: tensor.pin_memory())
 
-    def _each(self, change: Callable[[Tensor], Tensor]) -> "Batch":
+    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same with every tensor changed."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         changed = {name: change(value) for name, value in values.items() if isinstance(value, Tensor)}
         return replace(self, **changed, segments=self.segments and self.segments.each(change))

@@ -17,13 +17,14 @@ from tenhou_json_writer import document_of
 from tenhou_xml_writer import mjlog_of
 
 from annotate.grading import ranks_of
+from annotate.recording import rounds_of
 from annotate.records.majsoul import read_majsoul_json
 from annotate.records.majsoul_messages import encode, of_json
 from annotate.records.mjai import read_mjai
 from annotate.records.record import Event, Game
 from annotate.records.tenhou_xml import read_tenhou_xml
 from annotate.results import final_scores
-from annotate.simulate import rounds_of, simulate_game
+from annotate.simulate import simulate_game
 
 Json = Any
 NUM_FILES = 150

@@ -11,9 +11,9 @@ from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
 from annotate.grading import mjsoul_delta, ranks_of
 from annotate.players import TEMPERAMENTS, RuleBasedPlayer
+from annotate.recording import rounds_of
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import final_scores
-from annotate.simulate import rounds_of
 from annotate.tiles import TILE_OF_ID
 from annotate.vocabulary import CHI_TILES, TILE_NAMES
 

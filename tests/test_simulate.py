@@ -11,9 +11,10 @@ from annotate.annotation import check, format_line
 from annotate.decisions import KINDS, kind_of
 from annotate.engine import tenpai_at_end
 from annotate.files import reading_text
+from annotate.recording import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay import annotate_game
-from annotate.simulate import Options, SimulatedGame, rounds_of, run, simulate, simulate_game
+from annotate.simulate import Options, SimulatedGame, run, simulate, simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 
 V = FOUR_PLAYERS

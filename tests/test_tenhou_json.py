@@ -13,13 +13,14 @@ from rounds import DULL, Played, play_round, start_of_round
 from tenhou_json_writer import NUM_SEATS, THREE_WINNERS, document_of, one_round, read
 
 from annotate.annotation import format_line
+from annotate.recording import rounds_of
 from annotate.records.mjai import read_mjai
 from annotate.records.reading import read_games
 from annotate.records.record import Event
 from annotate.records.tenhou_json import DRAW_REASONS, read_tenhou_json
 from annotate.records.tenhou_round import Turn, order_of
 from annotate.replay import annotate_game
-from annotate.simulate import rounds_of, simulate_game
+from annotate.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 
 TENPAI = "123m456p789s1122z"

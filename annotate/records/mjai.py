@@ -6,8 +6,8 @@ Other programs' dialects are brought to one: fields that are not needed are drop
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotate import grading, results
@@ -104,6 +104,28 @@ _FIELDS: dict[str, tuple[_Field, ...]] = {
 }
 """every event inside a round"""
 
+_HIDDEN = "?"
+
+
+def _is_tile_or_hidden(value: Any) -> bool:
+    return value == _HIDDEN or _is_tile(value)
+
+
+_SEEN: dict[str, tuple[_Field, ...]] = _FIELDS | {
+    "start_kyoku": tuple(
+        replace(
+            f, expected=f"{NUM_SEATS} hands of 13 tiles or ?", check=_list(NUM_SEATS, _list(13, _is_tile_or_hidden))
+        )
+        if f.name == "tehais"
+        else f
+        for f in _FIELDS["start_kyoku"]
+    ),
+    "tsumo": (_ACTOR, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
+    "hora": (_ACTOR, _TARGET),
+    "ryukyoku": (),
+}
+"""the same as a seat at the table is told of them, which need not tell what was paid"""
+
 _HEADER = (
     _Field("id", "a text", lambda value: type(value) is str, optional=True),
     _Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
@@ -155,7 +177,7 @@ def read_mjai(text: str, name: str) -> list[Game]:
         if not line.strip():
             continue
         try:
-            event = _parse(line)
+            event = parse_event(line)
         except ValueError as error:
             # a file that is still being written, or was cut off, ends in the middle of a line
             if number == len(lines) and drafts and not text.endswith("\n"):
@@ -171,7 +193,29 @@ def read_mjai(text: str, name: str) -> list[Game]:
     return [_game(draft, name, is_cut_off and draft is drafts[-1]) for draft in drafts]
 
 
-def _parse(line: str) -> Event:
+def seen_event(event: Event) -> Event:
+    """An event of a round as a seat at the table is told of it, checked; tiles that it cannot see may be "?".
+
+    Raises:
+        ValueError: names the field; or it is no event of a round.
+    """
+    kind = event["type"]
+    if kind not in _SEEN:
+        raise ValueError("an unknown type of event")
+    if kind == "start_kyoku":
+        return _start_kyoku(event, _SEEN)
+    return {"type": kind, **_normalised(event, _SEEN[kind])}
+
+
+def require_four_players(start_game: Event) -> None:
+    """Raises ValueError if a start_game is that of a three-player game."""
+    names = start_game.get("names")
+    if type(names) is list and len(names) == 3:
+        raise ValueError(_THREE_PLAYERS)
+
+
+def parse_event(line: str) -> Event:
+    """One line: an object with a type. Raises ValueError if it is something else."""
     try:
         event = parse_json(line)
     except ValueError as error:
@@ -214,9 +258,7 @@ def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
 
 
 def _start_game(event: Event) -> _Draft:
-    names = event.get("names")
-    if type(names) is list and len(names) == 3:
-        raise ValueError(_THREE_PLAYERS)
+    require_four_players(event)
     return _Draft(start=event, header=_normalised(_own_part(event), _HEADER))
 
 
@@ -228,13 +270,13 @@ def _own_part(event: Event) -> Event:
     return part
 
 
-def _start_kyoku(event: Event) -> Event:
+def _start_kyoku(event: Event, fields: Mapping[str, Sequence[_Field]] = _FIELDS) -> Event:
     for name in ("scores", "tehais"):
         if type(event.get(name)) is list and len(event[name]) == 3:
             raise ValueError(_THREE_PLAYERS)
-    if "?" in str(event.get("tehais")):
+    if fields is _FIELDS and _HIDDEN in str(event.get("tehais")):
         raise ValueError('hands are hidden ("?"): a record that shows all four hands is needed')
-    start = _normalised(event, _FIELDS["start_kyoku"])
+    start = _normalised(event, fields["start_kyoku"])
     if start["oya"] != start["kyoku"] - 1:
         raise ValueError(
             f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"

@@ -1,0 +1,282 @@
+"""Games of the arena: who sits where on which wall, many games that advance together, and what came of each.
+
+A wall is played once in each of its seatings, so that what the tiles bring, they bring to both players. The hands and
+draws of a seat are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from annotate.engine import Table
+from annotate.features import SituationWriter
+from annotate.grading import ranks_of
+from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_of, write_record
+from annotate.records.record import Event, Rules
+from annotate.simulate import table_seed
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.players import GameKey, Player, Situation, illegal
+
+Format = Literal["1v3", "2v2"]
+PLAYERS = ("A", "B")
+_CALLS = ("chi", "pon", "daiminkan")
+_PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """Everything that decides how the games go."""
+
+    players: tuple[str, str]
+    """names, A's and B's (`kanachan.players`)"""
+    weights: tuple[tuple[str, ...], ...] = ((), ())
+    """of each player: the hashes of its weights files"""
+    format: Format = "1v3"
+    rules: Rules = "mjsoul"
+    style: int = 1
+    """0 East only, 1 East and South"""
+    room: int = 4
+    grades: tuple[int, int] = (14, 14)
+    """A's and B's"""
+    seed: int = 0
+
+    @property
+    def key(self) -> str:
+        """8 hexadecimal digits that differ for other settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
+
+    def game_id(self, game: GameKey) -> str:
+        return f"arena-{self.key}-{game.wall:06}-{game.seating}"
+
+
+def num_seatings(format_: Format, num_seats: int = FOUR_PLAYERS.num_seats) -> int:
+    """How many games are played on a wall."""
+    return num_seats if format_ == "1v3" else 2
+
+
+def players_by_seat(format_: Format, game: GameKey, num_seats: int = FOUR_PLAYERS.num_seats) -> tuple[str, ...]:
+    """Who sits where. 1v3: A in every seat in turn. 2v2: A with one partner seat, which changes from wall to wall, then
+    in the two other seats."""
+    if format_ == "1v3":
+        return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
+    first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
+    return tuple("A" if (seat in first) == (game.seating == 0) else "B" for seat in range(num_seats))
+
+
+@dataclass(frozen=True, slots=True)
+class GameResult:
+    """What came of one game; lists are by seat."""
+
+    wall: int
+    seating: int
+    players: str
+    """A or B by seat"""
+    ranks: list[int]
+    """0 is the first"""
+    scores: list[int]
+    grading_deltas: list[int]
+    rounds: int
+    wins: list[int]
+    won_points: list[int]
+    """what all wins brought, honba and deposits included"""
+    deal_ins: list[int]
+    """rounds"""
+    calls: list[int]
+    """rounds with a chi, pon or kan of another's tile"""
+    riichis: list[int]
+    """rounds"""
+    decisions: list[int]
+    """how often there were two or more actions"""
+
+    @property
+    def game(self) -> GameKey:
+        return GameKey(self.wall, self.seating)
+
+    @classmethod
+    def of_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**value)
+
+
+class Game:
+    """A game in progress."""
+
+    def __init__(self, match: Match, key: GameKey, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+        self.match = match
+        self.key = key
+        self.players = players_by_seat(match.format, key, vocabulary.num_seats)
+        self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
+        self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
+        self._writer = SituationWriter(vocabulary, match.room, match.style, self.grades)
+        self._num_asked = [0] * vocabulary.num_seats
+        self._decisions = [0] * vocabulary.num_seats
+
+    def situations(self, players: Mapping[str, Player]) -> Iterator[Situation]:
+        """What the players must be asked now. Turns that nobody wants to be asked about are passed over."""
+        while not self.table.done:
+            asked = [
+                turn
+                for turn in self.table.turns
+                if len(turn.options) > 1 or players[self.players[turn.seat]].plays_forced
+            ]
+            if asked:
+                break
+            self.step({})
+        else:
+            return
+        progression = tuple(self.table.progression)
+        for turn in asked:
+            self._decisions[turn.seat] += len(turn.options) > 1
+            yield Situation(
+                game=self.key,
+                number=self._num_asked[turn.seat],
+                turn=turn,
+                sparse=self._writer.sparse(turn),
+                numeric=self._writer.numeric(turn),
+                progression=progression,
+                unlogged=self.table.unlogged_ankan,
+            )
+            self._num_asked[turn.seat] += 1
+
+    def step(self, tokens: Mapping[int, int]) -> None:
+        """Plays one action of each seat; a seat that is not named has only one."""
+        moves = {}
+        for turn in self.table.turns:
+            token = tokens.get(turn.seat)
+            if token is None:
+                (token,) = turn.options
+            moves[turn.seat] = turn.options[token][0]
+        self.table.step(moves)
+
+    def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
+        """Writes the record of a game that has ended; its result and its events."""
+        match, table = self.match, self.table
+        deltas = grading_deltas(table.scores, match.room, self.grades, match.style)
+        header = {
+            "id": match.game_id(self.key),
+            "rules": match.rules,
+            "style": match.style,
+            "room": match.room,
+            "grades": list(self.grades),
+            "grading_deltas": deltas,
+            "players": dict(zip(PLAYERS, match.players, strict=True)),
+            "seats": list(self.players),
+        }
+        events = recorded_events(table, header)
+        if records is not None:
+            write_record(str(records / f"{match.game_id(self.key)}{SUFFIX}"), events)
+        num_seats = len(self.players)
+        wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
+        rounds = rounds_of(events)
+        for of_round in rounds:
+            _count(of_round, wins, won_points, deal_ins, calls, riichis)
+        result = GameResult(
+            wall=self.key.wall,
+            seating=self.key.seating,
+            players="".join(self.players),
+            ranks=list(ranks_of(table.scores)),
+            scores=table.scores,
+            grading_deltas=deltas,
+            rounds=len(rounds),
+            wins=wins,
+            won_points=won_points,
+            deal_ins=deal_ins,
+            calls=calls,
+            riichis=riichis,
+            decisions=self._decisions,
+        )
+        return result, events
+
+
+def _count(
+    events: list[Event],
+    wins: list[int],
+    won_points: list[int],
+    deal_ins: list[int],
+    calls: list[int],
+    riichis: list[int],
+) -> None:
+    """Adds a round."""
+    callers, declarers, payers = set(), set(), set()
+    for event in events:
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind in _CALLS:
+            callers.add(seat)
+        elif kind == "reach":
+            declarers.add(seat)
+        elif kind == "hora":
+            wins[seat] += 1
+            won_points[seat] += event["deltas"][seat]
+            if event["target"] != seat:
+                payers.add(event["target"])
+    for seats, counts in ((callers, calls), (declarers, riichis), (payers, deal_ins)):
+        for seat in seats:
+            counts[seat] += 1
+
+
+class Hall:
+    """Games that advance together: each player is asked once about all that awaits it.
+
+    Args:
+        players: by letter.
+        records: a folder for the games' records.
+    """
+
+    def __init__(
+        self,
+        match: Match,
+        players: Mapping[str, Player],
+        records: Path | None = None,
+        vocabulary: Vocabulary = FOUR_PLAYERS,
+    ) -> None:
+        self._match = match
+        self._players = players
+        self._records = records
+        self._vocabulary = vocabulary
+        self._games: dict[GameKey, Game] = {}
+
+    def __len__(self) -> int:
+        """Games in progress."""
+        return len(self._games)
+
+    def begin(self, key: GameKey) -> None:
+        self._games[key] = Game(self._match, key, self._vocabulary)
+
+    def advance(self) -> list[GameResult]:
+        """Plays one action wherever somebody must act.
+
+        Returns:
+            The games that have ended.
+
+        Raises:
+            IllegalAction: a player wants what is impossible.
+        """
+        asked: dict[str, list[Situation]] = {player: [] for player in self._players}
+        for game in self._games.values():
+            for situation in game.situations(self._players):
+                asked[game.players[situation.turn.seat]].append(situation)
+        tokens: dict[GameKey, dict[int, int]] = {key: {} for key in self._games}
+        for letter, situations in asked.items():
+            if not situations:
+                continue
+            for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
+                if token not in situation.turn.options:
+                    name = self._match.players[PLAYERS.index(letter)]
+                    raise illegal(name, situation, f"action {token}", self._vocabulary)
+                tokens[situation.game][situation.turn.seat] = token
+        ended = []
+        for key, game in list(self._games.items()):
+            if not game.table.done:
+                game.step(tokens[key])
+            if game.table.done:
+                ended.append(self._end(game))
+        return ended
+
+    def _end(self, game: Game) -> GameResult:
+        del self._games[game.key]
+        result, events = game.finish(self._records)
+        for seat, letter in enumerate(game.players):
+            self._players[letter].end(game.key, seat, events)
+        return result

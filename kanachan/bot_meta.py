@@ -1,0 +1,67 @@
+"""What Mortal's program says beside an answer (`meta`): values and a bit mask over 46 actions.
+
+The 46 are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi whatever is discarded,
+38 39 40 chi with the lowest, middle or highest tile, 41 pon, 42 kan, 43 win, 44 abort the round, 45 pass. An action has
+the value of the best option that it stands for, so that the greatest of the values is that of the best option.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotate.vocabulary import CHI_TILES, TILES_PER_SUIT, Vocabulary, is_red, tile34_of
+
+NOTHING_TO_DO = {"mask_bits": 0}
+_FIRST_RED = 34
+_OF_KIND = {"pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "tsumo": 43, "ron": 43, "kyushu": 44, "skip": 45}
+_RIICHI = 37
+_FIRST_CHI = 38
+_DIGITS = 6  # as many as 32-bit floats have
+
+
+def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
+    """The one of the 46 actions that an option is counted as.
+
+    Args:
+        after_reach: riichi is declared, and the question is by which discard.
+    """
+    name, at = vocabulary.action.describe(token)
+    if name == "discard":
+        tile = at["tile"]
+        if at["riichi"] and not after_reach:
+            return _RIICHI
+        return _FIRST_RED + tile // TILES_PER_SUIT if is_red(tile) else tile34_of(tile)
+    if name == "chi":
+        *held, called = map(tile34_of, CHI_TILES[at["chi"]])
+        return _FIRST_CHI + sum(tile < called for tile in held)
+    return _OF_KIND[name]
+
+
+def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
+    """`q_values`, in ascending order of the actions that the bits of `mask_bits` name."""
+    actions = sorted(values)
+    return {
+        "q_values": rounded([values[action] for action in actions]),
+        "mask_bits": sum(1 << action for action in actions),
+    }
+
+
+def values46(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
+    """`q_values` and `mask_bits` of the options, by token; with kans on one's own turn also `kan_select`, the same by
+    the kind of tile (0 ... 33)."""
+    best: dict[int, float] = {}
+    best_kan: dict[int, float] = {}
+    for token, value in values.items():
+        name, at = vocabulary.action.describe(token)
+        _keep_best(best, action46(token, vocabulary, after_reach), value)
+        if name in ("ankan", "kakan"):
+            _keep_best(best_kan, at["tile34"] if name == "ankan" else tile34_of(at["tile"]), value)
+    return masked_values(best) | ({"kan_select": masked_values(best_kan)} if best_kan else {})
+
+
+def rounded(values: Sequence[float]) -> list[float]:
+    """For people and for short lines."""
+    return [float(f"{value:.{_DIGITS}g}") for value in values]
+
+
+def _keep_best(values: dict[int, float], key: int, value: float) -> None:
+    values[key] = max(value, values.get(key, value))

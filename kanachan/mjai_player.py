@@ -1,0 +1,227 @@
+"""An external program at the table: mjai events over its standard input and output, one JSON object a line.
+
+A program serves one seat. It is sent all events that this seat can see, in pieces that end where it must act; the tiles
+that it cannot see are "?". Programs answer either every line, or only those at which they can act, as Mortal does;
+which of the two a program does shows at its first answer.
+"""
+
+import json
+import os
+import select
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotate.mjai_moves import choice_of_event
+from annotate.records.record import Event
+from annotate.vocabulary import Vocabulary
+from kanachan.players import GameKey, Situation, illegal
+
+ANSWER_SECONDS = 120.0
+"""how long a program may think, starting up included"""
+_SECOND_LINE_SECONDS = 5.0  # a program that answers every line has answered the next one long before
+_END_SECONDS = 5.0
+_NONE = "none"
+
+
+class Program:
+    """A running program and how far it was told of its game.
+
+    Args:
+        command: `{seat}` in it stands for the seat; where it stands nowhere, the seat is the last argument.
+    """
+
+    def __init__(self, command: Sequence[str], seat: int) -> None:
+        words = [word.replace("{seat}", str(seat)) for word in command]
+        if words == list(command):
+            words.append(str(seat))
+        self.name = " ".join(words)
+        self.seat = seat
+        # a session of its own: Ctrl-C is for the arena, which closes its programs
+        self._process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
+        )
+        self._answers_all: bool | None = None
+        """whether it answers every line; None: not known yet"""
+        self._buffer = b""
+
+    def ask(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Sends events, at the last of which it must act."""
+        self._num_sent = len(events)
+        lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(lines.encode())
+        except BrokenPipeError:
+            raise self._ended() from None
+
+    def answer(self) -> Event:
+        """What it does."""
+        first = self._read(ANSWER_SECONDS)
+        assert first is not None
+        if self._answers_all is None:
+            second = self._read(_SECOND_LINE_SECONDS) if first.get("type") == _NONE and self._num_sent > 1 else None
+            self._answers_all = second is not None
+            return self._last_of(second, self._num_sent - 2) if second is not None else first
+        return self._last_of(first, self._num_sent - 1) if self._answers_all else first
+
+    def tell(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Sends events at which it need not act."""
+        self.ask(events)
+        if self._answers_all:
+            self._last_of({}, self._num_sent)
+
+    def _last_of(self, last: Event, num_more: int) -> Event:
+        for _ in range(num_more):
+            answer = self._read(ANSWER_SECONDS)
+            assert answer is not None
+            last = answer
+        return last
+
+    def _read(self, seconds: float) -> Event | None:
+        """The next line.
+
+        Returns:
+            None if there is none in so many seconds, fewer than a whole answer may take.
+
+        Raises:
+            ValueError: there is none, or it is no mjai.
+        """
+        assert self._process.stdout is not None
+        output, end = self._process.stdout.fileno(), time.monotonic() + seconds
+        while b"\n" not in self._buffer:
+            if not select.select([output], [], [], max(0.0, end - time.monotonic()))[0]:
+                if seconds < ANSWER_SECONDS:
+                    return None
+                raise ValueError(f"{self.name}: no answer in {seconds:.0f} seconds")
+            data = os.read(output, 1 << 16)
+            if not data:
+                raise self._ended()
+            self._buffer += data
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            event = json.loads(line)
+        except ValueError:
+            event = None
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+            raise ValueError(f"{self.name}: an mjai event expected as answer, not {line[:200]!r}")
+        if event["type"] == "error":
+            raise ValueError(f"{self.name}: answers with an error: {line.decode()[:500]}")
+        return event
+
+    def _ended(self) -> ValueError:
+        return ValueError(f"{self.name}: the program has ended, with status {self._process.wait(_END_SECONDS)}")
+
+    def close(self) -> None:
+        """Closes its input, which ends it; or ends it."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+class _Seated:
+    """A program in one game."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self._num_in_round = 0
+        """events of the round's log that it knows"""
+        self._ahead: Event | None = None
+        """an event that it was told before the log has it"""
+
+    def ask(self, situation: Situation) -> None:
+        events: list[Event] = [json.loads(text) for text in situation.turn.observation.new_events()]
+        lines = self._new(events)
+        if situation.unlogged is not None:
+            lines.append(situation.unlogged)
+            self._ahead = situation.unlogged
+        self.program.ask(lines)
+
+    def declare_riichi(self) -> None:
+        # the engine tells the seat itself nothing of it
+        self._num_in_round += 1
+        self.program.ask([{"type": "reach", "actor": self.program.seat}])
+
+    def end(self, log: Sequence[Event]) -> None:
+        """Tells what has happened since it was asked last."""
+        last_round = max(place for place, event in enumerate(log) if event["type"] == "start_kyoku")
+        rest = self._new(log[last_round + self._num_in_round :])
+        self.program.tell([self._hidden(event) for event in rest])
+
+    def _new(self, events: Sequence[Event]) -> list[Event]:
+        """Those of the log's next events that the program does not know."""
+        lines: list[Event] = []
+        for event in events:
+            kind = event["type"]
+            self._num_in_round = 1 if kind == "start_kyoku" else self._num_in_round + 1
+            ahead, self._ahead = self._ahead, None
+            if ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"]):
+                continue
+            if kind == "start_game":
+                event = {"type": kind, "id": self.program.seat, "names": ["", "", "", ""]}
+            lines.append(event)
+        return lines
+
+    def _hidden(self, event: Event) -> Event:
+        is_unseen = event["type"] == "tsumo" and event["actor"] != self.program.seat
+        return {**event, "pai": "?"} if is_unseen else event
+
+
+class MjaiPlayer:
+    """Programs of one command, as many as there are games and seats at a time; they play game after game."""
+
+    plays_forced = True
+
+    def __init__(self, command: Sequence[str], vocabulary: Vocabulary) -> None:
+        self._command = command
+        self._vocabulary = vocabulary
+        self._seated: dict[tuple[GameKey, int], _Seated] = {}
+        self._idle: dict[int, list[Program]] = {}
+
+    def choose(self, situations: Sequence[Situation]) -> list[int]:
+        asked = [self._at(situation) for situation in situations]
+        for seated, situation in zip(asked, situations, strict=True):  # all think at the same time
+            seated.ask(situation)
+        return [self._answer(*pair) for pair in zip(asked, situations, strict=True)]
+
+    def _at(self, situation: Situation) -> _Seated:
+        key = situation.game, situation.turn.seat
+        if key not in self._seated:
+            idle = self._idle.get(situation.turn.seat)
+            program = idle.pop() if idle else Program(self._command, situation.turn.seat)
+            self._seated[key] = _Seated(program)
+        return self._seated[key]
+
+    def _answer(self, seated: _Seated, situation: Situation) -> int:
+        program = seated.program
+        event = program.answer()
+        is_riichi = event["type"] == "reach"
+        if is_riichi:
+            seated.declare_riichi()
+            event = program.answer()
+        wanted = json.dumps(event)[:200] + " after reach" * is_riichi
+        try:
+            if event.get("actor", program.seat) != program.seat:
+                raise ValueError("of another seat")
+            return choice_of_event(situation.turn, event, self._vocabulary, is_riichi).token
+        except (ValueError, LookupError, TypeError, AssertionError):
+            raise illegal(program.name, situation, wanted, self._vocabulary) from None
+
+    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
+        seated = self._seated.pop((game, seat), None)
+        if seated is not None:
+            seated.end(events)
+            self._idle.setdefault(seat, []).append(seated.program)
+
+    def close(self) -> None:
+        for seated in self._seated.values():
+            seated.program.close()
+        for programs in self._idle.values():
+            for program in programs:
+                program.close()

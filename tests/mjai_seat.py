@@ -1,0 +1,33 @@
+"""A program that speaks mjai: discards what it draws and claims nothing, answering every line. Started with the seat.
+
+The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `ends` ends there,
+`babbles` writes no JSON.
+"""
+
+import json
+import sys
+
+NONE = {"type": "none"}
+
+
+def main(habit: str, seat: int) -> None:
+    for line in sys.stdin:
+        event = json.loads(line)
+        answer: dict = NONE
+        if event["type"] == "start_game":
+            assert event["id"] == seat
+        elif event["type"] == "start_kyoku":
+            assert [hand[0] == "?" for hand in event["tehais"]] == [each != seat for each in range(4)]
+        elif event["type"] == "tsumo":
+            assert (event["pai"] == "?") == (event["actor"] != seat)
+            if event["actor"] == seat:
+                answer = {"type": "dahai", "actor": seat, "pai": event["pai"], "tsumogiri": True}
+                if habit == "wins":
+                    answer = {"type": "hora", "actor": seat, "target": seat}
+                if habit == "ends":
+                    sys.exit(3)
+        print("hello" if habit == "babbles" else json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[-2], int(sys.argv[-1]))
