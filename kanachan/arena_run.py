@@ -20,7 +20,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.arena_game import PLAYERS, GameResult, Hall, Match
 from kanachan.players import GameKey, IllegalAction, Lots, Player, make_player, parse_player
 
-TOGETHER = 64
+TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
 _WAIT_SECONDS = 0.2  # between two looks at whether Ctrl-C was pressed
 
