@@ -20,7 +20,7 @@ def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi:
     Raises:
         ValueError: the seat may not do that.
     """
-    token = _token_of_event(turn, event, vocabulary, is_riichi)
+    token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)
     if moves is None:
         raise ValueError(f"not a legal action of seat {turn.seat}: {event['type']}{_tile_of(event)}")
@@ -38,7 +38,12 @@ def _tile_of(event: Event) -> str:
     return f" {event['pai']}" if "pai" in event else ""
 
 
-def _token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool) -> int:
+def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
+    """The token of what an event plays at `turn`, whether or not it is an option there.
+
+    Raises:
+        ValueError: it plays nothing there.
+    """
     kind, block = event["type"], vocabulary.action.blocks
     if kind == "dahai":
         is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
@@ -83,10 +88,8 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}
         return [{"type": "reach", **actor}, dahai] if at["riichi"] else [dahai]
     if name in ("tsumo", "ron"):
-        is_tsumo = name == "tsumo"
-        tile = turn.drawn if is_tsumo else action.tile
-        target = turn.seat if is_tsumo else turn.target
-        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[tile]]}]
+        target = turn.seat if name == "tsumo" else turn.target
+        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[action.tile]]}]
     consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
     if name == "ankan":
         return [{"type": name, **actor, "consumed": consumed}]

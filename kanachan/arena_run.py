@@ -120,8 +120,8 @@ def play_match(
             for pipe in pipes:
                 pipe.send(next(waiting, None))
         while open_pipes and stop.asked is None:
-            for pipe in connection.wait(open_pipes, _WAIT_SECONDS):
-                assert isinstance(pipe, connection.Connection)
+            ready = connection.wait(open_pipes, _WAIT_SECONDS)
+            for pipe in [pipe for pipe in open_pipes if pipe in ready]:
                 try:
                     said = pipe.recv()
                 except EOFError:
@@ -177,7 +177,8 @@ def _play_here(
 def _workers(match: Match, means: Means, num: int) -> Iterator[list[connection.Connection]]:
     """Processes at work, by their pipes; ended in the end, whatever they are at."""
     context = get_context("spawn")  # neither threads nor the pipes of others are inherited
-    pipes, processes = [], []
+    pipes: list[connection.Connection] = []
+    processes = []
     try:
         for _ in range(num):
             ours, theirs = context.Pipe()

@@ -84,7 +84,8 @@ class Scorer:
         self._networks = [StoringNetwork(p.network, vocabulary.max_progression, num_rows).eval() for p in policies]
         for policy, network in zip(policies, self._networks, strict=True):
             policy.network = network
-        self.policy = policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, points)
+        prior, *values = policies
+        self.policy = AdvantagePolicy(prior, values[0], points) if values else prior
         self._seats: dict[tuple[GameKey, int], _Seat] = {}
         self._num_slots = 0
         self._free: list[int] = []
