@@ -20,7 +20,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.arena_game import PLAYERS, GameResult, Hall, Match
 from kanachan.players import GameKey, IllegalAction, Lots, Player, make_player, parse_player
 
-TOGETHER = 64
+TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
 _WAIT_SECONDS = 0.2  # between two looks at whether Ctrl-C was pressed
 
@@ -120,8 +120,8 @@ def play_match(
             for pipe in pipes:
                 pipe.send(next(waiting, None))
         while open_pipes and stop.asked is None:
-            for pipe in connection.wait(open_pipes, _WAIT_SECONDS):
-                assert isinstance(pipe, connection.Connection)
+            ready = connection.wait(open_pipes, _WAIT_SECONDS)
+            for pipe in [pipe for pipe in open_pipes if pipe in ready]:
                 try:
                     said = pipe.recv()
                 except EOFError:
@@ -177,7 +177,8 @@ def _play_here(
 def _workers(match: Match, means: Means, num: int) -> Iterator[list[connection.Connection]]:
     """Processes at work, by their pipes; ended in the end, whatever they are at."""
     context = get_context("spawn")  # neither threads nor the pipes of others are inherited
-    pipes, processes = [], []
+    pipes: list[connection.Connection] = []
+    processes = []
     try:
         for _ in range(num):
             ours, theirs = context.Pipe()

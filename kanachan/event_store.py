@@ -81,7 +81,7 @@ class _Continued:
         first_B1 = num_rows + batch.slot_B[:, None] * num_events
         row_BQ = torch.arange(num_decisions * (num_own + num_new), device=device).view(self._shape)
         assert row_BQ.numel() <= num_rows
-        own_BO, new_BN = row_BQ.split([num_own, num_new], dim=1)
+        own_BO, new_BN = torch.split(row_BQ, [num_own, num_new], dim=1)
         new_BN = torch.where(position_BN < batch.seen_B[:, None], first_B1 + position_BN, new_BN)
         self._written_X = torch.cat((own_BO, new_BN), dim=1).flatten()
         place_E = torch.arange(batch.num_seen, device=device)
@@ -100,7 +100,7 @@ class _Continued:
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         query_XD, key_value_XD = _split(fused_X3D)
-        query_BQD = query_XD.unflatten(0, self._shape)
+        query_BQD = query_XD.view(*self._shape, -1)
         return _attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
@@ -112,7 +112,7 @@ class _Continued:
         return _attend(query, self._seen(key_value_X2D), heads, self._mask_B1QV[:, :, :1])
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
-        return hidden_XD.unflatten(0, self._shape)[:, 0]
+        return hidden_XD.view(*self._shape, -1)[:, 0]
 
     def for_candidates(self, vector_BD: Tensor) -> Tensor:
         return vector_BD[:, None]
@@ -124,7 +124,7 @@ class _Continued:
         """Keeps what is new of the next layer; [B, V, 2 D], own keys and values, then those of all events."""
         kept = next(self._layers)
         kept.index_copy_(0, self._written_X, key_value_XD)
-        return kept.index_select(0, self._read_BV.flatten()).unflatten(0, self._read_BV.shape)
+        return kept.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
 
 
 def _as_added(is_seen: Tensor) -> Tensor:
@@ -134,14 +134,14 @@ def _as_added(is_seen: Tensor) -> Tensor:
 def _split(fused: Tensor) -> tuple[Tensor, Tensor]:
     """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
     width = fused.shape[-1] // 3
-    query, key_value = fused.split([width, 2 * width], dim=-1)
+    query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
     return query, key_value
 
 
 def _attend(query_BQD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor) -> Tensor:
     key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
     query_BHQW, key_BHVW, value_BHVW = (
-        tensor.unflatten(2, (heads, -1)).transpose(1, 2) for tensor in (query_BQD, key_BVD, value_BVD)
+        tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BQD, key_BVD, value_BVD)
     )
     mixed_BHQW = F.scaled_dot_product_attention(query_BHQW, key_BHVW, value_BHVW, attn_mask=mask)
     return mixed_BHQW.transpose(1, 2).flatten(2)

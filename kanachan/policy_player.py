@@ -7,6 +7,7 @@ fill up: what a player does never depends on how many games advance together.
 Shapes: A candidates of a situation; otherwise as in kanachan.event_store.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -28,7 +29,7 @@ from kanachan.policy import Policy, chosen_device
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64
 _FIRST_SLOTS = 64
-_ROWS = {"cpu": 8, "gpu": 256}
+_ROWS = {"cpu": 16, "gpu": 256}
 """that pass a network at once"""
 
 
@@ -57,10 +58,6 @@ def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
     )
 
 
-def _shapes_of(policy: Policy) -> tuple[Shape, ...]:
-    return _shapes(policy.vocabulary.max_progression, _ROWS["cpu" if policy.device.type == "cpu" else "gpu"])
-
-
 @dataclass(slots=True)
 class _Seat:
     """What is kept of the round that a seat of a game is in."""
@@ -73,14 +70,22 @@ class Scorer:
     """Scores of the situations of many games.
 
     Args:
-        policy: its networks are `StoringNetwork`s.
-        networks: all of them.
+        policies: one, or imitation and values; their networks are made to keep events.
+        points: the temperature of the advantages, where there are two.
+
+    Raises:
+        ValueError: the two are not fit to be used together.
     """
 
-    def __init__(self, policy: Policy, networks: Sequence[StoringNetwork]) -> None:
-        self.policy = policy
-        self._networks = networks
-        self._shapes = _shapes_of(policy)
+    def __init__(self, policies: Sequence[Policy], points: float = math.inf) -> None:
+        vocabulary, device = policies[0].vocabulary, policies[0].device
+        self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
+        num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
+        self._networks = [StoringNetwork(p.network, vocabulary.max_progression, num_rows).eval() for p in policies]
+        for policy, network in zip(policies, self._networks, strict=True):
+            policy.network = network
+        prior, *values = policies
+        self.policy = AdvantagePolicy(prior, values[0], points) if values else prior
         self._seats: dict[tuple[GameKey, int], _Seat] = {}
         self._num_slots = 0
         self._free: list[int] = []
@@ -239,28 +244,13 @@ def load_policy_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, dev
     Raises:
         ValueError: weights that cannot be read, of another vocabulary, or not fit to be used together.
     """
-    policy, networks = load_policy(spec, device)
-    if policy.vocabulary.fingerprint != vocabulary.fingerprint:
-        raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
-    return PolicyPlayer(Scorer(policy, networks), lots, spec.temperature)
-
-
-def load_policy(spec: PlayerSpec, device: str) -> tuple[Policy, list[StoringNetwork]]:
-    """The policy that a player asks, and its networks.
-
-    Raises:
-        ValueError: as `load_policy_player`.
-    """
     torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
     policies = [Policy.load(path, chosen_device(device)) for path in spec.files]
-    networks = []
     for policy in policies:
-        num_rows = max(s.rows * (1 + policy.vocabulary.num_seats + s.tiles + s.new) for s in _shapes_of(policy))
-        networks.append(StoringNetwork(policy.network, policy.vocabulary.max_progression, num_rows).eval())
-        policy.network = networks[-1]
-    if len(policies) == 1:
-        return policies[0], networks
+        if policy.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
     try:
-        return AdvantagePolicy(*policies, spec.points), networks
+        scorer = Scorer(policies, spec.points)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
+    return PolicyPlayer(scorer, lots, spec.temperature)

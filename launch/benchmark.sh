@@ -2,13 +2,13 @@
 # How quick the program is on this machine, each figure beside that of a plain way to do the same, measured in turns in
 # the same run. Twenty minutes on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [options]    some of the parts, or all: records to
-#                      annotations, shards to batches, a training step, its share of the speed of matrix products, and
-#                      what a hundred times the data costs
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [options]    some of the parts, or all:
+#                      records to annotations, shards to batches, a training step, its share of the speed of matrix
+#                      products, what a hundred times the data costs, and play beside the engine alone
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records beside the
 #                      checkout; if there is neither, games are simulated)
 #     --games N        games to annotate (default: 100)
-#     --size SIZE      network to train: tiny, small, base or large (default: small)
+#     --size SIZE      network to train and to play: tiny, small, base or large (default: small)
 #     --repeats N      measurements of each figure, of which the median counts (default: 5)
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"

@@ -18,6 +18,7 @@ from figures import Figure
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
+from playing import measure_arena
 from training import measure_train
 
 from annotate.annotation import format_line
@@ -30,7 +31,7 @@ from kanachan.config import MODEL_SIZES, DataConfig
 from kanachan.pack import pack
 from kanachan.packing import Packing
 
-PARTS = ("annotate", "data", "train", "peak", "growing")
+PARTS = ("annotate", "data", "train", "peak", "growing", "arena")
 _DROPOUT = 0.1
 
 
@@ -42,7 +43,9 @@ def main() -> int:
     parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
     parser.add_argument("--games", type=int, default=100, help="games to annotate (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="measurements of each figure (default: %(default)s)")
-    parser.add_argument("--size", choices=MODEL_SIZES, default="small", help="network to train (default: %(default)s)")
+    parser.add_argument(
+        "--size", choices=MODEL_SIZES, default="small", help="network to train and to play (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
@@ -57,7 +60,7 @@ def _measure(arguments: argparse.Namespace) -> None:
     parts = arguments.parts or PARTS
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        files, kind = _records(arguments.records, arguments.games, work)
+        files, kind = _records(arguments.records, arguments.games, work) if set(parts) != {"arena"} else ([], "none")
         lines = [line for path in files for line in _lines(path)]
         print(
             f"{len(files)} games ({kind}), {len(lines):,} decisions; {torch.get_num_threads()} threads", file=sys.stderr
@@ -65,7 +68,7 @@ def _measure(arguments: argparse.Namespace) -> None:
         figures: list[Figure] = []
         if "annotate" in parts:
             figures += measure_annotating(files, kind, arguments.repeats, work)
-        if set(parts) - {"annotate"}:
+        if set(parts) - {"annotate", "arena"}:
             shards = _packed(lines, work)
         if "data" in parts:
             figures.append(measure_data(lines, shards, arguments.repeats))
@@ -76,6 +79,8 @@ def _measure(arguments: argparse.Namespace) -> None:
             figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             figures += measure_growing(shards, arguments.repeats, work)
+    if "arena" in parts:
+        figures.append(measure_arena(MODEL_SIZES[arguments.size], arguments.repeats))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for figure in figures:
         label = f"{figure.what}, {figure.unit}"
