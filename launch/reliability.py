@@ -31,7 +31,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reliability.py",
         description="Draws the reliability of networks: tenths of their predictions with the mean outcome of each, and "
-        "its 95 %% interval. Where a network is calibrated, its points lie on the diagonal.",
+        "its 95 % interval. Where a network is calibrated, its points lie on the diagonal.",
     )
     parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
     parser.add_argument("-o", "--out", type=Path, required=True, help="picture: .png, .svg or .pdf")
