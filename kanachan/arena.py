@@ -270,8 +270,10 @@ def _tell(
 
 
 def _needed(outcome: "Outcome", match: Match, wanted: float) -> int | None:
+    from kanachan.arena_figures import FEWEST_WALLS
+
     test = outcome.test
-    return test.games_for(wanted, num_seatings(match.format)) if test.walls > 1 else None
+    return test.games_for(wanted, num_seatings(match.format)) if test.walls >= FEWEST_WALLS else None
 
 
 def _decisions(results: Sequence[GameResult]) -> dict[str, int]:
@@ -316,7 +318,9 @@ def _report(
     decisions = _decisions(results)
     lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")
-    if needed is not None:
+    if needed is None:
+        lines.append("few walls: the intervals say little, and how many games are needed cannot be told")
+    else:
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"
         )

@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 _FLIPS = 20_000
 _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
+FEWEST_WALLS = 10
+"""below, how much walls differ is known so badly that intervals say little"""
 
 
 class PairedTest(NamedTuple):

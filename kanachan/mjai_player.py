@@ -158,11 +158,14 @@ class _Seated:
         """Those of the log's next events that the program does not know."""
         lines: list[Event] = []
         for event in events:
-            kind = event["type"]
-            self._num_in_round = 1 if kind == "start_kyoku" else self._num_in_round + 1
-            ahead, self._ahead = self._ahead, None
-            if ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"]):
+            kind, (ahead, self._ahead) = event["type"], (self._ahead, None)
+            is_known = ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"])
+            # what was told ahead is in the log, but the engine may not say so once more
+            self._num_in_round += 1 + (ahead is not None and not is_known)
+            if is_known:
                 continue
+            if kind == "start_kyoku":
+                self._num_in_round = 1
             if kind == "start_game":
                 event = {"type": kind, "id": self.program.seat, "names": ["", "", "", ""]}
             lines.append(event)

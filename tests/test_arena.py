@@ -328,7 +328,16 @@ def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
     zeros = 0
     for seed in range(10):
         folder = tmp_path / str(seed)
-        options = ["--seed", str(seed), "--bootstrap", "500", "--format", "2v2" if seed % 2 else "1v3"]
+        options = [
+            "--processes",
+            "2",
+            "--seed",
+            str(seed),
+            "--bootstrap",
+            "500",
+            "--format",
+            "2v2" if seed % 2 else "1v3",
+        ]
         assert arena(folder, *options, players=(f"{weights}@1",) * 2, games=40) == 0
         mean_rank = result_of(folder)["differences"]["mean_rank"]
         assert mean_rank["low"] < mean_rank["high"]
