@@ -162,6 +162,7 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
     said = capsys.readouterr()
     assert "interrupted; --resume goes on" in said.err
     assert f"{num_journalled(games)} of 4,000 games" in said.out and "mean rank" in said.out
+    assert "short games end first" in said.out
     assert result_of(tmp_path)["games"] == num_journalled(games)
 
 
@@ -355,6 +356,18 @@ def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
         assert mean_rank["low"] < mean_rank["high"]
         zeros += mean_rank["low"] <= 0 <= mean_rank["high"]
     assert zeros >= 9
+
+
+def test_no_difference_is_marked_while_walls_are_few(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All draws of one wall are alike, so that every interval would exclude zero."""
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--resume", games=4) == 0
+    said = capsys.readouterr().out
+    difference = result_of(tmp_path)["differences"]["win_rate"]
+    assert difference["low"] == difference["high"] != 0
+    assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
 
 
 # The command line ----------------------------------------------------------------------------------------------------
