@@ -116,8 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--together",
         type=int,
-        help="games that advance together in a process; networks keep up to 4 MB (small: 2 MB, base: 35 MB) for each "
-        f"(default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+        help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
+        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
     return parser
