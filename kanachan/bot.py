@@ -218,3 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
