@@ -116,8 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--together",
         type=int,
-        help="games that advance together in a process; networks keep up to 4 MB (small: 2 MB, base: 35 MB) for each "
-        f"(default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+        help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
+        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
     return parser
@@ -292,6 +292,7 @@ def _report(
     needed: int | None,
     num_illegal: int,
 ) -> str:
+    from kanachan.arena_figures import FEWEST_WALLS
     from kanachan.tables import table, with_interval
 
     test = outcome.test
@@ -308,13 +309,15 @@ def _report(
         label, digits, scale = _LABELS[name]
         *sides, last = figures
         shown = [with_interval(figure, digits, scale) for figure in sides]
-        mark = "*" if last.low > 0 or last.high < 0 else ""
+        mark = "*" if test.walls >= FEWEST_WALLS and (last.low > 0 or last.high < 0) else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
     rows = [
         cells(name, [outcome.players["A"][name], outcome.players["B"][name], outcome.differences[name]])
         for name in _LABELS
     ]
+    if so_far:
+        lines.append("short games end first: those that were being played when it stopped are missing")
     decisions = _decisions(results)
     lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")

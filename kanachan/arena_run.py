@@ -122,10 +122,7 @@ def play_match(
         while open_pipes and stop.asked is None:
             ready = connection.wait(open_pipes, _WAIT_SECONDS)
             for pipe in [pipe for pipe in open_pipes if pipe in ready]:
-                try:
-                    said = pipe.recv()
-                except EOFError:
-                    raise OSError("a process of the arena was killed (out of memory?): try fewer --processes") from None
+                said = received(pipe)
                 if said is None:
                     open_pipes.remove(pipe)
                 elif isinstance(said, Exception):
@@ -134,6 +131,18 @@ def play_match(
                     on_result(said)
                     with suppress(BrokenPipeError):  # it had been told before that there are no more
                         pipe.send(next(waiting, None))
+
+
+def received(pipe: connection.Connection) -> Any:
+    """What a process sends.
+
+    Raises:
+        OSError: it was killed.
+    """
+    try:
+        return pipe.recv()
+    except (EOFError, ConnectionResetError):  # the latter if it had not read all that it was sent
+        raise OSError("a process of the arena was killed (out of memory?): try fewer --processes") from None
 
 
 def _num_together(match: Match, means: Means) -> int:

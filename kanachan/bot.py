@@ -14,6 +14,7 @@ from annotate.simulate import NUM_ROOMS, STYLES
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from kanachan.bot_meta import NOTHING_TO_DO
+from kanachan.reweighting import add_options, check_options, with_prior
 
 if TYPE_CHECKING:
     from kanachan.bot_mind import Mind
@@ -100,12 +101,9 @@ def _write(value: Any, output: TextIO) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if (arguments.prior is None) != (arguments.temperature is None):
-        parser.error("--prior and --temperature need each other")
-    for name in ("temperature", "sample"):
-        value = getattr(arguments, name)
-        if value is not None and not value > 0:
-            parser.error(f"--{name} must be positive, not {value}")
+    check_options(parser, arguments)
+    if arguments.sample is not None and not arguments.sample > 0:
+        parser.error(f"--sample must be positive, not {arguments.sample}")
     if arguments.threads < 1:
         parser.error(f"--threads must be at least 1, not {arguments.threads}")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
@@ -152,18 +150,12 @@ def _warm_up(mind: "Mind") -> None:
 
 
 def _policy(arguments: argparse.Namespace) -> "Policy":
-    from kanachan.advantage import AdvantagePolicy
     from kanachan.policy import Policy, chosen_device
 
-    device = chosen_device(arguments.device)
-    policy = Policy.load(arguments.weights, device)
+    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is None:
         return policy
-    prior = Policy.load(arguments.prior, device)
-    try:
-        return AdvantagePolicy(prior, policy, arguments.temperature)
-    except ValueError as error:
-        raise ValueError(f"{arguments.weights} with --prior {arguments.prior}: {error}") from None
+    return with_prior(policy, arguments.weights, arguments.prior, arguments.temperature)
 
 
 def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "RankForecast":
@@ -215,15 +207,7 @@ def _parser() -> argparse.ArgumentParser:
         "--sample", type=float, metavar="T", help="draw an option, with probabilities from the scores divided by T"
     )
     choice.add_argument("--seed", type=int, default=0, help="of what is drawn (default: %(default)s)")
-    choice.add_argument(
-        "--prior", metavar="IMITATION", help="weights of imitation, to be re-weighted by the advantages of WEIGHTS"
-    )
-    choice.add_argument(
-        "--temperature",
-        type=float,
-        metavar="POINTS",
-        help="with --prior: the lower, the more the advantage counts (see kanachan-predict)",
-    )
+    add_options(parser)
     parser.add_argument(
         "--rank-weights",
         metavar="WEIGHTS",
@@ -234,3 +218,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,6 +14,7 @@ from annotate.records.record import Game
 from annotate.replay import annotate_game
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.reweighting import add_options, check_options, with_prior
 
 if TYPE_CHECKING:
     from kanachan.review_report import Reviewer
@@ -31,8 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for name in ("batch", "game"):
         if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
             parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
-    if (arguments.prior is None) != (arguments.temperature is None):
-        parser.error("--prior and --temperature need each other")
+    check_options(parser, arguments)
     return run_cleanly(PROGRAM, lambda: _review(arguments))
 
 
@@ -61,18 +61,7 @@ def _parser() -> argparse.ArgumentParser:
         help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
-    parser.add_argument(
-        "--prior",
-        metavar="IMITATION",
-        help="weights of imitation: a further column shows them re-weighted by the advantages of the last of WEIGHTS, "
-        "as kanachan-predict --prior does",
-    )
-    parser.add_argument(
-        "--temperature",
-        type=float,
-        metavar="POINTS",
-        help="with --prior: the lower, the more the advantage counts",
-    )
+    add_options(parser, values="the last of WEIGHTS, in a column of its own")
     add_assumptions(parser)
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
@@ -124,7 +113,6 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
-    from kanachan.advantage import AdvantagePolicy
     from kanachan.policy import Policy, chosen_device
     from kanachan.review_report import Reviewer
 
@@ -135,11 +123,8 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
         Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=False)
     ]
     if arguments.prior is not None:
-        prior, value = Policy.load(arguments.prior, device), reviewers[-1]
-        try:
-            policy = AdvantagePolicy(prior, value.policy, arguments.temperature)
-        except ValueError as error:
-            raise ValueError(f"{arguments.weights[-1]} with --prior {arguments.prior}: {error}") from None
+        value = reviewers[-1]
+        policy = with_prior(value.policy, arguments.weights[-1], arguments.prior, arguments.temperature)
         reviewers.append(Reviewer(f"{Path(names[-1]).name} \u00d7 {value.name}", policy))
     return reviewers
 

@@ -1,6 +1,7 @@
 """The options of commands that make a policy of values and imitation: --prior, and how far it may go from imitation."""
 
 import argparse
+import math
 import sys
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,19 @@ if TYPE_CHECKING:
 MOST_HELD_OUT = 8192  # decisions of a split that a temperature is found on
 
 
-def add_options(parser: argparse.ArgumentParser, *, held_out: str) -> argparse._ArgumentGroup:
+def add_options(
+    parser: argparse.ArgumentParser, *, held_out: str | None = None, values: str = "WEIGHTS"
+) -> argparse._ArgumentGroup:
     """Adds them to a parser that has WEIGHTS, and returns their group.
 
     Args:
-        held_out: what the command calls the shards that a temperature is found on.
+        held_out: what the command calls the shards that a temperature is found on; None if it has none, and so no
+            --divergence.
+        values: whose advantages they are.
     """
     group = parser.add_argument_group("policies from values")
     group.add_argument(
-        "--prior", metavar="IMITATION", help="weights of imitation, to be re-weighted by the advantages of WEIGHTS"
+        "--prior", metavar="IMITATION", help=f"weights of imitation, to be re-weighted by the advantages of {values}"
     )
     group.add_argument(
         "--temperature",
@@ -29,27 +34,47 @@ def add_options(parser: argparse.ArgumentParser, *, held_out: str) -> argparse._
         metavar="POINTS",
         help="the lower, the more the advantage counts; inf leaves imitation as it is",
     )
-    group.add_argument(
-        "--divergence",
-        type=float,
-        metavar="NATS",
-        help="instead of --temperature: how far the policy may go from imitation, such as 0.05; the mean "
-        f"Kullback-Leibler divergence over the first {MOST_HELD_OUT:,} decisions of the validation split of {held_out}",
-    )
+    if held_out is not None:
+        group.add_argument(
+            "--divergence",
+            type=float,
+            metavar="NATS",
+            help="instead of --temperature: how far the policy may go from imitation, such as 0.05; the mean "
+            f"Kullback-Leibler divergence over the first {MOST_HELD_OUT:,} decisions of the validation split of "
+            f"{held_out}",
+        )
     return group
 
 
 def check_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     """Exits with the parser's error if they make no sense together."""
-    given = [name for name in ("temperature", "divergence") if getattr(arguments, name) is not None]
+    names = [name for name in ("temperature", "divergence") if hasattr(arguments, name)]
+    given = [name for name in names if getattr(arguments, name) is not None]
     if arguments.prior is None:
         for name in given:
             parser.error(f"--{name} means something only with --prior")
         return
     if len(given) != 1:
-        parser.error("--prior needs either --temperature or --divergence")
+        parser.error(f"--prior needs {'either ' * (len(names) > 1)}{' or '.join(f'--{name}' for name in names)}")
     if not getattr(arguments, given[0]) > 0:
         parser.error(f"--{given[0]} must be positive, not {getattr(arguments, given[0])}")
+
+
+def with_prior(value: "Policy", weights: str, prior: str, temperature: float = math.inf) -> "AdvantagePolicy":
+    """The policy of `prior`, a weights file, re-weighted by the advantages of the value network of `weights`.
+
+    Raises:
+        ValueError: the networks do not fit; names the files.
+    """
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.advantage import AdvantagePolicy
+    from kanachan.policy import Policy
+
+    imitation = Policy.load(prior, value.device)
+    try:
+        return AdvantagePolicy(imitation, value, temperature)
+    except ValueError as error:
+        raise ValueError(f"{weights} with --prior {prior}: {error}") from None
 
 
 def reweighted_policy(
@@ -66,16 +91,9 @@ def reweighted_policy(
     Raises:
         ValueError: the networks do not fit, or the divergence is out of reach; names the files.
     """
-    # Heavy imports come only now, after the arguments have been found valid.
-    from kanachan.advantage import AdvantagePolicy
     from kanachan.loader import held_out_columns
-    from kanachan.policy import Policy
 
-    prior = Policy.load(arguments.prior, value.device)
-    try:
-        policy = AdvantagePolicy(prior, value)
-    except ValueError as error:
-        raise ValueError(f"{weights} with --prior {arguments.prior}: {error}") from None
+    policy = with_prior(value, weights, arguments.prior)
     if arguments.divergence is None:
         policy.advantage_temperature = arguments.temperature
         return policy

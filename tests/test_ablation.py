@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,6 +22,7 @@ from kanachan.batch import batch_of_annotations
 from kanachan.checkpoint import build_network
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.model import Network
+from kanachan.settings import requested
 
 PROGRAM = Path(__file__).parent.parent / "launch" / "ablation"
 MODULES = ("networks", "variants", "table")
@@ -181,6 +183,20 @@ def test_runs_are_measured_once_and_told_in_a_table(
     assert entry["objective"]["label_smoothing"] == 0.1
     assert ablation["main"].main([*command, "--", *settings]) == 0
     assert "== imitation" not in capsys.readouterr().out
+    for option, value in {"--steps": "3", "--split": "test"}.items():
+        assert ablation["main"].main([*command, option, value, "--", *settings]) == 1
+        assert f"measured with {option} " in capsys.readouterr().err
+
+
+def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(
+    ablation: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    (variant,) = [v for v in ablation["variants"].VARIANTS if (v.stage, v.name) == ("rank", "slow-encoder")]
+    arguments = Namespace(shards=str(tmp_path), steps=40, init=str(tmp_path))
+    for settings, rate in (([], 1e-3), (["--optim.learning_rate", "6e-4"], 6e-4)):
+        train = ablation["main"].training_of(variant, tmp_path, 0, arguments, settings)
+        optim = requested(train).config.optim
+        assert optim.learning_rate == rate and optim.encoder_learning_rate == pytest.approx(rate / 3)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.arena import main
 from kanachan.arena_figures import PairedTest, figures_of_games, rank_difference
 from kanachan.arena_game import GameResult, Hall, Match, num_seatings, players_by_seat
+from kanachan.arena_run import received
 from kanachan.players import GameKey, Lots, Situation, make_player, parse_player
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
@@ -160,6 +162,7 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
     said = capsys.readouterr()
     assert "interrupted; --resume goes on" in said.err
     assert f"{num_journalled(games)} of 4,000 games" in said.out and "mean rank" in said.out
+    assert "short games end first" in said.out
     assert result_of(tmp_path)["games"] == num_journalled(games)
 
 
@@ -183,6 +186,16 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
     before = num_journalled(games)
     assert main([*command[3:], "--resume"]) == 0
     assert before < num_journalled(games) == 40
+
+
+@pytest.mark.parametrize("has_unread", [False, True])
+def test_a_process_that_was_killed_is_told_whatever_it_had_not_read_yet(has_unread: bool) -> None:
+    ours, theirs = multiprocessing.Pipe()
+    if has_unread:
+        ours.send(GameKey(0, 0))
+    theirs.close()
+    with pytest.raises(OSError, match="was killed"):
+        received(ours)
 
 
 def _left_of(session: int) -> list[str]:
@@ -343,6 +356,18 @@ def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
         assert mean_rank["low"] < mean_rank["high"]
         zeros += mean_rank["low"] <= 0 <= mean_rank["high"]
     assert zeros >= 9
+
+
+def test_no_difference_is_marked_while_walls_are_few(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All draws of one wall are alike, so that every interval would exclude zero."""
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--resume", games=4) == 0
+    said = capsys.readouterr().out
+    difference = result_of(tmp_path)["differences"]["win_rate"]
+    assert difference["low"] == difference["high"] != 0
+    assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
 
 
 # The command line ----------------------------------------------------------------------------------------------------

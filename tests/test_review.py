@@ -247,6 +247,8 @@ def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) 
         ["--seat", "0", "--game", "0"],
         ["--seat", "0", "--batch", "0"],
         ["--seat", "0", "--prior", "none"],
+        ["--seat", "0", "--prior", "none", "--temperature", "-3"],
+        ["--seat", "0", "--temperature", "3"],
     ),
 )
 def test_wrong_options_are_refused_before_anything_is_read(arguments: list[str]) -> None:

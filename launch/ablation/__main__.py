@@ -18,7 +18,6 @@ from kanachan.evaluate import main as evaluate
 from kanachan.run import run_stage
 from kanachan.settings import requested
 
-_DEFAULT_RATE = 1e-3
 _EVALUATION = "evaluation.json"
 
 
@@ -68,6 +67,7 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
         for variant in chosen:
             folder = arguments.out / variant.stage / variant.name / str(seed)
             if (folder / _EVALUATION).is_file():
+                _require_like(folder / _EVALUATION, arguments)
                 continue
             print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
             if not _measured(variant, folder, seed, arguments, settings):
@@ -79,14 +79,20 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
     return 0
 
 
+def _require_like(evaluation: Path, arguments: argparse.Namespace) -> None:
+    """Raises ValueError if a run that was measured before cannot stand in one table with those of `arguments`."""
+    content = json.loads(evaluation.read_text(encoding="utf-8"))
+    for name, found in (("split", content["split"]), ("steps", content["weights"][0]["steps"])):
+        wanted = getattr(arguments, name)
+        if found != wanted:
+            raise ValueError(
+                f"{evaluation}: measured with --{name} {found}, not {wanted}: name another --out, or remove it"
+            )
+
+
 def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]) -> bool:
     """Trains one run and writes its figures; False if it was told to stop."""
-    places = {"quarter": arguments.steps // 4, "third": _DEFAULT_RATE / 3}
-    train = ["--stage", variant.stage, "--data.path", arguments.shards, "--run.out", str(folder)]
-    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled"]
-    train += ["--resume", "auto", *settings, *(text.format(**places) for text in variant.settings)]
-    if variant.stage != STAGES[0] and not variant.is_fresh:
-        train += ["--init", arguments.init]
+    train = training_of(variant, folder, seed, arguments, settings)
     with changed(variant.parts):
         run_stage(requested(train))
         weights = folder / "weights.safetensors"
@@ -99,6 +105,24 @@ def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Nam
     if variant.parts:
         weights.unlink()  # of a network that nothing else knows
     return True
+
+
+def training_of(
+    variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]
+) -> list[str]:
+    """The command line of kanachan-train for one run.
+
+    Args:
+        arguments: with shards, steps and init.
+        settings: of all runs.
+    """
+    train = ["--stage", variant.stage, "--data.path", arguments.shards, "--run.out", str(folder)]
+    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled"]
+    train += ["--resume", "auto", *settings]
+    if variant.stage != STAGES[0] and not variant.is_fresh:
+        train += ["--init", arguments.init]
+    places = {"quarter": arguments.steps // 4, "third": requested(train).config.optim.learning_rate / 3}
+    return [*train, *(text.format(**places) for text in variant.settings)]
 
 
 def _figures(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
