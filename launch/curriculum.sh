@@ -9,8 +9,8 @@
 #     --imitation-steps N   optimiser steps of the first stage (default: one pass over the training split)
 #     --later-steps N       optimiser steps of each later stage (default: 400)
 #
-# Cost at the defaults: a step is 256 decisions, and a core trains on about 340 a second. A pass over 450,000 decisions
-# takes 22 minutes, a later stage 5; with --fresh, 55 minutes in all.
+# Cost at the defaults: a step is 256 decisions, and a core imitates about 340 a second, so a pass over 450,000 takes 22
+# minutes. Later stages draw decisions one by one (data.neighbours), about 150 a second, 12 minutes for each.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
