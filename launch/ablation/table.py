@@ -28,7 +28,8 @@ _COLUMNS = {"imitation": _IMITATION, "round_delta": _VALUES, "rank": _RANK, "gra
 
 
 def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) -> str:
-    """A row for each variant: every figure, and in brackets how far it is from the reference, ± its standard error."""
+    """A row for each variant: every figure, and in brackets how far it is from the reference, ± its standard error
+    where a variant has several runs."""
     columns = _COLUMNS[stage]
     reference = next(variant for variant in figures if variant.name == REFERENCE)
     lines = [f"| {stage} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
@@ -44,7 +45,7 @@ def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) ->
             if variant is not reference:
                 difference = value - mean(map(of, figures[reference]))
                 both = error[name] * math.sqrt(1 / len(entries) + 1 / len(figures[reference]))
-                cell += f" ({difference:+.{digits}f} ± {both:.{digits}f})"
+                cell += f" ({difference:+.{digits}f}" + (")" if math.isnan(both) else f" ± {both:.{digits}f})")
             cells.append(cell)
         lines.append(f"| {variant.what} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -46,7 +46,7 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
             what="no conservative term",
             settings=("--objective.conservative", "0"),
         ),
-        Variant(stage=stage, name="single", what="neighbours apart", settings=("--data.neighbours", "1")),
+        Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
         Variant(
             stage=stage,
             name="frozen",
