@@ -8,11 +8,13 @@ the journal before it counts.
 import json
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing import connection, get_context
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from annotate.stopping import StopRequest
@@ -206,10 +208,14 @@ def _workers(match: Match, means: Means, num: int) -> Iterator[list[connection.C
             process.join()
 
 
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)  # in order: programs are closed, which could go on without us
+
+
 def _work(pipe: Any, match: Match, means: Means) -> None:
     """A process: plays the games that it is told to until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, _leave)
     try:
         with _players(match, means) as players:
             hall = Hall(match, players, means.records)

@@ -113,12 +113,17 @@ class Program:
     def _ended(self) -> ValueError:
         return ValueError(f"{self.name}: the program has ended, with status {self._process.wait(_END_SECONDS)}")
 
-    def close(self) -> None:
-        """Closes its input, which ends it; or ends it."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+    def hang_up(self) -> None:
+        """Closes its input, at which it should end."""
+        assert self._process.stdin is not None
         self._process.stdin.close()
+
+    def close(self, seconds: float = _END_SECONDS) -> None:
+        """Closes its input and, if it does not end in so many seconds, ends it."""
+        self.hang_up()
+        assert self._process.stdout is not None
         try:
-            self._process.wait(_END_SECONDS)
+            self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -223,8 +228,10 @@ class MjaiPlayer:
             self._idle.setdefault(seat, []).append(seated.program)
 
     def close(self) -> None:
-        for seated in self._seated.values():
-            seated.program.close()
-        for programs in self._idle.values():
-            for program in programs:
-                program.close()
+        idle = [program for programs in self._idle.values() for program in programs]
+        programs = [*(seated.program for seated in self._seated.values()), *idle]
+        for program in programs:
+            program.hang_up()
+        end = time.monotonic() + _END_SECONDS
+        for program in programs:  # those that do not end are waited for together
+            program.close(max(0.0, end - time.monotonic()))

@@ -1,16 +1,19 @@
 """A program that speaks mjai: discards what it draws and claims nothing, answering every line. Started with the seat.
 
 The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `ends` ends there,
-`babbles` writes no JSON.
+`babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its input.
 """
 
 import json
 import sys
+import time
 
 NONE = {"type": "none"}
 
 
 def main(habit: str, seat: int) -> None:
+    if habit == "sleeps":
+        time.sleep(600)
     for line in sys.stdin:
         event = json.loads(line)
         answer: dict = NONE

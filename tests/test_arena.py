@@ -2,7 +2,6 @@
 
 import json
 import math
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -28,7 +27,6 @@ from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.arena import main
 from kanachan.arena_figures import PairedTest, figures_of_games, rank_difference
 from kanachan.arena_game import GameResult, Hall, Match, num_seatings, players_by_seat
-from kanachan.arena_run import received
 from kanachan.players import GameKey, Lots, Situation, make_player, parse_player
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
@@ -180,25 +178,15 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
         process.send_signal(number)
     assert process.wait(60) == (128 + number if number == signal.SIGINT else -number)
     end = time.monotonic() + 20
-    while time.monotonic() < end and _left_of(process.pid):
+    while time.monotonic() < end and left_of(process.pid):
         time.sleep(0.2)
-    assert _left_of(process.pid) == []
+    assert left_of(process.pid) == []
     before = num_journalled(games)
     assert main([*command[3:], "--resume"]) == 0
     assert before < num_journalled(games) == 40
 
 
-@pytest.mark.parametrize("has_unread", [False, True])
-def test_a_process_that_was_killed_is_told_whatever_it_had_not_read_yet(has_unread: bool) -> None:
-    ours, theirs = multiprocessing.Pipe()
-    if has_unread:
-        ours.send(GameKey(0, 0))
-    theirs.close()
-    with pytest.raises(OSError, match="was killed"):
-        received(ours)
-
-
-def _left_of(session: int) -> list[str]:
+def left_of(session: int) -> list[str]:
     """Processes of the arena's session, zombies aside, and its programs."""
     listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in listed.splitlines()]

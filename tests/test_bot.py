@@ -27,8 +27,10 @@ from kanachan.advantage import AdvantagePolicy
 from kanachan.bot import Bot, main
 from kanachan.bot_meta import action46
 from kanachan.bot_mind import Mind
-from kanachan.bot_ranks import RankForecast, by_scores
+from kanachan.bot_ranks import RankForecast, by_scores, by_weights
+from kanachan.columns import columns_of_annotations
 from kanachan.config import STAGES, StageName
+from kanachan.objectives import Rank
 from kanachan.policy import Policy
 
 START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
@@ -258,10 +260,18 @@ def test_ranks_at_the_start_of_each_round_are_those_of_the_rank_weights(
     for matrix in forecast.matrices:
         np.testing.assert_allclose(matrix.sum(axis=0), 1, atol=1e-6)
         np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-6)
-    policy = Policy.load(weights["rank"])
-    _, _, turn = next(t for t in turns(1, rounds[0]) if len(t[2].options) > 1)
     assert not np.allclose(forecast.matrices[0], by_scores(rounds[0][0]["scores"], 4))
-    assert policy.stage == "rank" and turn.seat == 1
+
+
+def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
+    policy = Policy.load(weights["rank"])
+    assert policy.actor_first and isinstance(policy.objective, Rank)
+    annotations = simulate_game(5, 0, style=0).annotations
+    for seat in range(4):
+        own = next(a for a in annotations if V.sparse["seat"].token(seat) in a.sparse)
+        batch = policy.batch(columns_of_annotations([own], V))
+        wanted = policy.objective.baseline_rank_probability(policy.output(batch), batch)[0]
+        np.testing.assert_allclose(by_weights(policy, own, seat)[seat], wanted, atol=1e-6)
 
 
 def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_later_it_is() -> None:
