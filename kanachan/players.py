@@ -32,6 +32,8 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS+VALUES~POINTS@T           drawn instead
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
                                     seat; {{seat}} in COMMAND is replaced by the seat, or else the seat stands behind it
+                                    (mjai does not tell of rules, room and grades: COMMAND must say them itself, as
+                                    kanachan-bot does with --rules, --style, --room and --grade)
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
 _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")
