@@ -3,6 +3,7 @@
 import argparse
 import hashlib
 import json
+import math
 import os
 import sys
 import time
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-arena"
 FORMAT_VERSION = 1
 _DESCRIPTION = """Lets two players, A and B, play duplicate games: each wall is played once in each seating, so that
-both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 %% intervals from
+both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 % intervals from
 drawing whole walls anew; a test whether the mean ranks differ (signs of the walls' differences are drawn); and how many
 games a given difference would need to be seen. Fix the number of games beforehand: to stop when the result pleases
 makes it worth nothing. Games are a function of players, settings and seed, whatever the number of processes. Ctrl-C
@@ -131,7 +132,7 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(NUM_ROOMS),
         default=DEFAULT_ROOM,
-        help="0 Bronze ... 4 Throne, which models are told and grading points follow (default: %(default)s)",
+        help="0 Bronze ... 4 Throne, which models are told and Mahjong Soul's grading points follow, under any rules (default: %(default)s)",
     )
     parser.add_argument(
         "--grades",
@@ -160,7 +161,7 @@ def _grades(text: str) -> tuple[int, int]:
 
 def _points(text: str) -> tuple[float, ...]:
     points = tuple(float(part) for part in text.split(","))
-    if len(points) != 4:
+    if len(points) != 4 or not all(map(math.isfinite, points)):
         raise argparse.ArgumentTypeError(f"four numbers expected, not {text}")
     return points
 

@@ -367,6 +367,7 @@ def test_no_difference_is_marked_while_walls_are_few(
         (["--games", "0"], "--games must be at least 1, not 0"),
         (["-n", "4", "--grades", "16"], "one or two grades 0 ... 15 expected, not 16"),
         (["-n", "4", "--points", "1,2"], "four numbers expected, not 1,2"),
+        (["-n", "4", "--points", "1,2,nan,4"], "four numbers expected, not 1,2,nan,4"),
         (["-n", "4", "--resume"], "name it"),
         (["-n", "4", "--difference", "0"], "--difference must be positive"),
     ],
