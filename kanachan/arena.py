@@ -132,7 +132,8 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=range(NUM_ROOMS),
         default=DEFAULT_ROOM,
-        help="0 Bronze ... 4 Throne, which models are told and Mahjong Soul's grading points follow, under any rules (default: %(default)s)",
+        help="0 Bronze ... 4 Throne, which models are told; grading points are Mahjong Soul's of that room, under any "
+        "rules (default: %(default)s)",
     )
     parser.add_argument(
         "--grades",
