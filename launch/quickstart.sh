@@ -54,7 +54,7 @@ if [[ ! -d $work/shards ]]; then
         fail "too few games to keep some for validation and test: give about 30 or more"
     mv "$work/shards.part" "$work/shards"
 fi
-"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 1600 --later-steps 900 \
+"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 1600 --later-steps 500 \
     -- --config "$CHECKOUT/configs/quickstart.yaml"
 
 here=${work#"$PWD"/} bin=${VENV#"$PWD"/}/bin launch=${CHECKOUT#"$PWD"/}/launch
