@@ -39,9 +39,14 @@ class Program:
         self.name = " ".join(words)
         self.seat = seat
         # a session of its own: Ctrl-C is for the arena, which closes its programs
-        self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
-        )
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
+            )
+        except OSError as error:
+            raise ValueError(
+                f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path, and what it takes"
+            ) from None
         self._answers_all: bool | None = None
         """whether it answers every line; None: not known yet"""
         self._buffer = b""

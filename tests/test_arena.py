@@ -383,3 +383,8 @@ def test_an_option_that_makes_no_sense_is_refused(
 def test_a_player_that_is_none_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rule", "nowhere", "-n", "4"]) == 1
     assert capsys.readouterr().err.startswith("kanachan-arena: error: nowhere: no player of this name")
+
+
+def test_a_program_that_cannot_be_started_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mjai:no-such-program", "rule", "-n", "4", "--style", "east", "--processes", "1"]) == 1
+    assert "mjai:no-such-program 0 cannot be started: No such file or directory" in capsys.readouterr().err
