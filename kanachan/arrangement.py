@@ -21,6 +21,7 @@ from torch.nn.attention.varlen import varlen_attn
 from kanachan.segments import Segments
 
 _PAD = 0
+_ROWS_APART = 256  # in bf16 on a CPU, oneDNN makes a kernel for every number of rows, which takes longer than to use it
 
 
 class Arrangement(Protocol):
@@ -92,13 +93,14 @@ class Padded:
         num_decisions, num_tiles = self.tiles.shape
         # a split's gradients are laid side by side, where each slice's would be added to zeros
         num_own = num_decisions * (1 + self.num_seats + num_tiles)
-        own_XD, event_XD = torch.split(hidden_XD, [num_own, self.events.numel()])
+        num_events = self.events.numel()
+        own_XD, event_XD, _ = torch.split(hidden_XD, [num_own, num_events, len(hidden_XD) - num_own - num_events])
         width = hidden_XD.shape[1]
         return own_XD.view(num_decisions, -1, width), event_XD.view(*self.events.shape, width)
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         own_BOD = torch.cat((summary_BD[:, None], seat_BPD, tile), dim=1)
-        return torch.cat((own_BOD.flatten(0, 1), event.flatten(0, 1)))
+        return _end_to_end(own_BOD, event)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         own_BOD, event_GED = self.split(fused_X3D)
@@ -107,7 +109,7 @@ class Padded:
         mixed_BOD = _attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV)
         # padding stands after the events, where no event looks
         mixed_GED = _attend(query_GED, key_value_GED, heads, None, is_causal=True)
-        return torch.cat((mixed_BOD.flatten(0, 1), mixed_GED.flatten(0, 1)))
+        return _end_to_end(mixed_BOD, mixed_GED)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_BAD, key_value_BAD = _split(fused)
@@ -201,6 +203,15 @@ class Packed:
         )
 
 
+def _end_to_end(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
+    """All rows of a grid, and, where kernels are made for numbers of rows, spare ones up to a multiple of some."""
+    own_XD, event_XD = own_BOD.flatten(0, 1), event_GED.flatten(0, 1)
+    if not (own_XD.device.type == "cpu" and torch.is_autocast_enabled("cpu")):
+        return torch.cat((own_XD, event_XD))
+    spare = -(len(own_XD) + len(event_XD)) % _ROWS_APART
+    return torch.cat((own_XD, event_XD, own_XD.new_zeros(spare, own_XD.shape[1])))
+
+
 def _split(fused: Tensor) -> tuple[Tensor, Tensor]:
     """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
     width = fused.shape[-1] // 3
@@ -218,7 +229,14 @@ def _attend(
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
     mask = None if mask_BV is None else mask_BV[:, None, None, :]
-    mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, attn_mask=mask, is_causal=is_causal)
+    if query_BAD.dtype == torch.bfloat16 and not query_BAD.is_cuda and query_BAD.requires_grad:
+        # torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32
+        with torch.autocast("cpu", enabled=False):
+            query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()
+            mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
+            mixed_BHAW = mixed_BHAW.bfloat16()
+    else:
+        mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
     return mixed_BHAW.transpose(1, 2).flatten(2)
 
 

@@ -123,10 +123,15 @@ class DataConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimConfig:
-    """AdamW with linear warm-up and cosine decay."""
+    """AdamW, or Muon with AdamW, with linear warm-up and cosine decay."""
 
+    optimizer: Literal["adamw", "muon"] = "adamw"
+    """muon: the matrices of encoder and decoder by Muon and the rest by AdamW, which learns more in a step; it needs
+    whole matrices in every process, so not with zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
+    muon_factor: float = 4.0
+    """learning rate of Muon's matrices, as a multiple of that of the rest"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if another one than the decoder's (later stages)"""
     encoder_frozen: int = 0
@@ -152,7 +157,8 @@ class OptimConfig:
     counted"""
 
     def __post_init__(self) -> None:
-        _require(self.learning_rate > 0, f"optim.learning_rate must be positive, not {self.learning_rate}")
+        for name in ("learning_rate", "muon_factor"):
+            _require(getattr(self, name) > 0, f"optim.{name} must be positive, not {getattr(self, name)}")
         _require(
             self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
             f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",

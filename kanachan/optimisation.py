@@ -1,4 +1,4 @@
-"""What an optimiser step does besides Adam: groups and rates of the parameters, clipping, steps that are left out."""
+"""The optimiser, groups and rates of the parameters, clipping, steps that are left out."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -8,30 +8,42 @@ import torch
 from torch import Tensor, nn
 
 from kanachan.config import OptimConfig
+from kanachan.muon import MuonWithAdamW
 
 ADAM_STATES = ("exp_avg", "exp_avg_sq")
 
 
+def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
+    """The optimiser of the settings, for the parameters that learn."""
+    groups, betas = parameter_groups(network, optim), (optim.beta1, optim.beta2)
+    if optim.optimizer == "muon":
+        return MuonWithAdamW(groups, betas)
+    return torch.optim.AdamW(groups, betas=betas, fused=True)
+
+
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
-    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without.
+    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without, and
+    for Muon the matrices of encoder and decoder (`is_hidden_matrix`) apart from those of the heads.
 
     Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
     """
     embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
-    groups: dict[tuple[bool, bool], list[nn.Parameter]] = {}
+    groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
             decays = parameter.ndim == 2 and id(parameter) not in embeddings
-            groups.setdefault((_is_encoder(name), decays), []).append(parameter)
+            is_hidden = decays and optim.optimizer == "muon" and name.startswith(("encoder.", "decoder."))
+            groups.setdefault((_is_encoder(name), decays, is_hidden), []).append(parameter)
     encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
     return [
         {
             "params": parameters,
             "part": "encoder" if is_encoder else "decoder",
-            "lr": encoder_rate if is_encoder else optim.learning_rate,
+            "is_hidden_matrix": is_hidden,
+            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (optim.muon_factor if is_hidden else 1),
             "weight_decay": optim.weight_decay if decays else 0.0,
         }
-        for (is_encoder, decays), parameters in sorted(groups.items(), reverse=True)
+        for (is_encoder, decays, is_hidden), parameters in sorted(groups.items(), reverse=True)
     ]
 
 

@@ -53,6 +53,7 @@ from kanachan.snapshots import (
 )
 from kanachan.stage import Stage
 from kanachan.strategy import (
+    ZERO_STAGES,
     chosen_strategy,
     is_lost_process,
     make_strategy,
@@ -273,6 +274,11 @@ def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Stra
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.optim.average and name == "zero3":
         raise ValueError("optim.average needs whole weights in every process, and zero3 shares them out: take zero2")
+    if config.optim.optimizer == "muon" and name in ZERO_STAGES:
+        raise ValueError(
+            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shares them out: add "
+            "--optim.optimizer adamw"
+        )
     strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
     world, attention = devices.world, "packed" if devices.packs else "padded"
     told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"

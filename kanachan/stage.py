@@ -21,7 +21,7 @@ from kanachan.batch import Batch
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.model import Network, Output
 from kanachan.objectives import Objective
-from kanachan.optimisation import SkippedSteps, gradient_norms, learning_rate_factor, parameter_groups
+from kanachan.optimisation import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.strategy import gradient_of, is_sharded, outcome_of_step
 
 
@@ -71,9 +71,9 @@ class Stage(L.LightningModule):
         return self.objective.score(self.network(batch))
 
     def configure_optimizers(self) -> OptimizerLRScheduler:
-        groups = parameter_groups(self.network, self.optim)
+        optimizer = make_optimizer(self.network, self.optim)
+        groups = optimizer.param_groups
         self.optimised = [list(group["params"]) for group in groups]
-        optimizer = torch.optim.AdamW(groups, betas=(self.optim.beta1, self.optim.beta2), fused=True)
         factors = [learning_rate_factor(self.optim, self.total_steps, group["part"]) for group in groups]
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
@@ -147,7 +147,8 @@ class Stage(L.LightningModule):
 
     def _log_training(self) -> dict[str, float]:
         means, _ = self._training.take(self.trainer)
-        rates = {group["part"]: group["lr"] for group in self.trainer.optimizers[0].param_groups}
+        groups = self.trainer.optimizers[0].param_groups
+        rates = {group["part"]: group["lr"] for group in groups if not group["is_hidden_matrix"]}
         row = {f"train/{name}": mean for name, mean in means.items()}
         row["train/learning_rate"] = rates["decoder"]
         if rates.get("encoder", rates["decoder"]) != rates["decoder"]:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from runs import arguments, pack_decisions
 from torch import nn
 
 from kanachan.config import OptimConfig
-from kanachan.optimisation import SkippedSteps, parameter_groups
+from kanachan.optimisation import SkippedSteps, make_optimizer
 from kanachan.snapshots import read_checkpoint
 
 GRADIENTS = (0.5, -2.0, 0.1)
@@ -18,28 +19,29 @@ GRADIENTS = (0.5, -2.0, 0.1)
 
 def network() -> nn.Module:
     torch.manual_seed(0)
-    return nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 1))
+    return nn.Sequential(OrderedDict(encoder=nn.Linear(3, 4), head=nn.Linear(4, 1)))
 
 
-def trained(gradients: tuple[float, ...], skipped: SkippedSteps, clip: float) -> list[torch.Tensor]:
+def trained(gradients: tuple[float, ...], skipped: SkippedSteps, clip: float, optim: OptimConfig) -> list[torch.Tensor]:
     """Weights and states after steps with these numbers as the whole gradient."""
     model = network()
-    optimizer = torch.optim.AdamW(parameter_groups(model, OptimConfig()), fused=True)
+    optimizer = make_optimizer(model, optim)
     for gradient in gradients:
         for parameter in model.parameters():
             parameter.grad = torch.full_like(parameter, gradient)
         skipped.clip(optimizer, clip)
         optimizer.step()
-    states = [tensor for state in optimizer.state_dict()["state"].values() for tensor in state.values()]
+    states = [tensor for _, state in sorted(optimizer.state_dict()["state"].items()) for tensor in state.values()]
     return [parameter.detach() for parameter in model.parameters()] + states
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
 @pytest.mark.parametrize("clip", [0.0, 1.0])
-def test_a_step_with_a_gradient_that_is_not_finite_changes_nothing(bad: float, clip: float) -> None:
+@pytest.mark.parametrize("optim", [OptimConfig(), OptimConfig(optimizer="muon")], ids=["adamw", "muon"])
+def test_a_step_with_a_gradient_that_is_not_finite_changes_nothing(bad: float, clip: float, optim: OptimConfig) -> None:
     skipped = SkippedSteps(limit=3)
-    with_bad = trained((bad, GRADIENTS[0], bad, bad, *GRADIENTS[1:]), skipped, clip)
-    without = trained(GRADIENTS, SkippedSteps(limit=3), clip)
+    with_bad = trained((bad, GRADIENTS[0], bad, bad, *GRADIENTS[1:]), skipped, clip, optim)
+    without = trained(GRADIENTS, SkippedSteps(limit=3), clip, optim)
     assert all(left.equal(right) for left, right in zip(with_bad, without, strict=True))
     assert skipped.checked_total(6) == 3
 
