@@ -44,7 +44,10 @@ def devices_of(run: RunConfig) -> Devices:
     if run.accelerator == "gpu" and not torch.cuda.is_available():
         raise ValueError("--run.accelerator gpu: torch sees no GPU here")
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
-    has_units = is_gpu and torch.cuda.is_bf16_supported(including_emulation=False)
+    if is_gpu:
+        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        has_units = torch.cpu._is_amx_tile_supported()
     is_half = run.precision == "bf16" or (run.precision == "auto" and has_units)
     if run.attention == "packed" and is_gpu and not is_half:
         raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")

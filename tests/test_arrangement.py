@@ -83,6 +83,37 @@ def test_both_ways_give_the_same_loss_and_gradients(stage: StageName) -> None:
         torch.testing.assert_close(gradients[1][name], gradient, rtol=0, atol=1e-5 * scale + 1e-7)
 
 
+@pytest.mark.parametrize("stage", STAGES)
+def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage: StageName) -> None:
+    torch.manual_seed(0)
+    network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
+    batch = batch_of(decisions(40))
+    losses, gradients = [], []
+    for is_half in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+            loss = objective.loss(network(batch), batch)["loss"]
+        loss.backward()
+        losses.append(float(loss.detach()))
+        gradients.append(torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None]))
+    assert losses[1] == pytest.approx(losses[0], rel=0.02) and losses[1] != losses[0]
+    assert float(torch.cosine_similarity(*gradients, dim=0)) > 0.99
+
+
+def test_in_half_precision_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
+    """Each new one costs oneDNN a new kernel."""
+    numbers: dict[bool, set[int]] = {False: set(), True: set()}
+    is_half = False
+    hook = network.encoder.norm.register_forward_hook(lambda _, __, hidden_XD: numbers[is_half].add(len(hidden_XD)))
+    for is_half in numbers:
+        for num in range(4, 40, 2):
+            with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+                said(network, batch_of(decisions(num)))
+    hook.remove()
+    assert len(numbers[True]) < len(numbers[False]) / 2
+    assert all(number % 256 == 0 for number in numbers[True])
+
+
 def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
     """Of every decision: its tiles, the events it sees, its candidates."""
     for row in range(len(batch)):

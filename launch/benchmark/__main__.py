@@ -19,7 +19,7 @@ from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
 from playing import measure_arena
-from training import measure_train
+from training import measure_half, measure_train
 
 from annotate.annotation import format_line
 from annotate.records.reading import Record, find_records, read_games, read_record
@@ -27,7 +27,8 @@ from annotate.replay import annotate_game
 from annotate.simulate import simulate
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import MODEL_SIZES, DataConfig
+from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
+from kanachan.devices import devices_of
 from kanachan.pack import pack
 from kanachan.packing import Packing
 
@@ -75,6 +76,8 @@ def _measure(arguments: argparse.Namespace) -> None:
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
             figures.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
+            if devices_of(RunConfig(accelerator="cpu")).is_half:
+                figures.append(measure_half(shards, model, DataConfig.batch, arguments.repeats))
         if "peak" in parts:
             figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
