@@ -14,6 +14,7 @@ from networks import (
 from kanachan.config import StageName
 
 REFERENCE = "reference"
+_ADAMW = ("--optim.optimizer", "adamw")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,6 +47,7 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
             what="no conservative term",
             settings=("--objective.conservative", "0"),
         ),
+        Variant(stage=stage, name="adamw", what="AdamW in place of Muon", settings=_ADAMW),
         Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
         Variant(
             stage=stage,
@@ -71,6 +73,7 @@ def _mse(stage: StageName) -> Variant:
 
 VARIANTS: tuple[Variant, ...] = (
     _imitation(REFERENCE, "reference"),
+    _imitation("adamw", "AdamW in place of Muon, twice the rate", *_ADAMW, "--optim.learning_rate", "2e-3"),
     _imitation("no-suits", "suits not exchanged", "--data.exchange_suits", "false"),
     _imitation("absolute-seats", "seats not renamed", "--data.actor_first", "false"),
     _imitation("padding", "padding attended to", Padded=AttendedPadded),
