@@ -47,7 +47,6 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
             what="no conservative term",
             settings=("--objective.conservative", "0"),
         ),
-        Variant(stage=stage, name="adamw", what="AdamW in place of Muon", settings=_ADAMW),
         Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
         Variant(
             stage=stage,
@@ -71,6 +70,11 @@ def _mse(stage: StageName) -> Variant:
     )
 
 
+def _muon(stage: StageName) -> Variant:
+    settings = ("--optim.optimizer", "muon")
+    return Variant(stage=stage, name="muon", what="Muon in place of AdamW", settings=settings)
+
+
 VARIANTS: tuple[Variant, ...] = (
     _imitation(REFERENCE, "reference"),
     _imitation("adamw", "AdamW in place of Muon, twice the rate", *_ADAMW, "--optim.learning_rate", "2e-3"),
@@ -87,7 +91,11 @@ VARIANTS: tuple[Variant, ...] = (
     _imitation("average", "moving average of the weights (0.99)", "--optim.average", "0.99"),
     _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
     _imitation("single", "neighbours apart", "--data.neighbours", "1"),
-    *_values("round_delta", _mse("round_delta")),
-    *_values("rank"),
-    *_values("grading", _mse("grading")),
+    *_values(
+        "round_delta",
+        _mse("round_delta"),
+        Variant(stage="round_delta", name="adamw", what="AdamW in place of Muon", settings=_ADAMW),
+    ),
+    *_values("rank", _muon("rank")),
+    *_values("grading", _mse("grading"), _muon("grading")),
 )
