@@ -130,7 +130,7 @@ class OptimConfig:
     whole matrices in every process, so not with zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
-    muon_factor: float = 4.0
+    muon_factor: float = 3.0
     """learning rate of Muon's matrices, as a multiple of that of the rest"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if another one than the decoder's (later stages)"""
