@@ -229,7 +229,8 @@ def _attend(
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
     mask = None if mask_BV is None else mask_BV[:, None, None, :]
-    if query_BAD.dtype == torch.bfloat16 and not query_BAD.is_cuda and query_BAD.requires_grad:
+    learns = query_BAD.requires_grad or key_value_BVD.requires_grad
+    if query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and learns:
         # torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32
         with torch.autocast("cpu", enabled=False):
             query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()

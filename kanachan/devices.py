@@ -44,15 +44,18 @@ def devices_of(run: RunConfig) -> Devices:
     if run.accelerator == "gpu" and not torch.cuda.is_available():
         raise ValueError("--run.accelerator gpu: torch sees no GPU here")
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
-    if is_gpu:
-        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        has_units = torch.cpu._is_amx_tile_supported()
-    is_half = run.precision == "bf16" or (run.precision == "auto" and has_units)
+    is_half = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
     if run.attention == "packed" and is_gpu and not is_half:
         raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
     packs = run.attention == "packed" or (run.attention == "auto" and is_gpu and is_half)
     return Devices(is_gpu, is_half, packs, _world(run, is_gpu))
+
+
+def _multiplies_bf16(is_gpu: bool) -> bool:
+    """Whether the device has units for matrix products in bf16."""
+    if is_gpu:
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(torch.cpu.get_capabilities().get("amx_bf16", False))
 
 
 def this_rank() -> int:

@@ -23,7 +23,7 @@ def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimi
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
     """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without, and
-    for Muon the matrices of encoder and decoder (`is_hidden_matrix`) apart from those of the heads.
+    for Muon the matrices of encoder and decoder (`is_muons`) apart from those of the heads.
 
     Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
     """
@@ -32,18 +32,18 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
     for name, parameter in network.named_parameters():
         if parameter.requires_grad:
             decays = parameter.ndim == 2 and id(parameter) not in embeddings
-            is_hidden = decays and optim.optimizer == "muon" and name.startswith(("encoder.", "decoder."))
-            groups.setdefault((_is_encoder(name), decays, is_hidden), []).append(parameter)
+            is_muons = decays and optim.optimizer == "muon" and name.startswith(("encoder.", "decoder."))
+            groups.setdefault((_is_encoder(name), decays, is_muons), []).append(parameter)
     encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
     return [
         {
             "params": parameters,
             "part": "encoder" if is_encoder else "decoder",
-            "is_hidden_matrix": is_hidden,
-            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (optim.muon_factor if is_hidden else 1),
+            "is_muons": is_muons,
+            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (optim.muon_factor if is_muons else 1),
             "weight_decay": optim.weight_decay if decays else 0.0,
         }
-        for (is_encoder, decays, is_hidden), parameters in sorted(groups.items(), reverse=True)
+        for (is_encoder, decays, is_muons), parameters in sorted(groups.items(), reverse=True)
     ]
 
 
@@ -97,7 +97,7 @@ class SkippedSteps:
         self._longest: Tensor | float = 0.0
 
     def clip(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
-        """Clips the gradients to a norm, 0 for none, and has a fused optimiser leave out its next step if they are not
+        """Clips the gradients to a norm, 0 for none, and has the optimiser leave out its next step if they are not
         finite; returns their norm before."""
         gradients = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         norm = nn.utils.get_total_norm([p.grad for p in gradients])

@@ -276,8 +276,8 @@ def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Stra
         raise ValueError("optim.average needs whole weights in every process, and zero3 shares them out: take zero2")
     if config.optim.optimizer == "muon" and name in ZERO_STAGES:
         raise ValueError(
-            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shares them out: add "
-            "--optim.optimizer adamw"
+            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shares them out: take "
+            "--run.strategy ddp, or begin a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
     world, attention = devices.world, "packed" if devices.packs else "padded"

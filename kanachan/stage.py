@@ -148,7 +148,7 @@ class Stage(L.LightningModule):
     def _log_training(self) -> dict[str, float]:
         means, _ = self._training.take(self.trainer)
         groups = self.trainer.optimizers[0].param_groups
-        rates = {group["part"]: group["lr"] for group in groups if not group["is_hidden_matrix"]}
+        rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
         row = {f"train/{name}": mean for name, mean in means.items()}
         row["train/learning_rate"] = rates["decoder"]
         if rates.get("encoder", rates["decoder"]) != rates["decoder"]:

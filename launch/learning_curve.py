@@ -8,6 +8,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -74,7 +75,12 @@ def told(evaluation: Path) -> str:
     if len(steps) > 1:
         listed = ", ".join(map(str, steps))
         raise ValueError(f"{evaluation}: networks of {listed} steps make no curve: train all for as many")
-    points = sorted(((_games(path), values) for path, values in rows), key=lambda point: point[0])
+    cards = [read_weights(path).card for path, _ in rows]
+    _require_alike(cards, evaluation)
+    points = sorted(
+        ((_games(card, path), values) for card, (path, values) in zip(cards, rows, strict=True)),
+        key=lambda point: point[0],
+    )
     games = [num for num, _ in points]
     lines = [f"| games | {' | '.join(_MEASURES.values())} |", "| ---: " * (1 + len(_MEASURES)) + "|"]
     lines += [f"| {num:,} | {' | '.join(f'{value:.4f}' for value in values.values())} |" for num, values in points]
@@ -94,8 +100,19 @@ def _values(agreement: dict[str, dict[str, float]]) -> dict[str, float]:
     return {key: value if key == "nll" else 1 - value for key, value in found.items()}
 
 
-def _games(path: Path) -> int:
-    card = read_weights(path).card
+def _require_alike(cards: list[dict[str, Any]], evaluation: Path) -> None:
+    """Raises ValueError if networks or training differ."""
+    for name in ("model", "objective"):
+        if any(card[name] != cards[0][name] for card in cards):
+            raise ValueError(f"{evaluation}: networks that differ in {name} make no curve")
+    for section, keys in (("optim", None), ("data", ("batch", "neighbours", "exchange_suits", "actor_first"))):
+        settings = [card.get("config", {}).get(section, {}) for card in cards]
+        kept = [{key: of_run.get(key) for key in keys or of_run} for of_run in settings]
+        if any(of_run != kept[0] for of_run in kept):
+            raise ValueError(f"{evaluation}: networks that were trained with other {section} settings make no curve")
+
+
+def _games(card: dict[str, Any], path: Path) -> int:
     try:
         return int(card["data"]["games"]["train"])
     except (KeyError, TypeError, ValueError):

@@ -121,7 +121,8 @@ def training_of(
     train += ["--resume", "auto", *settings]
     if variant.stage != STAGES[0] and not variant.is_fresh:
         train += ["--init", arguments.init]
-    places = {"quarter": arguments.steps // 4, "third": requested(train).config.optim.learning_rate / 3}
+    rate = requested(train).config.optim.learning_rate
+    places = {"quarter": arguments.steps // 4, "third": rate / 3, "twice": rate * 2}
     return [*train, *(text.format(**places) for text in variant.settings)]
 
 

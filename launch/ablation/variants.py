@@ -77,7 +77,7 @@ def _muon(stage: StageName) -> Variant:
 
 VARIANTS: tuple[Variant, ...] = (
     _imitation(REFERENCE, "reference"),
-    _imitation("adamw", "AdamW in place of Muon, twice the rate", *_ADAMW, "--optim.learning_rate", "2e-3"),
+    _imitation("adamw", "AdamW in place of Muon, twice the rate", *_ADAMW, "--optim.learning_rate", "{twice}"),
     _imitation("no-suits", "suits not exchanged", "--data.exchange_suits", "false"),
     _imitation("absolute-seats", "seats not renamed", "--data.actor_first", "false"),
     _imitation("padding", "padding attended to", Padded=AttendedPadded),
