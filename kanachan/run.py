@@ -88,6 +88,8 @@ def run_stage(request: Request) -> int:
     signals = StopSignals()
     _set_up(config.run)
     devices = devices_of(config.run)
+    # kept with the run, so that it goes on in the same precision wherever it is resumed
+    config = replace(config, run=replace(config.run, precision="bf16" if devices.is_half else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     data = _data(config, devices, FOUR_PLAYERS)
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))

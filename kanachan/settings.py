@@ -143,7 +143,11 @@ def _requested(argv: list[str]) -> Request:
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
         if not has_checkpoints(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
-    return Request(config, resume=_resumes(config, resume))
+    resumes = _resumes(config, resume)
+    if resumes and config.run.precision == "auto":
+        saved_precision = load_config(Path(config.run.out) / CONFIG_NAME).run.precision
+        config = replace(config, run=replace(config.run, precision=saved_precision))
+    return Request(config, resume=resumes)
 
 
 def _resumes(config: TrainConfig, resume: str | None) -> bool:
@@ -154,6 +158,8 @@ def _resumes(config: TrainConfig, resume: str | None) -> bool:
     if resume is None:
         raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
     saved, given = _flat(load_config(out / CONFIG_NAME)), _flat(config)
+    if given["run.precision"] == "auto":
+        given["run.precision"] = saved["run.precision"]
     changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)

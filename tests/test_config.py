@@ -156,6 +156,17 @@ def test_resume_auto_goes_on_where_there_is_a_run(tmp_path: Path) -> None:
     assert requested(["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]).resume
 
 
+@pytest.mark.parametrize("kept", ["fp32", "bf16"])
+def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
+    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = run_folder(tmp_path / "run", config_of("--run.precision", kept))
+    again = ["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]
+    assert requested(again).config.run.precision == kept
+    other = "fp32" if kept == "bf16" else "bf16"
+    assert f"run.precision was {kept}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
+
+
 def test_help_shows_every_setting_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         requested(["--stage", "rank", "--help"])

@@ -251,3 +251,10 @@ def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
     assert run("imitation", shards, tmp_path / "run", "--run.devices", "4") == 1
     assert "data.batch=32 cannot be shared equally by 4 devices" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("has_units", [False, True])
+def test_a_cpu_with_units_for_it_multiplies_in_half_precision(has_units: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True} if has_units else {})
+    assert devices_of(RunConfig(accelerator="cpu")).is_half is has_units
+    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).is_half

@@ -20,7 +20,9 @@ from stopped import signal_after_rows, wait_for_rows
 from torch._dynamo.utils import counters
 
 from kanachan.checkpoint import lineage_of, read_weights
-from kanachan.config import STAGES, StageName
+from kanachan.config import STAGES, RunConfig, StageName
+from kanachan.devices import devices_of
+from kanachan.settings import load_config
 from kanachan.snapshots import read_checkpoint
 
 ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "2")
@@ -72,6 +74,13 @@ def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
     names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
     checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors")}
     assert names == {"config.yaml", "metrics.csv", "weights.safetensors", "card.json"} | checkpoints
+
+
+def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "run", "--run.precision", "auto", "--run.steps", "2") == 0
+    chosen = load_config(tmp_path / "run" / "config.yaml").run.precision
+    assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).is_half else "fp32")
+    assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
 
 
 def test_the_card_tells_stage_data_length_and_metrics(imitation: Path) -> None:
