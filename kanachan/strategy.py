@@ -1,7 +1,7 @@
 """How a run is spread over processes: one alone, DDP, or DeepSpeed's ZeRO, on GPUs and, for tests, on CPUs.
 
 Whatever the strategy, a checkpoint is the same single file with all weights and all states of the optimiser in full, so
-that a run can go on with another number of processes and under another strategy.
+that a run can go on with another number of processes and under another strategy (with Muon: plain or DDP).
 """
 
 import json
@@ -26,7 +26,7 @@ from kanachan.optimisation import ADAM_STATES
 StrategyName = Literal["plain", "ddp", "zero1", "zero2", "zero3"]
 ZERO_STAGES: dict[str, int] = {"zero1": 1, "zero2": 2, "zero3": 3}
 BYTES_PER_PARAMETER = 16
-"""weight, gradient and two states of Adam, in fp32"""
+"""weight, gradient and two states of AdamW, in fp32; Muon has one"""
 _SHARE_FOR_PARAMETERS = 0.6  # of the memory of a device; the rest is for activations and for the communication
 _TIMEOUT = timedelta(minutes=10)
 _OURS = {
