@@ -55,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1, not {value}")
     check_options(parser, arguments)
+    if arguments.average_suits and arguments.prior is not None:
+        parser.error("--average-suits does not go with --prior")
     if arguments.compare and arguments.prior is None and len(arguments.weights) < 2:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
@@ -82,6 +84,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split only")
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--average-suits",
+        action="store_true",
+        help="ask every network six times, with the suits exchanged, and measure the mean of its answers",
     )
     add_options(parser, held_out="SHARDS")
     parser.add_argument(
@@ -121,6 +128,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         "games": held_out.num_games,
         "decisions": rows,
         "limit": arguments.limit,
+        "average_suits": arguments.average_suits,
         "bootstrap": arguments.bootstrap,
     }
     try:
@@ -139,6 +147,9 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
         _Subject("" if is_alone else _letter(i), path, Policy.load(path, device))
         for i, path in enumerate(arguments.weights)
     ]
+    if arguments.average_suits:
+        for s in networks:
+            _average_suits(s)
     if arguments.prior is None:
         return networks
     policies = []
@@ -149,6 +160,15 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
     if not policies:
         raise ValueError("--prior means something only if one of WEIGHTS has values: name one of a later stage")
     return networks + policies
+
+
+def _average_suits(subject: _Subject) -> None:
+    from kanachan.suit_average import SuitAverage
+
+    policy = subject.policy
+    if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
+        raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
+    policy.network = SuitAverage(policy.network, policy.vocabulary).to(policy.device).eval()
 
 
 def _letter(index: int) -> str:
@@ -165,9 +185,10 @@ def _report(
     from kanachan.tables import comparison_tables, stage_tables, table
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
+    averaged = ", answers averaged over the exchanges of suits" if header["average_suits"] else ""
     parts = [
         f"{header['split']} split of {header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}\n"
+        f"{header['decisions']:,} decisions{limited}{averaged}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} draws of whole games" + (f"\n{note}" if note else "")
     ]
     networks = [[s.letter, *_origin(s)] for s in evaluations]
