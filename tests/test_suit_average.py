@@ -25,10 +25,7 @@ TABLES = suit_permutations(FOUR_PLAYERS)
 @torch.inference_mode()
 def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: StageName, tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, stage))
-    columns, tables = (
-        columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS),
-        suit_permutations(FOUR_PLAYERS),
-    )
+    columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
     outputs = [
         policy.network(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in range(len(SUIT_ORDERS))
     ]
@@ -47,10 +44,7 @@ def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: Stage
 def test_exchanging_the_suits_changes_no_answer(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path))
     average = SuitAverage(policy.network, FOUR_PLAYERS)
-    columns, tables = (
-        columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS),
-        suit_permutations(FOUR_PLAYERS),
-    )
+    columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
     first, second = (average(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in (0, 4))
     torch.testing.assert_close(
         first.candidate_BAK[first.mask_BA], second.candidate_BAK[first.mask_BA], rtol=0, atol=1e-5
