@@ -14,7 +14,6 @@ from networks import (
 from kanachan.config import StageName
 
 REFERENCE = "reference"
-_ADAMW = ("--optim.optimizer", "adamw")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +46,7 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
             what="no conservative term",
             settings=("--objective.conservative", "0"),
         ),
+        Variant(stage=stage, name="muon", what="Muon in place of AdamW", settings=("--optim.optimizer", "muon")),
         Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
         Variant(
             stage=stage,
@@ -70,14 +70,13 @@ def _mse(stage: StageName) -> Variant:
     )
 
 
-def _muon(stage: StageName) -> Variant:
-    settings = ("--optim.optimizer", "muon")
-    return Variant(stage=stage, name="muon", what="Muon in place of AdamW", settings=settings)
-
-
 VARIANTS: tuple[Variant, ...] = (
     _imitation(REFERENCE, "reference"),
-    _imitation("adamw", "AdamW in place of Muon, twice the rate", *_ADAMW, "--optim.learning_rate", "{twice}"),
+    _imitation(
+        "adamw",
+        "AdamW in place of Muon, twice the rate",
+        *("--optim.optimizer", "adamw", "--optim.learning_rate", "{twice}"),
+    ),
     _imitation("no-suits", "suits not exchanged", "--data.exchange_suits", "false"),
     _imitation("absolute-seats", "seats not renamed", "--data.actor_first", "false"),
     _imitation("padding", "padding attended to", Padded=AttendedPadded),
@@ -91,11 +90,7 @@ VARIANTS: tuple[Variant, ...] = (
     _imitation("average", "moving average of the weights (0.99)", "--optim.average", "0.99"),
     _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
     _imitation("single", "neighbours apart", "--data.neighbours", "1"),
-    *_values(
-        "round_delta",
-        _mse("round_delta"),
-        Variant(stage="round_delta", name="adamw", what="AdamW in place of Muon", settings=_ADAMW),
-    ),
-    *_values("rank", _muon("rank")),
-    *_values("grading", _mse("grading"), _muon("grading")),
+    *_values("round_delta", _mse("round_delta")),
+    *_values("rank"),
+    *_values("grading", _mse("grading")),
 )
