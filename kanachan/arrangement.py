@@ -93,8 +93,10 @@ class Padded:
         num_decisions, num_tiles = self.tiles.shape
         # a split's gradients are laid side by side, where each slice's would be added to zeros
         num_own = num_decisions * (1 + self.num_seats + num_tiles)
-        num_events = self.events.numel()
-        own_XD, event_XD, _ = torch.split(hidden_XD, [num_own, num_events, len(hidden_XD) - num_own - num_events])
+        sizes = [num_own, self.events.numel()]
+        if _fills_up(hidden_XD):
+            sizes.append(len(hidden_XD) - sum(sizes))
+        own_XD, event_XD, *_ = torch.split(hidden_XD, sizes)
         width = hidden_XD.shape[1]
         return own_XD.view(num_decisions, -1, width), event_XD.view(*self.events.shape, width)
 
@@ -203,10 +205,15 @@ class Packed:
         )
 
 
+def _fills_up(tensor: Tensor) -> bool:
+    """Whether kernels are made for numbers of rows, so that there had better be few of these."""
+    return tensor.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+
+
 def _end_to_end(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
-    """All rows of a grid, and, where kernels are made for numbers of rows, spare ones up to a multiple of some."""
+    """All rows of two grids, and, where it pays, spare ones up to a multiple of some."""
     own_XD, event_XD = own_BOD.flatten(0, 1), event_GED.flatten(0, 1)
-    if not (own_XD.device.type == "cpu" and torch.is_autocast_enabled("cpu")):
+    if not _fills_up(own_XD):
         return torch.cat((own_XD, event_XD))
     spare = -(len(own_XD) + len(event_XD)) % _ROWS_APART
     return torch.cat((own_XD, event_XD, own_XD.new_zeros(spare, own_XD.shape[1])))
@@ -229,9 +236,7 @@ def _attend(
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
     mask = None if mask_BV is None else mask_BV[:, None, None, :]
-    learns = query_BAD.requires_grad or key_value_BVD.requires_grad
-    if query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and learns:
-        # torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32
+    if _is_slow_in_half(query_BAD, key_value_BVD):
         with torch.autocast("cpu", enabled=False):
             query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()
             mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
@@ -239,6 +244,12 @@ def _attend(
     else:
         mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
     return mixed_BHAW.transpose(1, 2).flatten(2)
+
+
+def _is_slow_in_half(query_BAD: Tensor, key_value_BVD: Tensor) -> bool:
+    """torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32."""
+    learns = query_BAD.requires_grad or key_value_BVD.requires_grad
+    return query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and learns
 
 
 def _attend_in_segments(

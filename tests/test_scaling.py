@@ -14,6 +14,7 @@ from packed import packed
 from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan import arrangement
 from kanachan.accounting import training_flops
 from kanachan.batch import batch_of_annotations
 from kanachan.checkpoint import build_network
@@ -90,7 +91,9 @@ def kept_by_torch(is_half: bool, recomputes: bool) -> int:
 
 
 @pytest.mark.parametrize("is_half", [False, True], ids=["fp32", "bf16"])
-def test_activations_are_what_torch_keeps(scaling: ModuleType, is_half: bool) -> None:
+def test_activations_are_what_torch_keeps(scaling: ModuleType, is_half: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for of_cpus in ("_fills_up", "_is_slow_in_half"):  # on a GPU there is neither
+        monkeypatch.setattr(arrangement, of_cpus, lambda *_: False)
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
     computed = scaling.activations_of(MODEL, rows, is_half=is_half)
     assert kept_by_torch(is_half, recomputes=False) == pytest.approx(computed, rel=0.02)
