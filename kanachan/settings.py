@@ -143,11 +143,11 @@ def _requested(argv: list[str]) -> Request:
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
         if not has_checkpoints(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
-    resumes = _resumes(config, resume)
-    if resumes and config.run.precision == "auto":
-        saved_precision = load_config(Path(config.run.out) / CONFIG_NAME).run.precision
-        config = replace(config, run=replace(config.run, precision=saved_precision))
-    return Request(config, resume=resumes)
+    if config.run.precision == "auto" and has_checkpoints(Path(config.run.out)):
+        # as it was chosen for the run that is there
+        precision = load_config(Path(config.run.out) / CONFIG_NAME).run.precision
+        config = replace(config, run=replace(config.run, precision=precision))
+    return Request(config, resume=_resumes(config, resume))
 
 
 def _resumes(config: TrainConfig, resume: str | None) -> bool:
@@ -158,8 +158,6 @@ def _resumes(config: TrainConfig, resume: str | None) -> bool:
     if resume is None:
         raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
     saved, given = _flat(load_config(out / CONFIG_NAME)), _flat(config)
-    if given["run.precision"] == "auto":
-        given["run.precision"] = saved["run.precision"]
     changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
