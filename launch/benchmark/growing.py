@@ -22,7 +22,7 @@ from kanachan.batch import Batch
 from kanachan.checkpoint import build_network
 from kanachan.columns import Columns
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.optimisation import parameter_groups
+from kanachan.optimisation import make_optimizer
 from kanachan.shards import open_shards, rows_of_columns, write_shard
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -79,7 +79,7 @@ def _measure_one(folder: Path) -> dict[str, float]:
     torch.manual_seed(0)
     size = DataConfig.batch
     network, objective = build_network("imitation", MODEL_SIZES["small"], ObjectiveConfig(), FOUR_PLAYERS)
-    optimizer = torch.optim.AdamW(parameter_groups(network, OptimConfig()), fused=True)
+    optimizer = make_optimizer(network, OptimConfig())
     start = time.perf_counter()
     batches = batches_of(folder, size, DataConfig.micro_batch, actor_first=True)
     first = next(batches)

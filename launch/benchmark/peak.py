@@ -14,7 +14,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.accounting import NO_WORK, matrix_flops_per_second, work_of
 from kanachan.checkpoint import build_network
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.optimisation import parameter_groups
+from kanachan.optimisation import make_optimizer
 
 SIZES = ("small", "base")
 _STEPS = {"small": 8, "base": 1}
@@ -24,7 +24,7 @@ def measure_peak(shards: Path, size: str, repeats: int) -> Figure:
     """Floating-point operations of a step, by formula, in a second, beside those of a square matrix product."""
     model, batch, micro_batch = MODEL_SIZES[size], DataConfig.batch, DataConfig.micro_batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    optimizer = torch.optim.AdamW(parameter_groups(network, OptimConfig()), fused=True)
+    optimizer = make_optimizer(network, OptimConfig())
     batches = batches_of(shards, batch, micro_batch, actor_first=True)
     speeds, peaks, decisions = [], [], []
     for number in range(repeats + 1):

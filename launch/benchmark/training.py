@@ -25,7 +25,7 @@ from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
 from kanachan.model import Network
 from kanachan.objectives import Objective
-from kanachan.optimisation import parameter_groups
+from kanachan.optimisation import make_optimizer
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
@@ -147,7 +147,7 @@ def measure_half(shards: Path, model: ModelConfig, batch: int, repeats: int) -> 
 
 def _steps(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
     network.train()
-    optimizer = torch.optim.AdamW(parameter_groups(network, OptimConfig()), fused=True)
+    optimizer = make_optimizer(network, OptimConfig())
 
     def train() -> None:
         for _ in range(_STEPS):
