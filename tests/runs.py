@@ -5,7 +5,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import torch
 from decisions import random_annotations
+from safetensors.torch import load_file
 
 from annotate.annotation import format_line
 from kanachan import pack, train
@@ -53,6 +55,12 @@ def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess
     """kanachan-train in a process of its own."""
     command = [sys.executable, "-m", "kanachan.train", *arguments(stage, shards, out, *more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    """Whether two run folders hold the same weights, bit for bit."""
+    mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
 def rows_of(out: Path) -> list[dict[str, str]]:

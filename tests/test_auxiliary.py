@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from decisions import random_annotations, with_hidden
-from runs import rows_of, run
-from test_train import same_weights
+from runs import rows_of, run, same_weights
 
 from annotate.annotation import Annotation, format_line
 from annotate.results import relative_winner

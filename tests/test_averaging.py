@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import pack_decisions, rows_of, run
+from runs import pack_decisions, rows_of, run, same_weights
 from safetensors.torch import load_file
 from stopped import signal_after_rows
 
@@ -80,8 +80,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_average(shards: Path, runs: Pat
     signal_after_rows(out, 5, signal.SIGTERM)
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE) == 0
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE, "--resume", "auto") == 0
-    found, expected = (load_file(folder / "weights.safetensors") for folder in (out, runs / "average"))
-    assert all(tensor.equal(found[name]) for name, tensor in expected.items())
+    assert same_weights(out, runs / "average")
 
 
 def test_weights_that_are_shared_out_have_no_average(

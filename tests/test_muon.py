@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from forked import Run, made_by_two
-from runs import arguments, pack_decisions, run
+from runs import arguments, pack_decisions, run, same_weights
 from safetensors.torch import load_file
 from stopped import signal_after_rows
 from torch import nn
@@ -135,8 +135,7 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(shards: Path, tmp_
     assert run("rank", shards, tmp_path / "stopped", *MUON) == 0
     assert not (tmp_path / "stopped" / "weights.safetensors").exists()
     assert run("rank", shards, tmp_path / "stopped", *MUON, "--resume", "auto") == 0
-    found, expected = (load_file(tmp_path / name / "weights.safetensors") for name in ("stopped", "whole"))
-    assert all(tensor.equal(found[name]) for name, tensor in expected.items())
+    assert same_weights(tmp_path / "stopped", tmp_path / "whole")
 
 
 def test_matrices_that_are_cut_up_cannot_be_trained_so(

@@ -14,8 +14,18 @@ import pytest
 import torch
 import yaml
 from forked import made_by_one
-from runs import CLOCKED, CONFIGS, LOSSES, all_rows_of, arguments, golden_losses, pack_decisions, rows_of, run
-from safetensors.torch import load_file
+from runs import (
+    CLOCKED,
+    CONFIGS,
+    LOSSES,
+    all_rows_of,
+    arguments,
+    golden_losses,
+    pack_decisions,
+    rows_of,
+    run,
+    same_weights,
+)
 from stopped import signal_after_rows, wait_for_rows
 from torch._dynamo.utils import counters
 
@@ -47,11 +57,6 @@ def threads() -> Iterator[None]:
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
-
-
-def same_weights(one: Path, other: Path) -> bool:
-    mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
-    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
 def stopped_run(shards: Path, out: Path, rows: int) -> Path:
