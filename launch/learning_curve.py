@@ -5,6 +5,7 @@ python launch/learning_curve.py evaluation.json
 
 import argparse
 import json
+import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,7 +92,8 @@ def told(evaluation: Path) -> str:
         except ValueError as error:
             raise ValueError(f"{evaluation}: {error}") from None
         foretold = ", ".join(f"{law.at(factor * games[-1]):.4f} with {factor} times the games" for factor in _FACTORS)
-        lines.append(f"{name}: games ** -{law.exponent:.4f} (± {law.error:.4f}); {foretold}")
+        error = "" if math.isnan(law.error) else f" (± {law.error:.4f})"
+        lines.append(f"{name}: games ** -{law.exponent:.4f}{error}; {foretold}")
     return "\n".join(lines)
 
 

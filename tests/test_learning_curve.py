@@ -59,6 +59,12 @@ def test_networks_of_fewer_and_more_games_make_a_table_and_a_forecast(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(" | ")[0] for line in lines[2:5]] == ["| 4", "| 8", "| 16"]
     assert lines[-3].startswith("negative log-likelihood: games ** -") and lines[-3].endswith("100 times the games")
+    assert "±" in lines[-3]
+    content = json.loads(figures.read_text())
+    figures.write_text(json.dumps({**content, "weights": content["weights"][:2]}))
+    assert asked(monkeypatch, figures) == 0
+    said = capsys.readouterr().out
+    assert "±" not in said and "nan" not in said
 
 
 def agreement(**changed: float) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 import torch
 from decisions import random_annotations
 from packed import packed
+from runs import pack_decisions, run
 from tiny_weights import written
 
 from annotate.vocabulary import FOUR_PLAYERS
@@ -49,6 +50,21 @@ def test_exchanging_the_suits_changes_no_answer(tmp_path: Path) -> None:
     torch.testing.assert_close(
         first.candidate_BAK[first.mask_BA], second.candidate_BAK[first.mask_BA], rtol=0, atol=1e-5
     )
+
+
+def test_a_network_that_never_saw_suits_exchanged_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards, out = pack_decisions(tmp_path), tmp_path / "run"
+    assert run("imitation", shards, out, "--data.exchange_suits", "false", "--run.steps", "1") == 0
+    assert evaluate([str(out), str(shards), "--split", "validation", "--average-suits"]) == 1
+    assert f"{out}: trained with data.exchange_suits=false" in capsys.readouterr().err
+
+
+def test_the_mean_does_not_go_with_a_prior(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        evaluate(["values", "shards", "--prior", "imitation", "--divergence", "0.1", "--average-suits"])
+    assert "--average-suits does not go with --prior" in capsys.readouterr().err
 
 
 def test_the_mean_is_measured_and_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
