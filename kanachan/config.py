@@ -142,11 +142,11 @@ class OptimConfig:
     final_factor: float = 0.05
     """learning rate at the last step, as a share of the peak"""
     weight_decay: float = 0.05
-    """decoupled weight decay of matrices (embeddings, gains and biases have none)"""
+    """decoupled weight decay of matrices, times the rate of each (embeddings, gains and biases have none)"""
     beta1: float = 0.9
-    """decay of the first moment"""
+    """AdamW's decay of the first moment"""
     beta2: float = 0.98
-    """decay of the second moment"""
+    """AdamW's decay of the second moment"""
     clip: float = 1.0
     """largest norm of the gradient; 0 leaves it alone"""
     average: float = 0.0
