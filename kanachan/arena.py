@@ -20,7 +20,7 @@ from annotate.simulate import NUM_ROOMS, STYLES
 from annotate.stopping import noting_stop_signals
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import NUM_GRADES
-from kanachan.arena_game import PLAYERS, Format, GameResult, Match, num_seatings
+from kanachan.arena_game import PLAYERS, Format, GameResult, Match, Precision, num_seatings
 from kanachan.arena_run import TOGETHER, TOGETHER_WITH_PROGRAMS, Journal, Means, play_match
 from kanachan.players import SPEC_HELP, GameKey, IllegalAction, PlayerSpec, parse_player
 
@@ -121,6 +121,13 @@ def _parser() -> argparse.ArgumentParser:
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument(
+        "--precision",
+        choices=get_args(Precision),
+        default="fp32",
+        help="bf16: networks multiply in bf16, quicker on GPUs and on CPUs with units for it (AMX); between two "
+        "actions that are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
+    )
     return parser
 
 
@@ -178,6 +185,7 @@ def _play(arguments: argparse.Namespace) -> int:
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
+        precision=arguments.precision,
     )
     seatings = num_seatings(match.format)
     games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
@@ -302,7 +310,7 @@ def _report(
     lines = [f"{letter}: {name}" for letter, name in zip(PLAYERS, match.players, strict=True)]
     lines += [
         f"{match.format}, {match.rules}, {STYLES[match.style]}, room {match.room}, grades "
-        f"{','.join(map(str, match.grades))}, seed {match.seed}",
+        f"{','.join(map(str, match.grades))}, seed {match.seed}, {match.precision}",
         f"{len(results):,}{so_far} games on {test.walls:,} walls, {sum(result.rounds for result in results):,} rounds",
         f"[brackets]: 95 % intervals from {arguments.bootstrap:,} draws of whole walls",
     ]

@@ -21,6 +21,7 @@ from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.players import GameKey, Player, Situation, illegal
 
 Format = Literal["1v3", "2v2"]
+Precision = Literal["fp32", "bf16"]
 PLAYERS = ("A", "B")
 _CALLS = ("chi", "pon", "daiminkan")
 _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
@@ -42,6 +43,8 @@ class Match:
     grades: tuple[int, int] = (14, 14)
     """A's and B's"""
     seed: int = 0
+    precision: Precision = "fp32"
+    """in which networks multiply"""
 
     @property
     def key(self) -> str:

@@ -54,7 +54,7 @@ class Journal:
         self.results: dict[GameKey, GameResult] = {}
         if path is None:
             return
-        header = json.dumps({"arena": 1, **asdict(match)})
+        header = json.dumps({"arena": 2, **asdict(match)})
         if not path.exists() or not path.stat().st_size:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{header}\n")
@@ -160,7 +160,8 @@ def _players(match: Match, means: Means) -> Iterator[Mapping[str, Player]]:
     made: dict[str, Player] = {}
     try:
         for letter, text in zip(PLAYERS, match.players, strict=True):
-            made[letter] = make_player(parse_player(text), Lots(match.seed, letter), FOUR_PLAYERS, means.device)
+            lots, is_half = Lots(match.seed, letter), match.precision == "bf16"
+            made[letter] = make_player(parse_player(text), lots, FOUR_PLAYERS, means.device, is_half=is_half)
         yield made
     finally:
         for player in made.values():

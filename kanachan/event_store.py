@@ -11,7 +11,9 @@ Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E
 E, Q = O + N, X = B Q, A candidates, D width, H heads.
 """
 
+import copy
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -19,6 +21,8 @@ from torch import Tensor, nn
 
 from kanachan.batch import Batch
 from kanachan.model import Network, Output
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,15 +43,19 @@ class StoringNetwork(Network):
     network: whose parts it shares.
     num_events: the most that a round can have.
     num_rows: the most rows of own tokens and new events that a batch can have.
+    is_half: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
     """
 
-    def __init__(self, network: Network, num_events: int, num_rows: int) -> None:
+    def __init__(self, network: Network, num_events: int, num_rows: int, *, is_half: bool = False) -> None:
         nn.Module.__init__(self)
-        self.encoder, self.decoder = network.encoder, network.decoder
+        self.encoder = _halved(network.encoder) if is_half else network.encoder
+        self.decoder = _halved(network.decoder) if is_half else network.decoder
         self.head, self.summary_head = network.head, network.summary_head
         self._num_events, self._num_rows = num_events, num_rows
+        self._dtype = torch.bfloat16 if is_half else torch.float32
         num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
-        self._layers = [network.head.weight.new_zeros(num_rows, 2 * network.head.in_features)] * num_layers
+        kept = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
+        self._layers = [kept] * num_layers
         """by layer of encoder and decoder, keys and values [*, 2 D]: of the batch at hand, then those that are kept,
         slot by slot"""
 
@@ -59,8 +67,11 @@ class StoringNetwork(Network):
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, ContinuedBatch)
         arrangement = _Continued(batch, self._layers, self._num_events, self._num_rows)
-        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
-        candidate_BAK = self.head(self.decoder(encoded_XD, arrangement))
+        is_half = self._dtype == torch.bfloat16
+        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=is_half):
+            encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
+            candidate_BAD = self.decoder(encoded_XD, arrangement)
+        candidate_BAK = self.head(candidate_BAD.float())
         return Output(candidate_BAK, candidate_BAK[:, 0, :0], batch.candidate_BA != 0)
 
 
@@ -92,8 +103,9 @@ class _Continued:
         own_B1V = torch.cat((has_own_BO[:, None], seen_by_own_B1E), dim=2)
         new_BNV = F.pad(seen_by_new_BNE, (num_own, 0), value=False)
         seen_BQV = torch.cat((own_B1V.expand(-1, num_own, -1), new_BNV), dim=1)
-        self._mask_B1QV = _as_added(seen_BQV)[:, None]
-        self._mask_B11A = _as_added(self.candidates != 0)[:, None, None]
+        dtype = layers[0].dtype
+        self._mask_B1QV = _as_added(seen_BQV, dtype)[:, None]
+        self._mask_B11A = _as_added(self.candidates != 0, dtype)[:, None, None]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         return torch.cat((summary_BD[:, None], seat_BPD, tile, event), dim=1).flatten(0, 1)
@@ -127,8 +139,17 @@ class _Continued:
         return kept.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
 
 
-def _as_added(is_seen: Tensor) -> Tensor:
-    return torch.zeros(is_seen.shape, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))
+def _halved(part: ModuleT) -> ModuleT:
+    """A copy whose matrices are bf16, so that autocast need not make them so at every use."""
+    part = copy.deepcopy(part)
+    for module in part.modules():
+        if isinstance(module, nn.Linear):
+            module.bfloat16()
+    return part
+
+
+def _as_added(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros(is_seen.shape, dtype=dtype, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))
 
 
 def _split(fused: Tensor) -> tuple[Tensor, Tensor]:

@@ -235,11 +235,14 @@ class RulePlayer:
         pass
 
 
-def make_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str = "cpu") -> Player:
+def make_player(
+    spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str = "cpu", *, is_half: bool = False
+) -> Player:
     """The player of a name.
 
     Args:
         device: where networks are computed.
+        is_half: they multiply in bf16.
 
     Raises:
         ValueError: weights that cannot be read, or not together.
@@ -256,4 +259,4 @@ def make_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: st
     # torch is imported only for those who need it
     from kanachan.policy_player import load_policy_player
 
-    return load_policy_player(spec, lots, vocabulary, device)
+    return load_policy_player(spec, lots, vocabulary, device, is_half=is_half)

@@ -72,16 +72,19 @@ class Scorer:
     Args:
         policies: one, or imitation and values; their networks are made to keep events.
         points: the temperature of the advantages, where there are two.
+        is_half: multiply in bf16.
 
     Raises:
         ValueError: the two are not fit to be used together.
     """
 
-    def __init__(self, policies: Sequence[Policy], points: float = math.inf) -> None:
+    def __init__(self, policies: Sequence[Policy], points: float = math.inf, *, is_half: bool = False) -> None:
         vocabulary, device = policies[0].vocabulary, policies[0].device
         self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
-        self._networks = [StoringNetwork(p.network, vocabulary.max_progression, num_rows).eval() for p in policies]
+        self._networks = [
+            StoringNetwork(p.network, vocabulary.max_progression, num_rows, is_half=is_half).eval() for p in policies
+        ]
         for policy, network in zip(policies, self._networks, strict=True):
             policy.network = network
         prior, *values = policies
@@ -238,7 +241,9 @@ class PolicyPlayer:
         pass
 
 
-def load_policy_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str) -> PolicyPlayer:
+def load_policy_player(
+    spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str, *, is_half: bool
+) -> PolicyPlayer:
     """The player of weights.
 
     Raises:
@@ -250,7 +255,7 @@ def load_policy_player(spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, dev
         if policy.vocabulary.fingerprint != vocabulary.fingerprint:
             raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
     try:
-        scorer = Scorer(policies, spec.points)
+        scorer = Scorer(policies, spec.points, is_half=is_half)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
     return PolicyPlayer(scorer, lots, spec.temperature)

@@ -103,11 +103,12 @@ def test_results_do_not_depend_on_the_number_of_processes(run: Path, tmp_path: P
 
 
 @pytest.mark.slow
-def test_results_of_networks_do_not_depend_on_processes_and_batches(tmp_path: Path) -> None:
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_results_of_networks_do_not_depend_on_processes_and_batches(precision: str, tmp_path: Path) -> None:
     weights = str(written(tmp_path))
     players = (f"{weights}@0.5", weights)
     for name, options in (("one", ["--together", "3"]), ("two", ["--processes", "2", "--together", "32"])):
-        assert arena(tmp_path / name, *options, players=players, games=8) == 0
+        assert arena(tmp_path / name, *options, "--precision", precision, players=players, games=8) == 0
     assert journal(tmp_path / "one") == journal(tmp_path / "two")
 
 

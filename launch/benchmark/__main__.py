@@ -57,6 +57,11 @@ def main() -> int:
     return run_cleanly(parser.prog, lambda: _measure(arguments))
 
 
+def _multiplies_half() -> bool:
+    """Whether this CPU has units for bf16."""
+    return devices_of(RunConfig(accelerator="cpu")).is_half
+
+
 def _measure(arguments: argparse.Namespace) -> None:
     parts = arguments.parts or PARTS
     with tempfile.TemporaryDirectory() as folder:
@@ -76,14 +81,17 @@ def _measure(arguments: argparse.Namespace) -> None:
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
             figures.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
-            if devices_of(RunConfig(accelerator="cpu")).is_half:
+            if _multiplies_half():
                 figures.append(measure_half(shards, model, DataConfig.batch, arguments.repeats))
         if "peak" in parts:
             figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             figures += measure_growing(shards, arguments.repeats, work)
     if "arena" in parts:
-        figures.append(measure_arena(MODEL_SIZES[arguments.size], arguments.repeats))
+        model = MODEL_SIZES[arguments.size]
+        figures.append(measure_arena(model, arguments.repeats))
+        if _multiplies_half():
+            figures.append(measure_arena(model, arguments.repeats, is_half=True))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for figure in figures:
         label = f"{figure.what}, {figure.unit}"

@@ -56,10 +56,10 @@ class Repeating:
         pass
 
 
-def measure_arena(model: ModelConfig, repeats: int) -> Figure:
-    """Decisions a second of a fresh network in all seats, and of the engine alone: the same choices again, read off a
-    list, situations and options written as for a network. In one process with one thread each; more processes are as
-    many times as quick."""
+def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) -> Figure:
+    """Decisions a second of a fresh network in all seats, which may multiply in bf16, and of the engine alone: the same
+    choices again, read off a list, situations and options written as for a network. In one process with one thread
+    each; more processes are as many times as quick."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
@@ -68,7 +68,8 @@ def measure_arena(model: ModelConfig, repeats: int) -> Figure:
     def play() -> None:
         players = {
             letter: Noting(
-                PolicyPlayer(Scorer([Policy(network, objective, actor_first=True)]), Lots(0, letter)), choices
+                PolicyPlayer(Scorer([Policy(network, objective, actor_first=True)], is_half=is_half), Lots(0, letter)),
+                choices,
             )
             for letter in PLAYERS
         }
@@ -79,9 +80,10 @@ def measure_arena(model: ModelConfig, repeats: int) -> Figure:
 
     ours, plain = in_turns(play, repeat, repeats)
     speed, plain_speed = len(choices) / ours, len(choices) / plain
+    num_parameters = sum(p.numel() for p in network.parameters())
     return Figure(
         part="arena",
-        what=f"play, {sum(p.numel() for p in network.parameters()):,} parameters in all seats",
+        what=f"play{' in bf16' if is_half else ''}, {num_parameters:,} parameters in all seats",
         unit="decisions/s",
         ours=speed,
         plain="the engine alone: the same choices, read off a list",
