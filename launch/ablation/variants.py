@@ -46,6 +46,18 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
             what="no conservative term",
             settings=("--objective.conservative", "0"),
         ),
+        Variant(
+            stage=stage,
+            name="conservative",
+            what="conservative term ten times as heavy",
+            settings=("--objective.conservative", "1"),
+        ),
+        Variant(
+            stage=stage,
+            name="no-baseline",
+            what="no value of the situation learned beside",
+            settings=("--objective.baseline", "0"),
+        ),
         Variant(stage=stage, name="muon", what="Muon in place of AdamW", settings=("--optim.optimizer", "muon")),
         Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
         Variant(
@@ -64,9 +76,16 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
     )
 
 
-def _mse(stage: StageName) -> Variant:
-    return Variant(
-        stage=stage, name="mse", what="squared error in place of HL-Gauss", settings=("--objective.loss", "mse")
+def _binned(stage: StageName) -> tuple[Variant, ...]:
+    """Of stages whose values are told by bins."""
+    return (
+        Variant(
+            stage=stage, name="mse", what="squared error in place of HL-Gauss", settings=("--objective.loss", "mse")
+        ),
+        Variant(stage=stage, name="few-bins", what="31 bins in place of 101", settings=("--objective.bins", "31")),
+        Variant(
+            stage=stage, name="wide", what="Gaussian of 2 bins in place of 0.75", settings=("--objective.sigma", "2")
+        ),
     )
 
 
@@ -90,7 +109,7 @@ VARIANTS: tuple[Variant, ...] = (
     _imitation("average", "moving average of the weights (0.99)", "--optim.average", "0.99"),
     _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
     _imitation("single", "neighbours apart", "--data.neighbours", "1"),
-    *_values("round_delta", _mse("round_delta")),
+    *_values("round_delta", *_binned("round_delta")),
     *_values("rank"),
-    *_values("grading", _mse("grading")),
+    *_values("grading", *_binned("grading")),
 )
