@@ -14,7 +14,7 @@ from kanachan.config import SPLITS
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
 held-out games best (least negative log-likelihood), and writes it into the card of the weights file; from then on
-kanachan-predict and kanachan-evaluate divide by it. The tensors stay as they are, and so does what the network takes
+all commands, and ONNX files, divide by it. The tensors stay as they are, and so does what the network takes
 for the best action after imitation. For weights of imitation (probabilities of the actions) and of rank (of the final
 ranks after an action, and with them the points expected of it). It is always found from the network's own logits: a
 second time it comes out the same."""

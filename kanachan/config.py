@@ -106,7 +106,8 @@ class DataConfig:
     """rename the seats so that the actor is seat 0: what is learned in one seat serves all"""
     neighbours: int = 8
     """decisions of one player in one round that enter a batch together, a power of two: the network encodes the events
-    that they share only once, but with 1 a batch has more different rounds in it"""
+    that they share only once, but with 1 a batch has more different rounds in it (configs/ has it for the later
+    stages)"""
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
@@ -126,8 +127,8 @@ class OptimConfig:
     """AdamW, or Muon with AdamW, with linear warm-up and cosine decay."""
 
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """muon: the matrices of encoder and decoder by Muon and the rest by AdamW, which learns more in a step; it needs
-    whole matrices in every process, so not with zero1, zero2 or zero3"""
+    """muon: the matrices of encoder and decoder by Muon and the rest by AdamW, which learns more in a step (configs/
+    has it for imitation); it needs whole matrices in every process, so not with zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
     muon_factor: float = 3.0
@@ -195,7 +196,7 @@ class RunConfig:
     """machines; without it, as many as torchrun or Slurm has started, else one"""
     strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
     """how the processes work together: ddp, or DeepSpeed's ZeRO, which shares out the states of the optimiser (1), the
-    gradients (2) and the weights (3) too; auto takes ddp where a GPU holds all of them"""
+    gradients (2) and the weights (3) too; auto takes ddp where a GPU holds all of them, else zero2, else zero3"""
     deepspeed: str | None = None
     """JSON file of DeepSpeed settings over those of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
@@ -222,7 +223,8 @@ class RunConfig:
     checkpoint_every: int = 500
     """optimiser steps between two checkpoints"""
     early_stopping: int | None = None
-    """stop after this many validations without a lower validation loss"""
+    """stop after this many validations without a lower validation loss, and write the weights of the best one;
+    without it, those of the last step"""
     wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
     """auto: on-line if a key is set up, else off-line (`wandb sync` sends it later)"""
     project: str = "kanachan"
