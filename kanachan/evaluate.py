@@ -239,10 +239,11 @@ def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], argu
         _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
     limited = f"-{arguments.limit}" if arguments.limit else ""
+    averaged = "-average-suits" if arguments.average_suits else ""
     for subject, entry in entries.items():
         file = weights_file(subject.path)
         stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
-        path = file.with_name(f"{stem}evaluation-{arguments.split}{limited}.json")
+        path = file.with_name(f"{stem}evaluation-{arguments.split}{averaged}{limited}.json")
         _write_json(path, {**header, "weights": [entry]})
 
 

@@ -181,7 +181,7 @@ class Points(Objective):
     def _points(self, output_K: Tensor) -> Tensor:
         """[..., K] to [...]"""
         if self.is_classification:
-            return output_K.float().softmax(dim=-1) @ self.bins.points_K
+            return _expected(output_K.float().softmax(dim=-1), self.bins.points_K)
         return output_K[..., 0].float() * self.scale
 
     def _error(self, output_BK: Tensor, target_BK: Tensor) -> Tensor:
@@ -258,11 +258,11 @@ class Rank(Objective):
 
     def score(self, output: Output) -> Tensor:
         """Expected points of the rank."""
-        score_BA = output.candidate_BAK.float().softmax(dim=2) @ self.points_R
+        score_BA = _expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:
-        return self.baseline_rank_probability(output, batch) @ self.points_R
+        return _expected(self.baseline_rank_probability(output, batch), self.points_R)
 
     def target(self, batch: Batch) -> Tensor:
         """Points of the rank that was reached."""
@@ -332,6 +332,11 @@ OBJECTIVES: dict[StageName, type[Objective]] = {
     "grading": Grading,
 }
 """in the order of the curriculum"""
+
+
+def _expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
+    """[..., K] to [...]. No product of matrices: autocast would have it in bf16, where near values are equal."""
+    return (probability_K * points_K).sum(dim=-1)
 
 
 def _of_chosen(output_BAK: Tensor, chosen_B: Tensor) -> Tensor:

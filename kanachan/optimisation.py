@@ -51,17 +51,17 @@ def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "deco
     """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`.
 
     Args:
-        part: of the network, "encoder" or "decoder"; the encoder begins after `encoder_frozen` steps.
+        part: of the network, "encoder" or "decoder"; the encoder begins after `encoder_frozen` steps, and warms up
+            towards where the cosine is by then.
     """
     frozen = optim.encoder_frozen if part == "encoder" else 0
 
     def factor(step: int) -> float:
         if step < frozen:
             return 0.0
-        if step < frozen + optim.warmup:
-            return (step - frozen + 1) / optim.warmup
-        progress = min(1.0, (step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
-        return optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2
+        warm = min(1.0, (step - frozen + 1) / optim.warmup) if optim.warmup else 1.0
+        progress = min(1.0, max(0, step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
+        return warm * (optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2)
 
     return factor
 

@@ -151,7 +151,7 @@ def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumpt
 
 def _finish(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights, writer: "_Writer") -> None:
     """Writes the weights file, and says what came out."""
-    if best.patience is None and data.num_validation_rows and best.latest[0] != trainer.global_step:
+    if data.num_validation_rows and best.latest[0] != trainer.global_step:
         trainer.validate(stage, datamodule=data, verbose=False)  # a run that was killed just before its last validation
     metrics, best_step = best.latest[1], None
     if best.patience is not None and best.step is not None:
@@ -248,6 +248,12 @@ def _stage(
     lineage = []
     if config.init is not None and inherits:
         weights = read_weights(config.init)
+        actor_first = weights.card["config"]["data"]["actor_first"]
+        if actor_first != config.data.actor_first:
+            raise ValueError(
+                f"--init {config.init}: its encoder has seen seats as data.actor_first {str(actor_first).lower()} has "
+                "them: give this run the same"
+            )
         inherit_encoder(network, config.model, weights, vocabulary)
         lineage = lineage_of(weights)
     network.encoder.recomputes = config.run.recompute

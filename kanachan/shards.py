@@ -188,6 +188,7 @@ class Shards:
         self.made = made
         """how the data were made: sources, seed, splits, counts, version"""
         self.mapped = mapped
+        self.has_hidden = hidden
         self._ragged_names = _ragged_names(hidden)
         self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The reference experiment: the four stages on one folder of shards, each from the encoder of the one before, and each
-# measured on the test split. Given again after an interruption, the same command goes on where it stopped.
+# measured on the test split. Given again after an interruption, the same command goes on where it stopped; --fresh may
+# be added later, all else must stay.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --out DIR             folder of the runs (default: runs/curriculum)
@@ -38,10 +39,13 @@ runs=()
 
 # train RUN STAGE [SETTINGS]: trains one run, unless that is done.
 train() {
-    local run=$out/$1 stage=$2
+    local run=$out/$1 stage=$2 made_from
     shift 2
     runs+=("$run")
+    made_from="$(realpath "$shards") $* ${settings[*]}"
     if [[ -f $run/weights.safetensors ]]; then
+        [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
+            fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --out, or remove it"
         say "$run: trained already"
         return
     fi
@@ -49,6 +53,7 @@ train() {
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
     # told to stop by a signal, kanachan-train leaves a checkpoint and ends well, but there are no weights yet
     [[ -f $run/weights.safetensors ]] || fail "stopped; the same command goes on from here"
+    echo "$made_from" >"$run/made-from"
 }
 
 train imitation imitation "${imitation_length[@]}"

@@ -93,7 +93,10 @@ def told(evaluation: Path) -> str:
             raise ValueError(f"{evaluation}: {error}") from None
         foretold = ", ".join(f"{law.at(factor * games[-1]):.4f} with {factor} times the games" for factor in _FACTORS)
         error = "" if math.isnan(law.error) else f" (± {law.error:.4f})"
-        lines.append(f"{name}: games ** -{law.exponent:.4f}{error}; {foretold}")
+        if law.exponent > 0:
+            lines.append(f"{name}: games ** -{law.exponent:.4f}{error}; {foretold}")
+        else:
+            lines.append(f"{name}: games ** {-law.exponent:.4f}{error}: more games bring nothing here; no forecast")
     return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from decisions import random_annotations
+from decisions import random_annotations, with_hidden
 
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
@@ -10,13 +10,24 @@ from kanachan.pack import pack
 from kanachan.packing import Packing
 
 
-def packed(folder: Path, train: int, validation: int = 0, test: int = 0, *, rows_per_shard: int = 1_000_000) -> Path:
-    """Shards of so many random decisions, in as many shards as `rows_per_shard` makes of them."""
+def packed(
+    folder: Path,
+    train: int,
+    validation: int = 0,
+    test: int = 0,
+    *,
+    rows_per_shard: int = 1_000_000,
+    is_hidden: bool = False,
+) -> Path:
+    """Shards of so many random decisions, in as many shards as `rows_per_shard` makes of them; with hidden hands."""
     sources = {}
     for seed, (split, n) in enumerate({"train": train, "validation": validation, "test": test}.items()):
         if n:
             text = folder.parent / f"{folder.name}-{split}.txt"
-            text.write_text("".join(f"{format_line(a)}\n" for a in random_annotations(n, seed)))
+            annotations = random_annotations(n, seed)
+            if is_hidden:
+                annotations = with_hidden(annotations, seed)
+            text.write_text("".join(f"{format_line(a)}\n" for a in annotations))
             sources[split] = (str(text),)
     pack(sources, folder, FOUR_PLAYERS, Packing(rows_per_shard=rows_per_shard))
     return folder

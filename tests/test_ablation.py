@@ -185,7 +185,48 @@ def test_runs_are_measured_once_and_told_in_a_table(
     assert "== imitation" not in capsys.readouterr().out
     for option, value in {"--steps": "3", "--split": "test"}.items():
         assert ablation["main"].main([*command, option, value, "--", *settings]) == 1
-        assert f"measured with {option} " in capsys.readouterr().err
+        assert f"made with {option} " in capsys.readouterr().err
+    assert ablation["main"].main([*command, "--", *settings, "--optim.warmup", "1"]) == 1
+    assert "made with settings --model.size tiny" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["reference", "smoothing", "adamw", "rotary"])
+def test_an_interrupted_run_goes_on(
+    ablation: dict[str, ModuleType], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards = packed(tmp_path / "shards", train=80, validation=30)
+    settings = ["--model.size", "tiny", "--data.batch", "16", "--data.micro_batch", "16", "--run.accelerator", "cpu"]
+    settings += ["--run.measure_peak", "false"]
+    command = [str(shards), "--out", str(tmp_path / "out"), "--steps", "2", "--seeds", "1", "--variants", name, "--"]
+    folder = tmp_path / "out" / "imitation" / name / "0"
+
+    evaluate = ablation["main"].evaluate
+
+    def killed(arguments: list[str]) -> int:
+        if arguments[0] == str(folder):
+            raise ValueError("killed")
+        return evaluate(arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ablation["main"], "evaluate", killed)
+        assert ablation["main"].main([*command, *settings]) == 1
+    assert (folder / "checkpoints" / "last.ckpt").is_file()
+    assert ablation["main"].main([*command, *settings]) == 0
+    assert json.loads((folder / "evaluation.json").read_text())["weights"][0]["steps"] == 2
+
+
+def test_hidden_hands_are_left_out_where_there_are_none_unless_they_are_asked_for(
+    ablation: dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = [v for v in ablation["variants"].VARIANTS if v.stage == "imitation"]
+    for hidden in (False, True):
+        shards = packed(tmp_path / str(hidden), train=30, validation=10, is_hidden=hidden)
+        arguments = Namespace(shards=str(shards), variants=None)
+        names = [v.name for v in ablation["main"]._possible(arguments, chosen)]
+        assert ("hidden-hands" in names) == hidden and len(names) == len(chosen) - (not hidden)
+        assert ("left out: hidden-hands" in capsys.readouterr().out) != hidden
+        arguments.variants = ["hidden-hands"]
+        assert ablation["main"]._possible(arguments, chosen) == chosen
 
 
 def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(

@@ -174,3 +174,6 @@ def test_the_experiment_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
     again = run(command, tmp_path)
     assert again.stderr.count("trained already") == 4
     assert again.stdout == first.stdout[first.stdout.index("test split:") :]
+    longer = run(command.replace("--later-steps 2", "--later-steps 3"), tmp_path)
+    assert longer.returncode != 0
+    assert "runs/curriculum/round_delta was made from" in longer.stderr

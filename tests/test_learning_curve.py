@@ -54,13 +54,17 @@ def test_networks_of_fewer_and_more_games_make_a_table_and_a_forecast(
     figures = tmp_path / "curve.json"
     command = [*runs[::-1], str(folders[16]), "--split", "validation", "--json", str(figures), "--bootstrap", "5"]
     assert evaluate(command) == 0
-    capsys.readouterr()
-    assert asked(monkeypatch, figures) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split(" | ")[0] for line in lines[2:5]] == ["| 4", "| 8", "| 16"]
-    assert lines[-3].startswith("negative log-likelihood: games ** -") and lines[-3].endswith("100 times the games")
-    assert "±" in lines[-3]
     content = json.loads(figures.read_text())
+    for values, told in (((1.8, 1.9, 2.1), "100 times the games"), ((2.1, 1.9, 1.8), "nothing here; no forecast")):
+        for entry, value in zip(content["weights"], values, strict=True):  # of 16, 8 and 4 games
+            entry["agreement"]["nll"]["value"] = value
+        figures.write_text(json.dumps(content))
+        capsys.readouterr()
+        assert asked(monkeypatch, figures) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert [line.split(" | ")[0] for line in lines[2:5]] == ["| 4", "| 8", "| 16"]
+        assert lines[-3].startswith("negative log-likelihood: games ** ") and lines[-3].endswith(told)
+        assert "±" in lines[-3] and "--" not in lines[-3]
     figures.write_text(json.dumps({**content, "weights": content["weights"][:2]}))
     assert asked(monkeypatch, figures) == 0
     said = capsys.readouterr().out

@@ -229,3 +229,6 @@ def test_losses_are_computed_in_full_precision(batch: Batch, stage: str) -> None
     output = Output(half(output.candidate_BAK), half(output.summary_BK), output.mask_BA)
     assert objective.loss(output, batch)["loss"].dtype == torch.float32
     assert objective.score(output).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):  # as Lightning calls them
+        scores, loss = objective.score(output), objective.loss(output, batch)["loss"]
+    assert scores.equal(objective.score(output)) and loss.equal(objective.loss(output, batch)["loss"])

@@ -134,8 +134,9 @@ def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> No
 def test_the_encoder_begins_after_its_frozen_steps_with_a_warm_up_of_its_own() -> None:
     optim = OptimConfig(warmup=4, encoder_frozen=3, final_factor=0.2)
     encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
-    assert [encoder(step) for step in range(6)] == [0, 0, 0, 0.25, 0.5, 0.75]
-    assert [encoder(step) for step in range(7, 15)] == [decoder(step) for step in range(7, 15)]
+    assert [encoder(step) for step in range(4)] == [0, 0, 0, 0.25]
+    assert [encoder(step) / decoder(step) for step in (4, 5)] == pytest.approx([0.5, 0.75])
+    assert [encoder(step) for step in range(6, 15)] == [decoder(step) for step in range(6, 15)]
 
 
 def test_an_encoder_that_is_frozen_for_some_steps_moves_only_after_them() -> None:

@@ -116,6 +116,33 @@ def test_an_encoder_of_another_size_is_refused_before_training(
     assert not (tmp_path / "rank" / "metrics.csv").exists()
 
 
+def test_an_encoder_that_knows_seats_otherwise_is_refused(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false") == 1
+    assert "data.actor_first true has them" in capsys.readouterr().err
+
+
+def test_a_run_killed_before_its_last_validation_is_validated_when_it_goes_on(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    short = (
+        "--run.steps",
+        "3",
+        "--run.validate_every",
+        "3",
+        "--run.checkpoint_every",
+        "3",
+        "--run.early_stopping",
+        "5",
+    )
+    assert run("rank", shards, out, *short) == 0
+    card = read_weights(out).card
+    for name in ("weights.safetensors", "checkpoints/best.safetensors"):
+        (out / name).unlink()
+    assert run("rank", shards, out, *short, "--resume", "auto") == 0
+    assert read_weights(out).card["metrics"] == card["metrics"] and card["metrics"]
+
+
 def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     # So high a rate that the loss soon rises.

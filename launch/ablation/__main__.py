@@ -12,13 +12,20 @@ from networks import changed
 from table import markdown
 from variants import REFERENCE, VARIANTS, Variant
 
+from annotate.files import replacing
 from annotate.terminal import run_cleanly
-from kanachan.config import SPLITS, STAGES
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import SPLITS, STAGES, StageName
 from kanachan.evaluate import main as evaluate
 from kanachan.run import run_stage
 from kanachan.settings import requested
+from kanachan.shards import open_shards
 
 _EVALUATION = "evaluation.json"
+_MADE_FROM = "made-from.json"
+_HIDDEN_HANDS = "--objective.hidden_hands"
+# networks with other parts know of one arrangement, and of one process
+_ALIKE = ("--run.attention", "padded", "--run.devices", "1")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,11 +70,13 @@ def _names(variants: Sequence[Variant]) -> str:
 
 
 def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: list[str]) -> int:
+    chosen = _possible(arguments, chosen)
+    for stage in dict.fromkeys(v.stage for v in chosen):
+        _require_like(arguments.out / stage / _MADE_FROM, arguments, stage, settings)
     for seed in range(arguments.seeds):
         for variant in chosen:
             folder = arguments.out / variant.stage / variant.name / str(seed)
             if (folder / _EVALUATION).is_file():
-                _require_like(folder / _EVALUATION, arguments)
                 continue
             print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
             if not _measured(variant, folder, seed, arguments, settings):
@@ -79,15 +88,37 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
     return 0
 
 
-def _require_like(evaluation: Path, arguments: argparse.Namespace) -> None:
-    """Raises ValueError if a run that was measured before cannot stand in one table with those of `arguments`."""
-    content = json.loads(evaluation.read_text(encoding="utf-8"))
-    for name, found in (("split", content["split"]), ("steps", content["weights"][0]["steps"])):
-        wanted = getattr(arguments, name)
-        if found != wanted:
-            raise ValueError(
-                f"{evaluation}: measured with --{name} {found}, not {wanted}: name another --out, or remove it"
-            )
+def _possible(arguments: argparse.Namespace, chosen: list[Variant]) -> list[Variant]:
+    """Without variants that were not asked for by name and that the shards are not fit for; says which."""
+    left_out = [] if arguments.variants else [v for v in chosen if _HIDDEN_HANDS in v.settings]
+    if left_out and open_shards(arguments.shards, "train", FOUR_PLAYERS, hidden=None).has_hidden:
+        return chosen
+    for variant in left_out:
+        print(f"left out: {variant.name}, as {arguments.shards} holds no hidden hands (kanachan-annotate --hidden)")
+    return [v for v in chosen if v not in left_out]
+
+
+def _require_like(made_from: Path, arguments: argparse.Namespace, stage: StageName, settings: list[str]) -> None:
+    """Notes what the runs of a stage are made from; raises ValueError if it is not what those before were made from,
+    as they could not stand in one table."""
+    asked = {
+        "SHARDS": str(Path(arguments.shards).resolve()),
+        "--init": arguments.init if stage != STAGES[0] else None,
+        "--steps": arguments.steps,
+        "--split": arguments.split,
+        "settings": " ".join(settings),
+    }
+    if made_from.is_file():
+        noted = json.loads(made_from.read_text(encoding="utf-8"))
+        for name, wanted in asked.items():
+            if noted[name] != wanted:
+                raise ValueError(
+                    f"{made_from.parent}: its runs were made with {name} {noted[name]}, not {wanted}: name another "
+                    "--out, or remove it"
+                )
+    made_from.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(made_from) as temporary:
+        temporary.write_text(json.dumps(asked, indent=2) + "\n", encoding="utf-8")
 
 
 def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]) -> bool:
@@ -116,14 +147,14 @@ def training_of(
         arguments: with shards, steps and init.
         settings: of all runs.
     """
-    train = ["--stage", variant.stage, "--data.path", arguments.shards, "--run.out", str(folder)]
-    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled"]
-    train += ["--resume", "auto", *settings]
+    train = ["--stage", variant.stage, "--data.path", arguments.shards, *_ALIKE]
+    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled", *settings]
     if variant.stage != STAGES[0] and not variant.is_fresh:
         train += ["--init", arguments.init]
-    rate = requested(train).config.optim.learning_rate
+    rate = requested([*train, "--run.out", str(folder / "none")]).config.optim.learning_rate
     places = {"quarter": arguments.steps // 4, "third": rate / 3, "twice": rate * 2}
-    return [*train, *(text.format(**places) for text in variant.settings)]
+    own = [text.format(**places) for text in variant.settings]
+    return [*train, *own, "--run.out", str(folder), "--resume", "auto"]
 
 
 def _figures(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
