@@ -7,13 +7,14 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
 from annotate.files import replacing
+from annotate.recording import SUFFIX
 from annotate.records.record import Rules
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.simulate import NUM_ROOMS, STYLES
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from kanachan.metrics import Figure
 
 PROGRAM = "kanachan-arena"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+_LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
 _DESCRIPTION = """Lets two players, A and B, play duplicate games: each wall is played once in each seating, so that
 both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 % intervals from
 drawing whole walls anew; a test whether the mean ranks differ (signs of the walls' differences are drawn); and how many
@@ -62,8 +64,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         value = getattr(arguments, name)
         if value is not None and value < 1:
             parser.error(f"--{name} must be at least 1, not {value}")
-    if not arguments.difference > 0:
-        parser.error(f"--difference must be positive, not {arguments.difference}")
+    if not _LEAST_DIFFERENCE <= arguments.difference <= _GREATEST_DIFFERENCE:
+        parser.error(
+            f"--difference must be from {_LEAST_DIFFERENCE} to {_GREATEST_DIFFERENCE}, not {arguments.difference}"
+        )
     if arguments.resume and arguments.json is None:
         parser.error("--resume goes on with the journal beside --json FILE: name it")
     return run_cleanly(PROGRAM, lambda: _play(arguments))
@@ -161,14 +165,17 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def _grades(text: str) -> tuple[int, int]:
-    grades = [int(part) for part in text.split(",")]
+    grades = [int(part) if part.isdecimal() else -1 for part in text.split(",")]
     if len(grades) > 2 or not all(0 <= grade < NUM_GRADES for grade in grades):
         raise argparse.ArgumentTypeError(f"one or two grades 0 ... {NUM_GRADES - 1} expected, not {text}")
     return grades[0], grades[-1]
 
 
 def _points(text: str) -> tuple[float, ...]:
-    points = tuple(float(part) for part in text.split(","))
+    try:
+        points = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        points = ()
     if len(points) != 4 or not all(map(math.isfinite, points)):
         raise argparse.ArgumentTypeError(f"four numbers expected, not {text}")
     return points
@@ -186,6 +193,7 @@ def _play(arguments: argparse.Namespace) -> int:
         grades=arguments.grades,
         seed=arguments.seed,
         precision=arguments.precision,
+        device=_kind_of_device(arguments.device, specs),
     )
     seatings = num_seatings(match.format)
     games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
@@ -197,6 +205,7 @@ def _play(arguments: argparse.Namespace) -> int:
         device=arguments.device,
         records=Path(arguments.records) if arguments.records else None,
     )
+    _tell_missing(means.records, match, journal.results)
     error, status = _play_rest(match, games, journal, means)
     results = [journal.results[game] for game in games if game in journal.results]
     if results:
@@ -204,6 +213,28 @@ def _play(arguments: argparse.Namespace) -> int:
     if error is not None:
         raise error
     return status
+
+
+def _kind_of_device(name: str, specs: Sequence[PlayerSpec]) -> str:
+    """Of networks, where there are any."""
+    if not any(spec.files for spec in specs):
+        return "cpu"
+    from kanachan.policy import chosen_device
+
+    return chosen_device(name).type
+
+
+def _tell_missing(records: Path | None, match: Match, played: Iterable[GameKey]) -> None:
+    """Says of how many games that were played before there are no records."""
+    if records is None:
+        return
+    missing = sum(not (records / f"{match.game_id(game)}{SUFFIX}").exists() for game in played)
+    if missing:
+        print(
+            f"{PROGRAM}: {missing:,} games of the journal have no record in {records}: they were played without "
+            "--records, or into another folder",
+            file=sys.stderr,
+        )
 
 
 def _play_rest(match: Match, games: Sequence[GameKey], journal: Journal, means: Means) -> tuple[Exception | None, int]:
@@ -224,7 +255,7 @@ def _play_rest(match: Match, games: Sequence[GameKey], journal: Journal, means: 
         error: Exception | None = None
         try:
             play_match(match, rest, means, on_result, stop)
-        except (ValueError, OSError) as caught:  # what was played until then is told first
+        except Exception as caught:  # what was played until then is told first
             error = caught
     seconds = time.monotonic() - start
     if num_decisions:
@@ -331,8 +362,10 @@ def _report(
     decisions = _decisions(results)
     lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")
-    if needed is None:
+    if test.walls < FEWEST_WALLS:
         lines.append("few walls: the intervals say little, and how many games are needed cannot be told")
+    elif needed is None:
+        lines.append("no wall shows a difference: how many games are needed cannot be told")
     else:
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"

@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 _FLIPS = 20_000
 _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
+_NO_DEVIATION = 1e-9  # what rounding makes of none
 FEWEST_WALLS = 10
 """below, how much walls differ is known so badly that intervals say little"""
 
@@ -39,8 +40,11 @@ class PairedTest(NamedTuple):
     """standard deviation of a wall's difference"""
     walls: int
 
-    def games_for(self, wanted: float, games_per_wall: int) -> int:
-        """Games of which 80 % of all matches would show a difference so large, at 5 % significance."""
+    def games_for(self, wanted: float, games_per_wall: int) -> int | None:
+        """Games of which 80 % of all matches would show a difference so large, at 5 % significance; None: no wall
+        shows any, as where a player meets itself."""
+        if self.wall_deviation < _NO_DEVIATION:
+            return None
         normal = NormalDist()
         distance = normal.inv_cdf(1 - _SIGNIFICANCE / 2) + normal.inv_cdf(_POWER)
         return max(1, math.ceil((distance * self.wall_deviation / wanted) ** 2)) * games_per_wall
@@ -167,6 +171,8 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     """Figures as objects; null where a figure cannot be told."""
 
     def plain(value: Any) -> Any:
+        if isinstance(value, Figure):
+            return {name: plain(getattr(value, name)) for name in ("value", "low", "high")}
         if hasattr(value, "_asdict"):
             return {name: plain(entry) for name, entry in value._asdict().items()}
         if isinstance(value, dict):

@@ -45,6 +45,8 @@ class Match:
     seed: int = 0
     precision: Precision = "fp32"
     """in which networks multiply"""
+    device: str = "cpu"
+    """the kind of device that they are on: numbers are rounded otherwise on another"""
 
     @property
     def key(self) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -52,22 +53,18 @@ class Journal:
     def __init__(self, path: Path | None, match: Match, resume: bool) -> None:
         self.path = path
         self.results: dict[GameKey, GameResult] = {}
-        if path is None:
-            return
-        header = json.dumps({"arena": 2, **asdict(match)})
-        if not path.exists() or not path.stat().st_size:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{header}\n")
+        self._header = json.dumps({"arena": 2, **asdict(match)})
+        content = path.read_bytes() if path is not None and path.exists() else b""
+        # a line that was cut off is a game to be played again
+        whole = content[: content.rfind(b"\n") + 1]
+        if path is None or whole.count(b"\n") < 2:  # a header alone is of a run that ended before its first game
             return
         if not resume:
             raise ValueError(
                 f"{path}: the games of an earlier run; go on with them by --resume, or remove the file to begin anew"
             )
-        # a line that was cut off is a game to be played again
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        first, *lines = whole.decode().splitlines() or [""]
-        self._check(first, header)
+        first, *lines = whole.decode(errors="replace").splitlines()
+        self._check(first, self._header)
         for number, line in enumerate(lines, start=2):
             try:
                 self._add(GameResult.of_json(json.loads(line)))
@@ -93,10 +90,13 @@ class Journal:
         self.results[result.game] = result
 
     def add(self, result: GameResult) -> None:
-        self._add(result)
         if self.path is not None:
+            if not self.results:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.write_text(f"{self._header}\n", encoding="utf-8")
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(result)) + "\n")
+        self._add(result)
 
 
 def play_match(
@@ -235,3 +235,5 @@ def _work(pipe: Any, match: Match, means: Means) -> None:
     except (ValueError, OSError) as error:
         is_ours = type(error) in (ValueError, OSError, IllegalAction)
         pipe.send(error if is_ours else OSError(str(error)))
+    except Exception as error:  # the parent tells what was played until then, and then this
+        pipe.send(RuntimeError("".join(traceback.format_exception(error))))

@@ -25,16 +25,17 @@ PROGRAM = "kanachan-bot"
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _NUM_SEATS = FOUR_PLAYERS.num_seats
 _DESCRIPTION = f"""Plays at an mjai table: one event a line from standard input, one answer a line to standard output,
-{{"type":"none"}} where nothing can be or is to be done. Tiles that the seat cannot see may be "?"; they are not looked
-at. An answer has "meta", as Mortal's: q_values and mask_bits over 46 actions (log probabilities of the policy, or
-expected points divided by the stage's scale), is_greedy, shanten, at_furiten, kan_select; and besides, of all
-candidates, probabilities, expected_points and rank_probabilities as far as the weights tell them. A line that is no
-event, or cannot follow on those before it, is answered by {{"type":"error","message":...}}, as are all others until the
-next round or game starts. With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which nothing
-can be done is answered with "meta":{{"mask_bits":0}}, and after the last a line with model_tag and phi_matrix follows:
-for each round, by seat, the probabilities of the final ranks at the seat's first decision (by weights of the stage
-rank; else from the scores alone). mjai-reviewer wants a program that takes nothing but the seat: a script with the line
-exec {PROGRAM} WEIGHTS "$1"."""
+{{"type":"none"}} where nothing can be or is to be done (Mortal's program is silent there). Tiles that the seat cannot
+see may be "?"; they are not looked at. An answer has "meta", as Mortal's: q_values and mask_bits over 46 actions (of
+the best option that each stands for the policy's log probability, or the expected points divided by the stage's scale),
+is_greedy, shanten before the draw, at_furiten, kan_select; and besides, of all candidates, probabilities,
+expected_points and rank_probabilities as far as the weights tell them. A line that is no event, or cannot follow on
+those before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
+With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which nothing can be done is answered with
+"meta":{{"mask_bits":0}}, and after the last a line with model_tag and phi_matrix follows: for each round, by seat, the
+probabilities of the final ranks at the seat's first decision (by weights of the stage rank; else from the scores
+alone). mjai-reviewer wants a program that takes nothing but the seat: a script with the line exec {PROGRAM} WEIGHTS
+"$1"."""
 
 
 class Bot:

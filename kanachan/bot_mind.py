@@ -180,7 +180,8 @@ class Mind:
         coarse = values46(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if opinion is None else coarse
         meta["is_greedy"] = opinion is None or tokens[int(opinion.score.argmax())] == self._chosen
-        meta["shanten"] = shanten(turn.hand)
+        # as Mortal's: before the draw, and 0 with a hand that is complete
+        meta["shanten"] = max(0, shanten([tile for tile in turn.hand if tile != turn.drawn]))
         meta["at_furiten"] = self._table.is_furiten
         if opinion is None:
             return meta

@@ -31,9 +31,14 @@ def inputs_of_lines(lines: Iterable[str], vocabulary: Vocabulary, *, actor_first
     """The decisions of annotation lines, in their order; `actor_first` as in the settings of the network's training.
 
     Raises:
-        ValueError: a line is no annotation; says why.
+        ValueError: a line is no annotation; says which, and why.
     """
-    annotations = [parse_line(line.rstrip("\n"), vocabulary) for line in lines]
+    annotations = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            annotations.append(parse_line(line.rstrip("\n"), vocabulary))
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
     batch = batch_of_annotations(annotations, vocabulary, actor_first=actor_first)
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
 

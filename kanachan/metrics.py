@@ -15,7 +15,7 @@ R replicates.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -363,8 +363,10 @@ def figures_of_sums(
         for statistic, count in zip(statistics, counts, strict=True):
             value = float(statistic(total_1C)[0])
             drawn_R = statistic(sums_RC)
-            drawn_R = drawn_R[np.isfinite(drawn_R)]  # a rare kind may be missing from all games drawn
-            low, high = np.quantile(drawn_R, (0.025, 0.975)) if len(drawn_R) else (np.nan, np.nan)
+            drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
+            # infinity is a value: of stable dan, where no fourth place was drawn
+            method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
+            low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
             figures.append(Figure(value, float(low), float(high), count))
     return figures
 

@@ -116,7 +116,11 @@ class Program:
         return event
 
     def _ended(self) -> ValueError:
-        return ValueError(f"{self.name}: the program has ended, with status {self._process.wait(_END_SECONDS)}")
+        try:
+            status = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            return ValueError(f"{self.name}: the program has closed its input or output, but has not ended")
+        return ValueError(f"{self.name}: the program has ended, with status {status}")
 
     def hang_up(self) -> None:
         """Closes its input, at which it should end."""
@@ -140,8 +144,8 @@ class _Seated:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._num_in_round = 0
-        """events of the round's log that it knows"""
+        self._num_rounds = self._num_in_round = 0
+        """rounds that it knows of, and events of the log of the last of them"""
         self._ahead: Event | None = None
         """an event that it was told before the log has it"""
 
@@ -160,8 +164,8 @@ class _Seated:
 
     def end(self, log: Sequence[Event]) -> None:
         """Tells what has happened since it was asked last."""
-        last_round = max(place for place, event in enumerate(log) if event["type"] == "start_kyoku")
-        rest = self._new(log[last_round + self._num_in_round :])
+        starts = [place for place, event in enumerate(log) if event["type"] == "start_kyoku"]
+        rest = self._new(log[starts[self._num_rounds - 1] + self._num_in_round :])
         self.program.tell([self._hidden(event) for event in rest])
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
@@ -175,6 +179,7 @@ class _Seated:
             if is_known:
                 continue
             if kind == "start_kyoku":
+                self._num_rounds += 1
                 self._num_in_round = 1
             if kind == "start_game":
                 event = {"type": kind, "id": self.program.seat, "names": ["", "", "", ""]}
@@ -222,9 +227,11 @@ class MjaiPlayer:
         try:
             if event.get("actor", program.seat) != program.seat:
                 raise ValueError("of another seat")
-            return choice_of_event(situation.turn, event, self._vocabulary, is_riichi).token
+            choice = choice_of_event(situation.turn, event, self._vocabulary, is_riichi)
         except (ValueError, LookupError, TypeError, AssertionError):
             raise illegal(program.name, situation, wanted, self._vocabulary) from None
+        situation.turn.prefer(choice.token, choice.move)  # a pon with or without the red five has one token
+        return choice.token
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         seated = self._seated.pop((game, seat), None)

@@ -335,5 +335,5 @@ then cost less.
 | `{ENCODER_NAME}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |
 {chr(10).join(outputs)}
 
-Where the inputs are filled up, scores are minus infinity, and other outputs mean nothing.
+Where the inputs are filled up, scores are minus infinity, probabilities are 0, and other outputs mean nothing.
 """

@@ -141,7 +141,10 @@ def parse_player(text: str) -> PlayerSpec:
             raise ValueError(f"{text}: no such temperament; there are {', '.join(names)}")
         return PlayerSpec(text, "rule", temperament=rest or names[0])
     if kind == "mjai":
-        command = tuple(shlex.split(rest))
+        try:
+            command = tuple(shlex.split(rest))
+        except ValueError as error:
+            raise ValueError(f"{text}: {error}") from None
         if not command:
             raise ValueError(f"{text}: a command expected after mjai:")
         return PlayerSpec(text, "mjai", command=command)

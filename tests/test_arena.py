@@ -135,6 +135,28 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
 
 
+def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
+    assert not (tmp_path / "result.json.games").exists()
+    (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
+    assert arena(tmp_path) == 0
+    assert len(journal(tmp_path)) == 5
+
+
+def test_a_journal_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
+    assert arena(tmp_path, "--resume") == 1
+    assert "result.json.games: no journal of kanachan-arena" in capsys.readouterr().err
+
+
+def test_games_that_were_played_without_records_are_told_of(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--resume", "--records", str(tmp_path / "records"), games=7) == 0
+    assert "8 games of the journal have no record in" in capsys.readouterr().err
+
+
 def num_journalled(path: Path) -> int:
     return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
 
@@ -301,6 +323,16 @@ def test_figures_are_what_counting_by_hand_gives() -> None:
     assert outcome.test.difference == pytest.approx(np.mean([rank_difference(r) for r in results]))
 
 
+def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
+    results = [
+        replace(result, ranks=[2, 3, 0, 1] if result.players[1] == "A" and result.wall < 2 else [0, 1, 2, 3])
+        for result in made_up(0)
+        if result.players[3] != "A"
+    ]
+    figure = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=500).players["A"]["stable_dan"]
+    assert math.isfinite(figure.value) and math.isfinite(figure.low) and figure.high == math.inf
+
+
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables() -> None:
     """7 dan wins 90 + 45 and loses 135."""
     # A is in seat 0, 1, 2, 3 in turn
@@ -347,6 +379,12 @@ def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
     assert zeros >= 9
 
 
+def test_a_player_that_meets_itself_needs_no_number_of_games() -> None:
+    results = [replace(result, ranks=[(seat + result.seating) % 4 for seat in range(4)]) for result in made_up(0)]
+    test = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=2).test
+    assert test.wall_deviation == pytest.approx(0) and test.games_for(0.05, 4) is None
+
+
 def test_no_difference_is_marked_while_walls_are_few(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -355,6 +393,7 @@ def test_no_difference_is_marked_while_walls_are_few(
     assert arena(tmp_path, "--resume", games=4) == 0
     said = capsys.readouterr().out
     difference = result_of(tmp_path)["differences"]["win_rate"]
+    assert difference.keys() == {"value", "low", "high"}
     assert difference["low"] == difference["high"] != 0
     assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
 
@@ -370,7 +409,10 @@ def test_no_difference_is_marked_while_walls_are_few(
         (["-n", "4", "--points", "1,2"], "four numbers expected, not 1,2"),
         (["-n", "4", "--points", "1,2,nan,4"], "four numbers expected, not 1,2,nan,4"),
         (["-n", "4", "--resume"], "name it"),
-        (["-n", "4", "--difference", "0"], "--difference must be positive"),
+        (["-n", "4", "--grades", "x"], "one or two grades 0 ... 15 expected, not x"),
+        (["-n", "4", "--points", "1,2,3,x"], "four numbers expected, not 1,2,3,x"),
+        (["-n", "4", "--difference", "0"], "--difference must be from 0.0001 to 3.0, not 0.0"),
+        (["-n", "4", "--difference", "inf"], "--difference must be from 0.0001 to 3.0, not inf"),
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(

@@ -151,7 +151,7 @@ def test_meta_has_a_value_for_each_bit_and_its_greatest_is_what_is_done(
         bits = [bit for bit in range(46) if meta["mask_bits"] >> bit & 1]
         assert len(bits) == len(meta["q_values"])
         assert meta["is_greedy"] and meta["batch_size"] == 1 and meta["eval_time_ns"] > 0
-        assert -1 <= meta["shanten"] <= 6 and isinstance(meta["at_furiten"], bool)
+        assert 0 <= meta["shanten"] <= 6 and isinstance(meta["at_furiten"], bool)
         best = meta["candidates"][int(np.argmax(meta.get("probabilities") or meta["expected_points"]))]
         assert best["type"] == answer["type"] and best.get("pai") == answer.get("pai", best.get("pai"))
         assert len(meta["candidates"]) == len(meta.get("probabilities") or meta["expected_points"])

@@ -1,18 +1,23 @@
 """What every player of the arena keeps to, whatever it is."""
 
+import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rounds import Script, start_of_round, wall_of_deal
 from tiny_weights import written
 
 from annotate.annotation import Annotation
+from annotate.engine import Table
 from annotate.records.record import Event
+from annotate.tiles import RED_IDS
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.arena_game import GameResult, Hall, Match
-from kanachan.mjai_player import Program
+from kanachan.mjai_player import Program, _Seated
 from kanachan.players import GameKey, IllegalAction, Lots, Player, PlayerSpec, Situation, make_player, parse_player
 from kanachan.policy import Policy
 from kanachan.policy_player import PolicyPlayer
@@ -245,6 +250,57 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
         assert program.answer()["pai"] == "6m"
     finally:
         program.close()
+
+
+def test_a_program_that_closes_its_output_is_named() -> None:
+    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3)) as program:
+        program.ask([{"type": "start_game"}])
+        with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
+            program.answer()
+
+
+PONS = """
+import json, sys
+for line in sys.stdin:
+    event = json.loads(line)
+    answer = {"type": "none"}
+    if event["type"] == "dahai" and event["actor"] == 0:
+        consumed = {"plain": ["5m", "5m"], "red": ["5mr", "5m"]}[sys.argv[1]]
+        answer = {"type": "pon", "actor": 2, "target": 0, "pai": "5m", "consumed": consumed}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.parametrize("wanted", ["plain", "red"])
+def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
+    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
+    table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
+    (turn,) = [turn for turn in table.turns if turn.seat == 2]
+    situation = Situation(GameKey(0, 0), 0, turn, (), (), ())
+    player = make_player(parse_player(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), Lots(0, "A"), V)
+    try:
+        (token,) = player.choose([situation])
+    finally:
+        player.close()
+    skip = V.action["skip"].first
+    table.step({other.seat: other.options[token if other is turn else skip][0] for other in table.turns})
+    (meld,) = table.turns[0].observation.melds[2]
+    assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
+
+
+def test_a_program_that_was_not_asked_in_the_last_round_is_told_the_end_of_the_game(tmp_path: Path) -> None:
+    """A ron on the first discard leaves no turn to the others."""
+    heard = tmp_path / "heard"
+    program = Program([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(heard)], 3)
+    seated = _Seated(program)
+    first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
+    rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
+    last = [{"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai", "hora", "end_kyoku", "end_game")]
+    seated._new([dict(event) for event in first])
+    seated.end([dict(event, pai="1m") for event in (*first, *rest, *last)])
+    program.close()
+    told = [json.loads(line)["type"] for line in heard.read_text().splitlines()]
+    assert told == [event["type"] for event in (*rest, *last)]
 
 
 def test_the_seat_stands_where_the_command_says_or_behind_it() -> None:
