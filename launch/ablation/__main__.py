@@ -71,8 +71,9 @@ def _names(variants: Sequence[Variant]) -> str:
 
 def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: list[str]) -> int:
     chosen = _possible(arguments, chosen)
-    for stage in dict.fromkeys(v.stage for v in chosen):
-        _require_like(arguments.out / stage / _MADE_FROM, arguments, stage, settings)
+    asked = {v.stage: _asked(arguments, v.stage, settings) for v in chosen}
+    for stage, of_stage in asked.items():
+        _require_like(arguments.out / stage / _MADE_FROM, of_stage)
     for seed in range(arguments.seeds):
         for variant in chosen:
             folder = arguments.out / variant.stage / variant.name / str(seed)
@@ -81,6 +82,8 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
             print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
             if not _measured(variant, folder, seed, arguments, settings):
                 return 0  # told to stop; the checkpoint is there
+            with replacing(arguments.out / variant.stage / _MADE_FROM) as temporary:
+                temporary.write_text(json.dumps(asked[variant.stage], indent=2) + "\n", encoding="utf-8")
     for stage in STAGES:
         figures = {v: _figures(arguments, v) for v in chosen if v.stage == stage}
         if figures:
@@ -98,27 +101,28 @@ def _possible(arguments: argparse.Namespace, chosen: list[Variant]) -> list[Vari
     return [v for v in chosen if v not in left_out]
 
 
-def _require_like(made_from: Path, arguments: argparse.Namespace, stage: StageName, settings: list[str]) -> None:
-    """Notes what the runs of a stage are made from; raises ValueError if it is not what those before were made from,
-    as they could not stand in one table."""
-    asked = {
+def _asked(arguments: argparse.Namespace, stage: StageName, settings: list[str]) -> dict[str, Any]:
+    """What the runs of a stage are made from, variants aside."""
+    return {
         "SHARDS": str(Path(arguments.shards).resolve()),
         "--init": arguments.init if stage != STAGES[0] else None,
         "--steps": arguments.steps,
         "--split": arguments.split,
         "settings": " ".join(settings),
     }
-    if made_from.is_file():
-        noted = json.loads(made_from.read_text(encoding="utf-8"))
-        for name, wanted in asked.items():
-            if noted[name] != wanted:
-                raise ValueError(
-                    f"{made_from.parent}: its runs were made with {name} {noted[name]}, not {wanted}: name another "
-                    "--out, or remove it"
-                )
-    made_from.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(made_from) as temporary:
-        temporary.write_text(json.dumps(asked, indent=2) + "\n", encoding="utf-8")
+
+
+def _require_like(made_from: Path, asked: dict[str, Any]) -> None:
+    """Raises ValueError if runs that were measured before cannot stand in one table with those that are asked for."""
+    if not made_from.is_file():
+        return
+    noted = json.loads(made_from.read_text(encoding="utf-8"))
+    for name, wanted in asked.items():
+        if noted[name] != wanted:
+            raise ValueError(
+                f"{made_from.parent}: its runs were made with {name} {noted[name]}, not {wanted}: name another --out, "
+                "or remove it"
+            )
 
 
 def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]) -> bool:
