@@ -43,6 +43,11 @@ def choice_of(turn: Turn, token: int) -> Choice:
     return Choice(token, turn.options[token][0])
 
 
+def prefer(turn: Turn, choice: Choice) -> None:
+    """Has its move played, of all moves that its token stands for, where only the token is told on."""
+    turn.options[choice.token].sort(key=lambda move: move is not choice.move)
+
+
 def play(
     table: Table, writer: SituationWriter, choose: Callable[[list[Turn]], dict[int, Choice]]
 ) -> tuple[list[Decision], int]:

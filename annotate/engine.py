@@ -83,10 +83,6 @@ class Turn:
     """ascending action token to the moves that it stands for, the one to prefer first: the engine's action and, for
     riichi, the tile to discard with it"""
 
-    def prefer(self, token: int, move: tuple[Action, int | None]) -> None:
-        """Has one of its moves played where `token` is chosen."""
-        self.options[token].sort(key=lambda other: other is not move)
-
 
 class Table:
     """A round or a game in progress."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from annotate.decisions import prefer
 from annotate.mjai_moves import choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
@@ -230,7 +231,7 @@ class MjaiPlayer:
             choice = choice_of_event(situation.turn, event, self._vocabulary, is_riichi)
         except (ValueError, LookupError, TypeError, AssertionError):
             raise illegal(program.name, situation, wanted, self._vocabulary) from None
-        situation.turn.prefer(choice.token, choice.move)  # a pon with or without the red five has one token
+        prefer(situation.turn, choice)  # a pon with or without the red five has one token
         return choice.token
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
