@@ -36,8 +36,8 @@ _DESCRIPTION = """Lets two players, A and B, play duplicate games: each wall is 
 both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 % intervals from
 drawing whole walls anew; a test whether the mean ranks differ (signs of the walls' differences are drawn); and how many
 games a given difference would need to be seen. Fix the number of games beforehand: to stop when the result pleases
-makes it worth nothing. Games are a function of players, settings and seed, whatever the number of processes. Ctrl-C
-prints the result so far."""
+makes it worth nothing. Games are a function of players, settings, seed and kind of device, whatever the number of
+processes. Ctrl-C prints the result so far."""
 _LABELS: dict[str, tuple[str, int, float]] = {
     "mean_rank": ("mean rank", 3, 1),
     "rank_1": ("1st %", 1, 100),
@@ -129,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
         "--precision",
         choices=get_args(Precision),
         default="fp32",
-        help="bf16: networks multiply in bf16, quicker on GPUs and on CPUs with units for it (AMX); between two "
-        "actions that are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
+        help="bf16: networks multiply in bf16, quicker on CPUs with units for it (AMX); between two actions that "
+        "are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
     )
     return parser
 

@@ -36,41 +36,25 @@ def _imitation(name: str, what: str, *settings: str, **parts: type) -> Variant:
     return Variant(stage="imitation", name=name, what=what, settings=settings, parts=parts)
 
 
+def _value(stage: StageName, name: str, what: str, *settings: str, is_fresh: bool = False) -> Variant:
+    return Variant(stage=stage, name=name, what=what, settings=settings, is_fresh=is_fresh)
+
+
 def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
     return (
-        Variant(stage=stage, name=REFERENCE, what="encoder from imitation"),
-        Variant(stage=stage, name="fresh", what="fresh encoder", is_fresh=True),
-        Variant(
-            stage=stage,
-            name="no-conservative",
-            what="no conservative term",
-            settings=("--objective.conservative", "0"),
-        ),
-        Variant(
-            stage=stage,
-            name="conservative",
-            what="conservative term ten times as heavy",
-            settings=("--objective.conservative", "1"),
-        ),
-        Variant(
-            stage=stage,
-            name="no-baseline",
-            what="no value of the situation learned beside",
-            settings=("--objective.baseline", "0"),
-        ),
-        Variant(stage=stage, name="muon", what="Muon in place of AdamW", settings=("--optim.optimizer", "muon")),
-        Variant(stage=stage, name="together", what="neighbours together", settings=("--data.neighbours", "8")),
-        Variant(
-            stage=stage,
-            name="frozen",
-            what="encoder frozen for a quarter of the steps",
-            settings=("--optim.encoder_frozen", "{quarter}"),
-        ),
-        Variant(
-            stage=stage,
-            name="slow-encoder",
-            what="a third of the learning rate for the encoder",
-            settings=("--optim.encoder_learning_rate", "{third}"),
+        _value(stage, REFERENCE, "encoder from imitation"),
+        _value(stage, "fresh", "fresh encoder", is_fresh=True),
+        _value(stage, "no-conservative", "no conservative term", "--objective.conservative", "0"),
+        _value(stage, "conservative", "conservative term ten times as heavy", "--objective.conservative", "1"),
+        _value(stage, "no-baseline", "no value of the situation learned beside", "--objective.baseline", "0"),
+        _value(stage, "muon", "Muon in place of AdamW", "--optim.optimizer", "muon"),
+        _value(stage, "together", "neighbours together", "--data.neighbours", "8"),
+        _value(stage, "frozen", "encoder frozen for a quarter of the steps", "--optim.encoder_frozen", "{quarter}"),
+        _value(
+            stage,
+            "slow-encoder",
+            "a third of the learning rate for the encoder",
+            *("--optim.encoder_learning_rate", "{third}"),
         ),
         *others,
     )
@@ -79,13 +63,9 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
 def _binned(stage: StageName) -> tuple[Variant, ...]:
     """Of stages whose values are told by bins."""
     return (
-        Variant(
-            stage=stage, name="mse", what="squared error in place of HL-Gauss", settings=("--objective.loss", "mse")
-        ),
-        Variant(stage=stage, name="few-bins", what="31 bins in place of 101", settings=("--objective.bins", "31")),
-        Variant(
-            stage=stage, name="wide", what="Gaussian of 2 bins in place of 0.75", settings=("--objective.sigma", "2")
-        ),
+        _value(stage, "mse", "squared error in place of HL-Gauss", "--objective.loss", "mse"),
+        _value(stage, "few-bins", "31 bins in place of 101", "--objective.bins", "31"),
+        _value(stage, "wide", "Gaussian of 2 bins in place of 0.75", "--objective.sigma", "2"),
     )
 
 
