@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kanachan.checkpoint import TEMPERED_STAGES
 from kanachan.columns import Columns
-from kanachan.metrics import REPLICATES, DecisionRows, Figure, calibration_error, ratio_figures
+from kanachan.metrics import REPLICATES, Figure, calibration_formula, figures_of, ratio_formula
 from kanachan.objectives import Rank
 from kanachan.policy import Policy
 
@@ -105,25 +105,13 @@ def certainty_figures(questions: Questions, temperature: float, replicates: int 
     log_BA = (questions.logit_BA / temperature).log_softmax(dim=1)
     top_B1, answer_B1 = log_BA.argmax(dim=1, keepdim=True), questions.answer_B[:, None]
     is_top_B = (top_B1 == answer_B1)[:, 0].numpy()
-    log_probability_B = log_BA.gather(1, answer_B1)[:, 0].numpy()
-    no_kinds_BK = np.zeros((len(is_top_B), 0), bool)
-    rows = DecisionRows(
-        game_B=questions.game_B.numpy(),
-        is_top_B=is_top_B,
-        is_top_tile_B=is_top_B,
-        log_probability_B=log_probability_B,
-        log_probability_of_tile_B=log_probability_B,
-        confidence_B=log_BA.gather(1, top_B1)[:, 0].exp().numpy(),
-        is_offered_BK=no_kinds_BK,
-        is_taken_BK=no_kinds_BK,
-        is_predicted_BK=no_kinds_BK,
-    )
-    one_B = np.ones(len(is_top_B))
-    ratios = {"nll": (-log_probability_B.astype(np.float64), one_B), "top1": (is_top_B, one_B)}
-    return {
-        **ratio_figures(rows.game_B, ratios, replicates),
-        "ece": calibration_error(rows, replicates),
+    confidence_B = log_BA.gather(1, top_B1)[:, 0].exp().numpy()
+    formulas = {
+        "nll": ratio_formula(-log_BA.gather(1, answer_B1)[:, 0].double().numpy()),
+        "top1": ratio_formula(is_top_B),
+        "ece": calibration_formula(confidence_B, is_top_B),
     }
+    return figures_of(questions.game_B.numpy(), formulas, replicates)
 
 
 def calibrated_card(

@@ -203,19 +203,21 @@ def decision_formulas(rows: DecisionRows, *, has_probability: bool = True) -> di
         if where_B.any() and (has_probability or not name.endswith("nll"))
     }
     if has_probability:
-        formulas["ece"] = _calibration_formula(rows)
+        formulas["ece"] = calibration_formula(rows.confidence_B, rows.is_top_B)
     return formulas
 
 
-def calibration_error(rows: DecisionRows, replicates: int = REPLICATES) -> Figure:
-    """Mean distance of confidence from accuracy over 15 bins, weighted by their decisions."""
-    return figures_of(rows.game_B, {"ece": _calibration_formula(rows)}, replicates)["ece"]
+def calibration_formula(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Formula:
+    """Expected calibration error: the mean distance of confidence from accuracy over 15 bins of equal width, weighted
+    by their decisions, of all or of those where `where_B` says so.
 
-
-def _calibration_formula(rows: DecisionRows) -> Formula:
-    bin_B = np.minimum((rows.confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
-    gap_B = rows.confidence_B - rows.is_top_B
-    everywhere_B = np.ones(len(gap_B), dtype=bool)
+    Args:
+        confidence_B: the probability of what is held for likeliest.
+        is_right_B: whether it came true.
+    """
+    taken_B = np.ones(len(confidence_B), dtype=bool) if where_B is None else where_B
+    bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    gap_B = np.where(taken_B, confidence_B - is_right_B, 0.0)
 
     def gap(number: int) -> Callable[[], Column]:
         return lambda: np.where(bin_B == number, gap_B, 0.0)
@@ -223,7 +225,7 @@ def _calibration_formula(rows: DecisionRows) -> Formula:
     def error(sums_RC: Floats) -> Floats:
         return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
 
-    return Formula((*map(gap, range(CALIBRATION_BINS)), lambda: everywhere_B), error, everywhere_B)
+    return Formula((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
 
 
 def value_figures(

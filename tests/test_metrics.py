@@ -18,7 +18,9 @@ from kanachan.metrics import (
     DecisionMeter,
     DecisionRows,
     Figure,
+    calibration_formula,
     decision_figures,
+    figures_of,
     figures_of_sums,
     log_likelihood_figures,
     ratio_figures,
@@ -124,6 +126,16 @@ def test_the_calibration_error_equals_a_plain_loop(
         bins[min(int(confidence * 15), 14)].append((confidence, row[annotation.chosen] == max(row)))
     expected = sum(abs(sum(c for c, _ in b) - sum(h for _, h in b)) for b in bins.values()) / NUM_ROWS
     assert figures["ece"].value == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_calibration_error_of_some_decisions_is_that_of_them_alone() -> None:
+    rng = np.random.default_rng(4)
+    game_B, confidence_B = rng.integers(0, 8, 500), rng.random(500)
+    is_right_B, where_B = rng.random(500) < confidence_B**2, rng.random(500) < 0.3
+    some = figures_of(game_B, {"ece": calibration_formula(confidence_B, is_right_B, where_B)})["ece"]
+    alone = {"ece": calibration_formula(confidence_B[where_B], is_right_B[where_B])}
+    assert some == pytest.approx(figures_of(game_B[where_B], alone)["ece"])
+    assert some.decisions == where_B.sum() and some.value > 0.05
 
 
 def test_without_probabilities_there_is_no_likelihood(

@@ -18,7 +18,7 @@ from kanachan.batch import Batch
 from kanachan.checkpoint import make_card, write_weights
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.former_stage import INIT_NAME, FormerStage, former_stage
-from kanachan.metrics import DecisionMeter, DecisionRows, calibration_error, decision_figures, reliability
+from kanachan.metrics import DecisionMeter, DecisionRows, decision_figures, reliability
 from kanachan.run_log import ReliabilityPoint
 from kanachan.stage import Stage
 from kanachan.watching import MOST_BATCHES_OF_FORMER, KindSums, MeanOfRows, Values, Watching
@@ -81,7 +81,7 @@ def test_figures_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
 
 def test_the_calibration_error_of_imitation_is_that_of_an_evaluation() -> None:
     stage = make_stage()
-    expected = calibration_error(answers(stage)[0], replicates=1).value
+    expected = decision_figures(answers(stage)[0], replicates=1)["ece"].value
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
 
 
