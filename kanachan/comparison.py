@@ -23,6 +23,7 @@ from kanachan.metrics import (
     figures_of,
     ratio_formula,
 )
+from kanachan.reliability import Mask
 
 FEWEST_GAMES = 6
 """below, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
@@ -52,7 +53,13 @@ class Comparison:
     """why not, by figure"""
 
 
-def compared(reference: Answers, other: Answers, game_B: NDArray[np.int64], replicates: int = REPLICATES) -> Comparison:
+def compared(
+    reference: Answers,
+    other: Answers,
+    game_B: NDArray[np.int64],
+    starts: Mapping[str, Mask] | None = None,
+    replicates: int = REPLICATES,
+) -> Comparison:
     """The differences of all figures that two networks share.
 
     Both agree or disagree with the player, so whatever their stages are they share the figures of that; the others need
@@ -61,8 +68,9 @@ def compared(reference: Answers, other: Answers, game_B: NDArray[np.int64], repl
     Args:
         reference, other: answers to the same decisions.
         game_B: the game of each.
+        starts: by name, at which of them the order of the seats is foretold (`kanachan.evaluation.HeldOut.starts`).
     """
-    theirs, ours = _formulas(reference), _formulas(other)
+    theirs, ours = (_formulas(answers, starts or {}) for answers in (reference, other))
     not_comparable = _not_comparable(reference, other, theirs, ours)
     shared = [name for name in theirs if name not in not_comparable]
     assert shared, "every network has the agreement with the player"
@@ -90,7 +98,7 @@ def difference(reference: Formula, other: Formula) -> Formula:
     )
 
 
-def _formulas(answers: Answers) -> dict[str, Formula]:
+def _formulas(answers: Answers, starts: Mapping[str, Mask]) -> dict[str, Formula]:
     """The figures of a network that tell better from worse."""
     numbers = answers.numbers
     agreement = decision_formulas(answers.decisions, has_probability="target" not in numbers)
@@ -100,7 +108,12 @@ def _formulas(answers: Answers) -> dict[str, Formula]:
             value_B, target_B = numbers[predictor], numbers["target"]
             found[f"values/{predictor}/explained_variance"] = explained_variance_formula(value_B, target_B)
             found[f"values/{predictor}/mean_absolute_error"] = ratio_formula(np.abs(value_B - target_B))
-    return found | {f"log_likelihood/{name}": ratio_formula(numbers[name]) for name in _LIKELIHOODS if name in numbers}
+    found |= {f"log_likelihood/{name}": ratio_formula(numbers[name]) for name in _LIKELIHOODS if name in numbers}
+    if "order/situation" in numbers:
+        for name, where_B in starts.items():
+            if where_B.any():
+                found[f"log_likelihood/{name}/situation"] = ratio_formula(numbers["order/situation"], where_B)
+    return found
 
 
 def _not_comparable(

@@ -117,7 +117,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         other = first[s.policy.stage]
         evaluations[s] = evaluated(s.policy, answers[s], held_out, None if other is s else answers[other], mixture)
     comparisons = {
-        s: compared(answers[subjects[0]], answers[s], held_out.game_B, held_out.replicates)
+        s: compared(answers[subjects[0]], answers[s], held_out.game_B, held_out.starts, held_out.replicates)
         for s in (subjects[1:] if arguments.compare else [])
     }
     header = {
@@ -253,7 +253,7 @@ def _about(subject: _Subject) -> dict[str, Any]:
 
 
 def _figures(evaluation: "Evaluation") -> dict[str, Any]:
-    names = ("agreement", "values", "log_likelihood", "reliability", "against_first")
+    names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
     return {name: _plain(getattr(evaluation, name)) for name in names}
 
 

@@ -25,6 +25,8 @@ from kanachan.metrics import (
     DecisionMeter,
     DecisionRows,
     Figure,
+    Formula,
+    calibration_formula,
     decision_figures,
     figures_of,
     log_likelihood_figures,
@@ -37,12 +39,21 @@ from kanachan.model import Output
 from kanachan.objectives import Objective, Rank
 from kanachan.point_table import PointTable
 from kanachan.policy import Policy
-from kanachan.reliability import is_last_round, is_round_start, of_actions, of_ranks
+from kanachan.reliability import (
+    Mask,
+    is_last_round,
+    is_round_start,
+    of_actions,
+    of_ranks,
+    of_ranks_at_starts,
+    rounds_of_the_game,
+)
 from kanachan.score_baseline import ScoreBaseline, actor_orders, rank_probability
 from kanachan.shards import open_shards, splits_in
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
+_NONE: dict[str, dict[str, Figure]] = {}
 
 
 class Answers(NamedTuple):
@@ -66,6 +77,11 @@ class Evaluation:
     log_likelihood: dict[str, dict[str, Figure]]
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
+    less_scores: dict[str, dict[str, Figure]]
+    """the same less that of `scores`, from the same draws of games: positive where the network foretells better"""
+    by_round: dict[str, dict[str, Figure]]
+    """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
+    `ece`, the calibration error of the likeliest rank; `all` of them first"""
     reliability: dict[str, list[Bin]]
     """by tenths of the predictions: `points`, given the action taken, and those of `kanachan.reliability`"""
     against_first: dict[str, Figure]
@@ -107,6 +123,13 @@ class HeldOut:
             baseline = ScoreBaseline(self.vocabulary).fit(self.train, _points(stage, self.train, self.vocabulary))
             self._means[stage] = baseline.predict(self.columns)
         return self._means[stage]
+
+    @cached_property
+    def starts(self) -> dict[str, Mask]:
+        """[B] the decisions at which the order of the seats is foretold: `order/start`, the first of each round, and
+        `order/last`, of each last one."""
+        start_B = is_round_start(self.columns)
+        return {"order/start": start_B, "order/last": start_B & is_last_round(self.columns, self.vocabulary)}
 
     @cached_property
     def order_by_scores(self) -> Floats | None:
@@ -157,7 +180,7 @@ def mixture_of(rank_answers: Sequence[Answers], held_out: HeldOut) -> Floats | N
     if not rank_answers or held_out.train is None:
         return None
     points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
-    return (rank_answers[0].numbers["rank_probability"] * points_BR).sum(axis=1)
+    return (rank_answers[0].numbers["rank_probability/action"] * points_BR).sum(axis=1)
 
 
 def evaluated(
@@ -173,17 +196,20 @@ def evaluated(
     if not policy.objective.has_value:
         figures = decision_figures(answers.decisions, replicates=held_out.replicates)
         bins = of_actions(answers.decisions, held_out.replicates)
-        return Evaluation(policy.stage, figures, {}, {}, bins, against_first)
+        return Evaluation(policy.stage, figures, {}, {}, {}, {}, bins, against_first)
     numbers = answers.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
-    log_likelihood: dict[str, dict[str, Figure]] = {}
+    bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
+    log_likelihood, less_scores, by_round = _NONE, _NONE, _NONE
     if isinstance(policy.objective, Rank):
         order_BO = held_out.order_by_scores
         rank_BR = None if order_BO is None else rank_probability(order_BO)
         points_R = policy.objective.points_R.double().cpu().numpy()
         predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
-        log_likelihood = _log_likelihood(held_out, numbers, rank_BR, order_BO)
+        log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
+        by_round = _by_round(held_out, numbers)
+        bins |= _rank_reliability(held_out, numbers, rank_BR)
     else:
         predicted_B["scores"] = held_out.mean_by_scores(policy.stage)
         predicted_B["mixture"] = mixture_B if policy.stage == "grading" else None
@@ -193,17 +219,14 @@ def evaluated(
         if value_B is not None
     }
     agreement = decision_figures(answers.decisions, has_probability=False, replicates=held_out.replicates)
-    bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
-    if "rank_probability" in numbers:
-        bins |= of_ranks(held_out.columns, numbers["rank_probability"], held_out.vocabulary, held_out.replicates)
-    return Evaluation(policy.stage, agreement, values, log_likelihood, bins, against_first)
+    return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
 
 
 def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Tensor]:
     """By name: `target`, and its prediction given the action taken, `action`, and before it, `situation`.
 
-    For ranks also `rank_probability` [B, R] after the action, and log probabilities of what came true: `rank/action`,
-    `rank/situation`, `order/situation`.
+    For ranks also `rank_probability/action` and `rank_probability/situation` [B, R], and log probabilities of what came
+    true: `rank/action`, `rank/situation`, `order/situation`.
     """
     if not objective.has_value:
         return {}
@@ -214,10 +237,11 @@ def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Te
     if isinstance(objective, Rank):
         rank_B1 = objective.rank(batch)[:, None]
         log_BR = objective.rank_log_probability(output, batch)
-        found["rank_probability"] = log_BR.exp()
+        found["rank_probability/action"] = log_BR.exp()
         found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
         if has_summary:
             before_BR = objective.baseline_rank_probability(output, batch)
+            found["rank_probability/situation"] = before_BR
             found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
             log_BO = objective.order_log_probability(output)
             found["order/situation"] = log_BO.gather(1, objective.order(batch)[:, None])[:, 0]
@@ -255,30 +279,47 @@ def _against(first: Answers, answers: Answers, held_out: HeldOut) -> dict[str, F
 
 def _log_likelihood(
     held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
-) -> dict[str, dict[str, Figure]]:
+) -> tuple[dict[str, dict[str, Figure]], dict[str, dict[str, Figure]]]:
+    """`log_likelihood` and `less_scores` of an `Evaluation`."""
     columns, vocabulary = held_out.columns, held_out.vocabulary
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
     if rank_BR is not None and order_BO is not None:
         row_B = np.arange(len(columns))
         of["rank/scores"] = np.log(rank_BR[row_B, columns.results[:, vocabulary.results.index("rank")]])
         of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
-    start_B = is_round_start(columns)
-    groups = {
-        "rank": None,
-        "order": None,
-        "order/start": start_B,
-        "order/last": start_B & is_last_round(columns, vocabulary),
-    }
-    found = {}
-    for group, where_B in groups.items():
+    found, less_scores = {}, {}
+    for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
         prefix = group.partition("/")[0] + "/"
-        ratios = {
-            name.removeprefix(prefix): ratio_formula(value_B, where_B)
-            for name, value_B in of.items()
-            if name.startswith(prefix)
-        }
+        value_of = {name.removeprefix(prefix): value_B for name, value_B in of.items() if name.startswith(prefix)}
+        ratios = {name: ratio_formula(value_B, where_B) for name, value_B in value_of.items()}
         found[group] = figures_of(held_out.game_B, ratios, held_out.replicates) if ratios else {}
-    return found
+        scores_B = value_of.pop("scores", None)
+        if scores_B is not None and value_of:
+            ratios = {name: ratio_formula(value_B - scores_B, where_B) for name, value_B in value_of.items()}
+            less_scores[group] = figures_of(held_out.game_B, ratios, held_out.replicates)
+    return found, less_scores
+
+
+def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Figure]]:
+    rank_B = held_out.columns.results[:, held_out.vocabulary.results.index("rank")]
+    probability_BR = numbers["rank_probability/action"]
+    confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
+    rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
+    formulas: dict[str, Formula] = {}
+    for name, where_B in rounds.items():
+        formulas[f"{name}/log_likelihood"] = ratio_formula(numbers["rank/action"], where_B)
+        formulas[f"{name}/ece"] = calibration_formula(confidence_B, is_right_B, where_B)
+    figures = figures_of(held_out.game_B, formulas, held_out.replicates)
+    return {name: {key: figures[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
+
+
+def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
+    columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
+    bins = of_ranks(columns, numbers["rank_probability/action"], vocabulary, replicates)
+    for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
+        if probability_BR is not None:
+            bins |= of_ranks_at_starts(columns, probability_BR, predictor, vocabulary, replicates)
+    return bins
 
 
 def _points(stage: StageName, columns: Columns, vocabulary: Vocabulary) -> Floats:

@@ -47,6 +47,7 @@ _NLL = _Measure("NLL", 4, is_better_low=True)
 _EXPLAINED = _Measure("explained variance %", 2, 100)
 _ERROR = _Measure("mean absolute error", 1, is_better_low=True)
 _LIKELIHOODS = {what: _Measure(f"{what} log-likelihood", 4) for what in ("rank", "order")}
+_STARTS = {"order/start": "starts of rounds", "order/last": "starts of last rounds"}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
@@ -96,6 +97,8 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
     if stage == "rank":
         parts.append("Reliability of the probabilities of ranks: what was said and how often it came true, in %")
         parts.append(_reliability_table(evaluations, "rank"))
+        parts.append("Ranks by round of the game: how well they are foretold, and how far from what comes true")
+        parts.append(_round_table(evaluations))
     parts.append("Agreement of the best action with the player's")
     parts.append(_decision_table(evaluations, has_probability=False))
     return "\n\n".join(parts)
@@ -190,10 +193,37 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
         first = next(iter(evaluations.values()))
         if "scores" in first.log_likelihood["rank"]:
             rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores", whats)])
+            rows += [
+                [f"{letter} {label}, less scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
+                for letter, evaluation in evaluations.items()
+                for predictor, label in _PREDICTORS.items()
+                if any(predictor in evaluation.less_scores.get(what, {}) for what in whats)
+            ]
         rows.append(["chance", *(chance[what] for what in whats)])
         titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_ranks, num_orders=num_orders) for what in whats]
         tables.append(table(["log-likelihood given", *titles], rows))
     return tables
+
+
+def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
+    """How much better than from scores and round, with a mark where the interval excludes zero."""
+    cells = []
+    for what in whats:
+        figure = evaluation.less_scores.get(what, {}).get(predictor)
+        excludes_zero = figure is not None and (figure.low > 0 or figure.high < 0)
+        cells.append(with_interval(figure, 3, sign="+") + (" *" if excludes_zero else ""))
+    return cells
+
+
+def _round_table(evaluations: _Lettered) -> str:
+    header = ["round", "decisions", "log-likelihood of the rank", "calibration error %"]
+    rows = []
+    for name in next(iter(evaluations.values())).by_round:
+        for letter, evaluation in evaluations.items():
+            likelihood, error = (evaluation.by_round[name][key] for key in ("log_likelihood", "ece"))
+            cells = [f"{likelihood.decisions:,}", with_interval(likelihood, 3), with_interval(error, 1, 100)]
+            rows.append([f"{name} {letter}".rstrip(), *cells])
+    return table(header, rows)
 
 
 def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
@@ -294,3 +324,5 @@ def _compared_figures() -> Iterator[tuple[str, _Measure, str]]:
     for what, measure in _LIKELIHOODS.items():
         for predictor, label in _PREDICTORS.items():
             yield f"log_likelihood/{what}/{predictor}", measure, label
+    for what, label in _STARTS.items():
+        yield f"log_likelihood/{what}/situation", _LIKELIHOODS["order"], label

@@ -19,11 +19,14 @@ _PANELS = {
     ("imitation", "best action"): "probability of the likeliest action",
     ("rank", "rank"): "probability of a rank",
     ("rank", "rank, last round"): "probability of a rank, last round",
+    ("rank", "rank at starts of rounds, situation"): "probability of a rank, starts of rounds",
     ("round_delta", "points"): "points of the round",
     ("rank", "points"): "points of the rank",
     ("grading", "points"): "grading points",
 }
-_COLUMNS = 3
+_BY_SCORES = {"rank at starts of rounds, situation": "rank at starts of rounds, scores"}
+"""the same of what sees scores and round only, and is drawn beside"""
+_COLUMNS = 4
 _INCHES = 3.4  # of a panel
 
 
@@ -58,7 +61,9 @@ def draw(evaluation: Path, out: Path) -> None:
     figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
     for number, (title, found) in enumerate(panels.items()):
         axes = figure.add_subplot(rows, columns, number + 1)
-        _panel(axes, title, {_name(network, found): network["reliability"][places[title]] for network in found})
+        drawn = {_name(network, found): network["reliability"][places[title]] for network in found}
+        by_scores = found[0]["reliability"].get(_BY_SCORES.get(places[title], ""))
+        _panel(axes, title, drawn | ({"scores and round only": by_scores} if by_scores else {}))
     with replacing(out) as temporary:
         figure.savefig(temporary, format=out.suffix.removeprefix(".") or "png", dpi=110)
 

@@ -85,7 +85,7 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     name: str, plain: Callable[[Answers, np.ndarray], float], has_value: bool
 ) -> None:
     a, b = (answers(seed, has_value=has_value) for seed in (10, 11))
-    found = compared(a, b, GAME_B, DRAWS).differences[name]
+    found = compared(a, b, GAME_B, replicates=DRAWS).differences[name]
     drawn = [plain(b, rows) - plain(a, rows) for rows in rows_of_draws()]
     everything = np.arange(NUM_ROWS)
     assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
@@ -95,7 +95,7 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
 
 
 def test_a_difference_tells_of_how_many_games_its_decisions_are() -> None:
-    found = compared(answers(10), answers(11), GAME_B, DRAWS).differences
+    found = compared(answers(10), answers(11), GAME_B, replicates=DRAWS).differences
     assert found["agreement/top1"].games == NUM_GAMES
     taken_B = TAKEN_BK[:, KINDS.index("chi")]
     assert found["agreement/chi/recall"].games == len(set(GAME_B[taken_B])) < NUM_GAMES
@@ -126,9 +126,26 @@ def explained_variance(found: Answers) -> Figure:
     return value_figures(GAME_B, found.numbers["action"], TARGET_B, TARGET_B)["explained_variance"]
 
 
+def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:
+    rng = np.random.default_rng(7)
+    start_B = rng.random(NUM_ROWS) < 0.3
+    a, b = (answers(seed, has_value=True, **{"order/situation": -rng.random(NUM_ROWS)}) for seed in (10, 11))
+    starts = {"order/start": start_B, "order/last": np.zeros(NUM_ROWS, bool)}
+    found = compared(a, b, GAME_B, starts, DRAWS).differences
+    gain_B = b.numbers["order/situation"] - a.numbers["order/situation"]
+    for name, where_B in (("order", np.ones(NUM_ROWS, bool)), ("order/start", start_B)):
+        difference = found[f"log_likelihood/{name}/situation"].difference
+        assert difference.value == pytest.approx(gain_B[where_B].mean())
+        assert difference.decisions == where_B.sum()
+    assert "log_likelihood/order/last/situation" not in found  # there is none
+
+
 def test_the_other_way_round_the_signs_are_the_others() -> None:
     a, b = answers(10), answers(11, own=1.5)
-    there, back = compared(a, b, GAME_B, DRAWS).differences, compared(b, a, GAME_B, DRAWS).differences
+    there, back = (
+        compared(a, b, GAME_B, replicates=DRAWS).differences,
+        compared(b, a, GAME_B, replicates=DRAWS).differences,
+    )
     assert list(there) == list(back)
     for name, one in there.items():
         other = back[name]
@@ -142,7 +159,7 @@ def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
     gain_B = np.random.default_rng(6).random(NUM_ROWS)
     a = answers(10, has_value=True, **{"rank/action": -gain_B})
     b = answers(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
-    found = compared(a, b, GAME_B, DRAWS)
+    found = compared(a, b, GAME_B, replicates=DRAWS)
     assert found.differences["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
     assert set(found.not_comparable.values()) == {"the networks predict different numbers"}
     assert {name.partition("/")[0] for name in found.not_comparable} == {"values"}

@@ -153,6 +153,57 @@ def test_the_order_is_measured_at_the_start_of_every_round_and_of_every_last_one
             assert figure["decisions"] == len(where)
 
 
+def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[StageName, dict[str, Any]]) -> None:
+    entry = entries["rank"]
+    assert {what: set(figures) for what, figures in entry["less_scores"].items()} == {
+        "rank": {"action", "situation"},
+        **{what: {"situation"} for what in ("order", "order/start", "order/last")},
+    }
+    for what, figures in entry["less_scores"].items():
+        apart = entry["log_likelihood"][what]
+        for predictor, less in figures.items():
+            assert less["value"] == pytest.approx(apart[predictor]["value"] - apart["scores"]["value"])
+            assert less["decisions"] == apart[predictor]["decisions"]
+            assert less["low"] <= less["value"] <= less["high"]
+    assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
+
+
+def test_every_round_of_the_game_has_its_calibration_error(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    found = entries["rank"]["by_round"]
+    predictions = Policy.load(weights["rank"]).predictions(TEST)
+    surprises, gaps = defaultdict(list), defaultdict(lambda: defaultdict(float))
+    for annotation, prediction in zip(TEST, predictions, strict=True):
+        rank = annotation.results[V.results.index("rank")]
+        assert prediction.rank_probability is not None
+        said = prediction.rank_probability[annotation.chosen].tolist()
+        wind, dealer = wind_and_dealer(annotation)
+        name = "West" if wind == 2 else f"{('East', 'South')[wind]} {dealer + 1}"
+        for group in ("all", name):
+            surprises[group].append(math.log(said[rank]))
+            gaps[group][int(max(said) * 15)] += max(said) - (said.index(max(said)) == rank)
+    assert set(found) == set(surprises) and "all" == next(iter(found)) and len(found) > 5
+    for name, values in surprises.items():
+        assert found[name]["log_likelihood"]["value"] == pytest.approx(sum(values) / len(values), abs=1e-4)
+        expected = sum(map(abs, gaps[name].values())) / len(values)
+        assert found[name]["ece"]["value"] == pytest.approx(expected, abs=1e-4)
+        assert found[name]["ece"]["decisions"] == len(values)
+    assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
+
+
+def test_at_starts_of_rounds_networks_and_scores_are_compared_with_what_came_true(
+    entries: dict[StageName, dict[str, Any]],
+) -> None:
+    starts = [a for a in TEST if len(a.progression) == 1]
+    groups = {"starts of rounds": len(starts), "starts of last rounds": sum(map(last_round_of, starts))}
+    for group, decisions in groups.items():
+        for predictor in ("situation", "scores"):
+            bins = entries["rank"]["reliability"][f"rank at {group}, {predictor}"]
+            assert sum(b["actual"]["decisions"] for b in bins) == 4 * decisions
+            assert sum(b["predicted"] * b["actual"]["decisions"] for b in bins) == pytest.approx(decisions, rel=1e-4)
+
+
 def wind_and_dealer(annotation: Annotation) -> tuple[int, int]:
     return block_value(annotation, "wind"), block_value(annotation, "round")
 
@@ -305,6 +356,7 @@ def test_without_a_train_split_there_is_no_baseline(
     rank, grading = json.loads(out.read_text())["weights"]
     assert set(rank["values"]) == set(grading["values"]) == {"action", "situation"}
     assert set(rank["log_likelihood"]["rank"]) == {"action", "situation"}
+    assert not rank["less_scores"] and "rank at starts of rounds, scores" not in rank["reliability"]
     assert "no baseline" in capsys.readouterr().out
 
 
@@ -314,6 +366,7 @@ def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(sha
     (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
     assert set(entry["values"]) == {"action", "scores"}
     assert set(entry["log_likelihood"]["order"]) == {"scores"}
+    assert set(entry["less_scores"]) == {"rank"}
 
 
 def test_the_figures_are_kept_if_the_table_cannot_be_written(

@@ -30,6 +30,8 @@ def test_networks_of_all_stages_become_one_picture(
     assert evaluate([*networks, str(shards), "--json", str(figures), "--bootstrap", "5"]) == 0
     assert draw(monkeypatch, figures, "-o", picture) == 0
     assert picture.read_bytes().startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+    if suffix == ".svg":  # what it says stands in comments
+        assert b"starts of rounds" in picture.read_bytes() and b"scores and round only" in picture.read_bytes()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"weights": [{}]}', json.dumps({"weights": []})])
