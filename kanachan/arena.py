@@ -314,7 +314,7 @@ def _needed(outcome: "Outcome", match: Match, wanted: float) -> int | None:
     from kanachan.arena_figures import FEWEST_WALLS
 
     test = outcome.test
-    return test.games_for(wanted, num_seatings(match.format)) if test.walls >= FEWEST_WALLS else None
+    return test.games_for(wanted, num_seatings(match.format)) if test.whole_walls >= FEWEST_WALLS else None
 
 
 def _decisions(results: Sequence[GameResult]) -> dict[str, int]:
@@ -364,6 +364,8 @@ def _report(
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")
     if test.walls < FEWEST_WALLS:
         lines.append("few walls: the intervals say little, and how many games are needed cannot be told")
+    elif test.whole_walls < FEWEST_WALLS:
+        lines.append(f"{test.whole_walls} whole walls: how many games are needed cannot be told")
     elif needed is None:
         lines.append("no wall shows a difference: how many games are needed cannot be told")
     else:

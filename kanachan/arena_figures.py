@@ -7,6 +7,7 @@ Shapes: B games, C columns of sums, R replicates, W walls, F flips.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import NormalDist
@@ -37,8 +38,10 @@ class PairedTest(NamedTuple):
     p: float
     """how often differences whose signs are drawn are as great"""
     wall_deviation: float
-    """standard deviation of a wall's difference"""
+    """standard deviation of a whole wall's difference; NaN: there are fewer than two"""
     walls: int
+    whole_walls: int
+    """those of which all games have ended"""
 
     def games_for(self, wanted: float, games_per_wall: int) -> int | None:
         """Games of which 80 % of all matches would show a difference so large, at 5 % significance; None: no wall
@@ -152,10 +155,14 @@ def rank_difference(result: GameResult) -> float:
 
 
 def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
+    seatings = num_seatings(match.format)
     sums: dict[int, float] = {}
     for result in results:
-        sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / num_seatings(match.format)
+        sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / seatings
     sum_W = np.array(list(sums.values()))
+    num_games = Counter(result.wall for result in results)
+    # what has been played of a wall in part would pass for a small difference
+    whole_W = np.array([num_games[wall] == seatings for wall in sums])
     observed = abs(sum_W.sum()) - 1e-9  # sums of the same numbers in another order count as equal
     rng = np.random.default_rng(0)
     as_great = 0
@@ -163,8 +170,9 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
         sign_FW = rng.integers(0, 2, (_FLIPS_AT_ONCE, len(sum_W))) * 2 - 1
         as_great += int((abs(sign_FW @ sum_W) >= observed).sum())
     difference_ = float(np.mean([rank_difference(result) for result in results]))
-    deviation = float(sum_W.std(ddof=1)) if len(sum_W) > 1 else math.nan
-    return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W))
+    whole_walls = int(whole_W.sum())
+    deviation = float(sum_W[whole_W].std(ddof=1)) if whole_walls > 1 else math.nan
+    return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_arena_figures import made_up
 from test_player_contract import mjai
 from tiny_weights import written
 
@@ -23,6 +24,7 @@ from annotate.replay import annotate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.arena import main
 from kanachan.arena_game import Hall, Match, num_seatings, players_by_seat
+from kanachan.arena_run import Journal
 from kanachan.players import GameKey, Lots, Situation, make_player, parse_player
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
@@ -305,6 +307,21 @@ def test_no_difference_is_marked_while_walls_are_few(
     assert difference.keys() == {"value", "low", "high"}
     assert difference["low"] == difference["high"] != 0
     assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
+
+
+def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    players = ("rule", mjai("wins"))
+    unfinished = Journal(tmp_path / "result.json.games", Match(players=players, style=0), resume=False)
+    for result in made_up(0):
+        if result.seating != 2:
+            unfinished.add(result)
+    assert arena(tmp_path, "--resume", players=players, games=120) == 1  # B ends the run at its first turn
+    said = capsys.readouterr().out
+    assert "90 of 120 games on 30 walls" in said
+    assert "0 whole walls: how many games are needed cannot be told" in said
+    assert result_of(tmp_path)["games_needed"]["games"] is None
 
 
 # The command line ----------------------------------------------------------------------------------------------------

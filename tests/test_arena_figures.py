@@ -87,11 +87,26 @@ def test_chance_alone_passes_for_a_difference_as_often_as_the_test_says() -> Non
 
 
 def test_so_many_games_as_are_said_to_be_needed_show_the_difference_in_four_of_five_matches() -> None:
-    test = PairedTest(0.0, 1.0, wall_deviation=0.8, walls=100)
+    test = PairedTest(0.0, 1.0, wall_deviation=0.8, walls=100, whole_walls=100)
     walls = test.games_for(0.2, games_per_wall=4) / 4
     rng = np.random.default_rng(0)
     means = rng.normal(0.2, 0.8 / math.sqrt(walls), 4000)
     assert np.mean(means > 1.96 * 0.8 / math.sqrt(walls)) == pytest.approx(0.8, abs=0.03)
+
+
+def test_walls_of_which_games_are_missing_do_not_tell_how_much_walls_differ() -> None:
+    whole, match = made_up(0), Match(players=("x", "y"))
+    partial = [replace(result, wall=30 + result.wall) for result in made_up(1, walls=300) if result.seating == 2]
+    wanted, found = (figures_of_games(games, match, POINTS, replicates=2).test for games in (whole, whole + partial))
+    assert found.wall_deviation == pytest.approx(wanted.wall_deviation)
+    assert (found.walls, found.whole_walls) == (330, 30)
+    assert found.games_for(0.05, 4) == wanted.games_for(0.05, 4)
+
+
+def test_without_a_whole_wall_nobody_knows_how_much_walls_differ() -> None:
+    partial = [result for result in made_up(0) if result.seating != 2]
+    test = figures_of_games(partial, Match(players=("x", "y")), POINTS, replicates=2).test
+    assert math.isnan(test.wall_deviation) and test.whole_walls == 0
 
 
 def test_a_player_that_meets_itself_needs_no_number_of_games() -> None:
