@@ -6,7 +6,7 @@ draws of a seat are the same in all seatings up to the first choice that differs
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -227,6 +227,7 @@ class Hall:
     Args:
         players: by letter.
         records: a folder for the games' records.
+        on_result: is told what came of a game before its players are told that it has ended, which may fail.
     """
 
     def __init__(
@@ -235,11 +236,13 @@ class Hall:
         players: Mapping[str, Player],
         records: Path | None = None,
         vocabulary: Vocabulary = FOUR_PLAYERS,
+        on_result: Callable[[GameResult], object] | None = None,
     ) -> None:
         self._match = match
         self._players = players
         self._records = records
         self._vocabulary = vocabulary
+        self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
 
     def __len__(self) -> int:
@@ -257,6 +260,7 @@ class Hall:
 
         Raises:
             IllegalAction: a player wants what is impossible.
+            ValueError: a program among the players fails otherwise.
         """
         asked: dict[str, list[Situation]] = {player: [] for player in self._players}
         for game in self._games.values():
@@ -271,17 +275,21 @@ class Hall:
                     name = self._match.players[PLAYERS.index(letter)]
                     raise illegal(name, situation, f"action {token}", self._vocabulary)
                 tokens[situation.game][situation.turn.seat] = token
-        ended = []
-        for key, game in list(self._games.items()):
+        for key, game in self._games.items():
             if not game.table.done:
                 game.step(tokens[key])
-            if game.table.done:
-                ended.append(self._end(game))
-        return ended
+        return self._end([game for game in self._games.values() if game.table.done])
 
-    def _end(self, game: Game) -> GameResult:
-        del self._games[game.key]
-        result, events = game.finish(self._records)
-        for seat, letter in enumerate(game.players):
-            self._players[letter].end(game.key, seat, events)
-        return result
+    def _end(self, games: Sequence[Game]) -> list[GameResult]:
+        results, logs = [], []
+        for game in games:
+            del self._games[game.key]
+            result, events = game.finish(self._records)
+            results.append(result)
+            logs.append(events)
+            if self._on_result is not None:
+                self._on_result(result)
+        for game, events in zip(games, logs, strict=True):
+            for seat, letter in enumerate(game.players):
+                self._players[letter].end(game.key, seat, events)
+        return results

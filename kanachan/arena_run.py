@@ -177,12 +177,11 @@ def _play_here(
 ) -> None:
     waiting, together = list(reversed(games)), _num_together(match, means)
     with _players(match, means) as players:
-        hall = Hall(match, players, means.records)
+        hall = Hall(match, players, means.records, on_result=on_result)
         while (waiting or len(hall)) and stop.asked is None:
             while waiting and len(hall) < together:
                 hall.begin(waiting.pop())
-            for result in hall.advance():
-                on_result(result)
+            hall.advance()
 
 
 @contextmanager
@@ -219,7 +218,7 @@ def _work(pipe: Any, match: Match, means: Means) -> None:
     signal.signal(signal.SIGTERM, _leave)
     try:
         with _players(match, means) as players:
-            hall = Hall(match, players, means.records)
+            hall = Hall(match, players, means.records, on_result=pipe.send)
             has_more = True
             while has_more or len(hall):
                 while has_more and (not len(hall) or pipe.poll()):
@@ -227,8 +226,7 @@ def _work(pipe: Any, match: Match, means: Means) -> None:
                     has_more = key is not None
                     if key is not None:
                         hall.begin(key)
-                for result in hall.advance():
-                    pipe.send(result)
+                hall.advance()
         pipe.send(None)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         pass  # the parent has ended

@@ -1,7 +1,8 @@
 """A program that speaks mjai: discards what it draws and claims nothing, answering every line. Started with the seat.
 
 The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `ends` ends there,
-`babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its input.
+`babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its input, `complains` answers the end
+of a game by an error.
 """
 
 import json
@@ -29,6 +30,8 @@ def main(habit: str, seat: int) -> None:
                     answer = {"type": "hora", "actor": seat, "target": seat}
                 if habit == "ends":
                     sys.exit(3)
+        elif event["type"] == "end_game" and habit == "complains":
+            answer = {"type": "error", "message": "no more"}
         print("hello" if habit == "babbles" else json.dumps(answer), flush=True)
 
 
