@@ -188,7 +188,12 @@ class _Seated:
         return lines
 
     def _hidden(self, event: Event) -> Event:
-        is_unseen = event["type"] == "tsumo" and event["actor"] != self.program.seat
+        """An event of the log, in which all hands are open and walls are told, as the seat is told of it."""
+        seat = self.program.seat
+        if event["type"] == "start_kyoku":
+            hands = [hand if owner == seat else ["?"] * len(hand) for owner, hand in enumerate(event["tehais"])]
+            return {**{name: event[name] for name in event if name != "kanachan"}, "tehais": hands}
+        is_unseen = event["type"] == "tsumo" and event["actor"] != seat
         return {**event, "pai": "?"} if is_unseen else event
 
 

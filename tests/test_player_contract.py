@@ -297,7 +297,7 @@ def test_a_program_that_was_not_asked_in_the_last_round_is_told_the_end_of_the_g
     rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
     last = [{"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai", "hora", "end_kyoku", "end_game")]
     seated._new([dict(event) for event in first])
-    seated.end([dict(event, pai="1m") for event in (*first, *rest, *last)])
+    seated.end([dict(event, pai="1m", tehais=[["1m"]] * 4) for event in (*first, *rest, *last)])
     program.close()
     told = [json.loads(line)["type"] for line in heard.read_text().splitlines()]
     assert told == [event["type"] for event in (*rest, *last)]
