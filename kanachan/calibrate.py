@@ -16,8 +16,9 @@ _DESCRIPTION = """Finds the temperature by which a network's logits are to be di
 held-out games best (least negative log-likelihood), and writes it into the card of the weights file; from then on
 all commands, and ONNX files, divide by it. The tensors stay as they are, and so does what the network takes
 for the best action after imitation. For weights of imitation (probabilities of the actions) and of rank (of the final
-ranks after an action, and with them the points expected of it). It is always found from the network's own logits: a
-second time it comes out the same."""
+ranks after an action, and with them the points expected of it; the order of the seats before it has a temperature of
+its own). It is always found from the network's own logits: a second time it comes out the same. The figures are of the
+decisions that it was found on; kanachan-evaluate --compare tells what it is worth on others."""
 _NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration error %", ".2f", 100)}
 
 
@@ -87,15 +88,25 @@ def _summary(card: dict[str, Any]) -> str:
     found = card["calibration"]
     lines = [
         f"temperature {card['temperature']:.4f}, from {found['decisions']:,} decisions of {found['games']:,} games "
-        f"({found['split']} split of {found['shards']})"
+        f"({found['split']} split of {found['shards']})",
+        *_changes(found),
     ]
+    if "summary" in found:
+        lines += [f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}"]
+        lines += _changes(found["summary"])
+    return "\n".join(lines)
+
+
+def _changes(figures: dict[str, Any]) -> list[str]:
+    """A line for each figure, before and after."""
+    lines = []
     for key, (name, form, unit) in _NAMES.items():
         before, after = (
-            "{} [{}, {}]".format(*(format(unit * found[when][key][part], form) for part in ("value", "low", "high")))
+            "{} [{}, {}]".format(*(format(unit * figures[when][key][part], form) for part in ("value", "low", "high")))
             for when in ("before", "after")
         )
         lines.append(f"{name:<24}{before}  ->  {after}")
-    return "\n".join(lines)
+    return lines
 
 
 if __name__ == "__main__":

@@ -1,24 +1,31 @@
 """The temperature by which a network's logits are divided so that its probabilities come true: one number, fitted to
 held-out decisions by maximum likelihood. What is best stays best; only how certain the network says it is changes.
 
-Shapes: B decisions, A answers (imitation: the candidates, padded with -inf; rank: the ranks).
+A rank network has two: what it says of the ranks after an action, and of the order of the seats before it, are logits
+of different heads.
+
+Shapes: B decisions, A answers (imitation: the candidates, padded with -inf; rank: the ranks; summary: the orders).
 """
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kanachan.batch import Batch
 from kanachan.checkpoint import TEMPERED_STAGES
 from kanachan.columns import Columns
 from kanachan.metrics import REPLICATES, Figure, calibration_formula, figures_of, ratio_formula
 from kanachan.objectives import Rank
 from kanachan.policy import Policy
 
+TemperatureName = Literal["temperature", "summary_temperature"]
+"""in the card: of the candidates; of the summary, for networks that foretell the order of the seats from it"""
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # of the temperature's logarithm
 _ROWS_AT_ONCE = 1 << 16
@@ -36,21 +43,36 @@ class Questions(NamedTuple):
 
 
 @torch.inference_mode()
-def questions_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Questions:
-    """Asks a network of one of `TEMPERED_STAGES` about every row, `batch` at a time; `progress` is told how many."""
+def questions_of(
+    policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
+) -> dict[TemperatureName, Questions]:
+    """Asks a network of one of `TEMPERED_STAGES` about every row, `batch` at a time; `progress` is told how many.
+
+    Returns:
+        Questions by the name of the temperature that they are for.
+    """
     assert policy.stage in TEMPERED_STAGES
-    logits, answers = [], []
+    logits, answers = defaultdict(list), defaultdict(list)
     for first in range(0, len(columns), batch):
         rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
-        output = policy.network(rows)
-        if isinstance(policy.objective, Rank):
-            logits.append(policy.objective.rank_log_probability(output, rows).cpu())
-            answers.append(policy.objective.rank(rows).cpu())
-        else:
-            logits.append(policy.objective.score(output).cpu())
-            answers.append(rows.chosen_B.cpu())
+        for name, (logit_BA, answer_B) in _asked(policy, rows).items():
+            logits[name].append(logit_BA.cpu())
+            answers[name].append(answer_B.cpu())
         progress(len(rows))
-    return Questions(stacked(logits), torch.cat(answers), torch.from_numpy(columns.game.view(np.int64).copy()))
+    game_B = torch.from_numpy(columns.game.view(np.int64).copy())
+    return {name: Questions(stacked(logits[name]), torch.cat(answers[name]), game_B) for name in logits}
+
+
+def _asked(policy: Policy, rows: Batch) -> dict[TemperatureName, tuple[Tensor, Tensor]]:
+    """Logits and answers of a batch."""
+    objective, output = policy.objective, policy.network(rows)
+    if not isinstance(objective, Rank):
+        return {"temperature": (objective.score(output), rows.chosen_B)}
+    found: dict[TemperatureName, tuple[Tensor, Tensor]] = {}
+    found["temperature"] = (objective.rank_log_probability(output, rows), objective.rank(rows))
+    if objective.num_summary_outputs:
+        found["summary_temperature"] = (objective.order_log_probability(output), objective.order(rows))
+    return found
 
 
 def stacked(parts: Sequence[Tensor]) -> Tensor:
@@ -115,18 +137,37 @@ def certainty_figures(questions: Questions, temperature: float, replicates: int 
 
 
 def calibrated_card(
-    card: dict[str, Any], questions: Questions, replicates: int = REPLICATES, **about: Any
+    card: dict[str, Any],
+    questions: Mapping[TemperatureName, Questions],
+    replicates: int = REPLICATES,
+    **about: Any,
 ) -> dict[str, Any]:
-    """The card with the fitted `temperature`, and under `calibration` the figures without it and with it.
+    """The card with the fitted temperatures, and under `calibration` the figures without them and with them; those of
+    the summary under `summary` there.
 
     Args:
         about: what else is to be known of the decisions: where they are from.
     """
-    temperature = fitted_temperature(questions.logit_BA, questions.answer_B)
+    temperatures = {name: _fitted(name, asked) for name, asked in questions.items()}
     figures = {
-        name: {key: figure._asdict() for key, figure in certainty_figures(questions, divisor, replicates).items()}
-        for name, divisor in (("before", 1.0), ("after", temperature))
+        name: {
+            when: {key: figure._asdict() for key, figure in certainty_figures(asked, divisor, replicates).items()}
+            for when, divisor in (("before", 1.0), ("after", temperatures[name]))
+        }
+        for name, asked in questions.items()
     }
-    num_games = len(np.unique(questions.game_B.numpy()))
-    calibration = {**about, "games": num_games, "decisions": len(questions.answer_B), **figures}
-    return {**card, "temperature": temperature, "calibration": calibration}
+    asked = questions["temperature"]
+    calibration = {**about, "games": len(np.unique(asked.game_B.numpy())), "decisions": len(asked.answer_B)}
+    calibration |= figures["temperature"]
+    if "summary_temperature" in figures:
+        calibration["summary"] = figures["summary_temperature"]
+    return {**card, **{str(name): found for name, found in temperatures.items()}, "calibration": calibration}
+
+
+def _fitted(name: TemperatureName, asked: Questions) -> float:
+    try:
+        return fitted_temperature(asked.logit_BA, asked.answer_B)
+    except ValueError as error:
+        if name == "temperature":
+            raise
+        raise ValueError(f"the order of the seats: {error}") from None

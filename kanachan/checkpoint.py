@@ -150,8 +150,9 @@ def read_weights(path: str | Path) -> Weights:
         raise ValueError(
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
         )
-    if "temperature" in card:
-        _check_temperature(card["temperature"], card["stage"], file)
+    for name in ("temperature", "summary_temperature"):
+        if name in card:
+            _check_temperature(card[name], card["stage"], file)
     return Weights(file, card, tensors)
 
 

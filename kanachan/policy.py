@@ -64,7 +64,8 @@ class Policy:
     Args:
         actor_first: as in the settings of its training.
         card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
-            candidates, or of their ranks, wherever they become probabilities.
+            candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the
+            action, wherever they become probabilities.
     """
 
     def __init__(
@@ -80,7 +81,8 @@ class Policy:
         self.objective = objective.to(device).eval()
         self.card = dict(card or {})
         self.temperature = float(self.card.get("temperature", 1.0))
-        assert self.temperature == 1 or objective.stage in TEMPERED_STAGES
+        self.summary_temperature = float(self.card.get("summary_temperature", 1.0))
+        assert self.temperature == self.summary_temperature == 1 or objective.stage in TEMPERED_STAGES
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
@@ -134,8 +136,8 @@ class Policy:
 
     @torch.inference_mode()
     def output(self, batch: Batch) -> Output:
-        """What the network says of `batch`, which must be on the policy's device, at the policy's temperature."""
-        return tempered(self.network(batch), self.temperature)
+        """What the network says of `batch`, which must be on the policy's device, at the policy's temperatures."""
+        return tempered(self.network(batch), self.temperature, self.summary_temperature)
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
@@ -146,11 +148,13 @@ class Policy:
         return [Prediction(*row) for row in zip(*columns, strict=True)]
 
 
-def tempered(output: Output, temperature: float) -> Output:
-    """The output of a network with the logits of its candidates divided."""
-    if temperature == 1:
-        return output
-    return output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
+def tempered(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
+    """The output of a network with the logits of its candidates, and of its summary, divided."""
+    if temperature != 1:
+        output = output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
+    if summary_temperature != 1:
+        output = output._replace(summary_BK=output.summary_BK.float() / summary_temperature)
+    return output
 
 
 def told(objective: Objective, output: Output) -> Told:

@@ -76,7 +76,7 @@ def rounds_by_wind(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mas
 def rounds_of_the_game(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:
     """The decisions [B] in each round that there is, `East 1` … `South 4`, and in all further ones, `West`."""
     dealer_B = token_value(columns.sparse, vocabulary, "round")
-    found = {}
+    found: dict[str, Mask] = {}
     for wind, where_B in rounds_by_wind(columns, vocabulary).items():
         rounds = {f"{wind} {number + 1}": where_B & (dealer_B == number) for number in range(vocabulary.num_seats)}
         found |= {wind: where_B} if wind == "West" else {name: of_B for name, of_B in rounds.items() if of_B.any()}

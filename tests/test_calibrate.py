@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tiny_weights import written
 
 from annotate.annotation import Annotation, format_line
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.bot_ranks import by_weights
 from kanachan.calibrate import main
 from kanachan.calibration import certainty_figures, fitted_temperature, questions_of, stacked
 from kanachan.checkpoint import read_weights, write_weights
@@ -25,6 +27,7 @@ from kanachan.policy import Policy
 from kanachan.predict import main as predict
 
 DRAWS = ["--bootstrap", "20"]
+ORDERS = list(permutations(range(4)))
 
 
 def sharpened(weights: Path, by: float, path: Path) -> Path:
@@ -136,13 +139,70 @@ def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -
         np.testing.assert_allclose(prediction.rank_probability, expected, atol=1e-5)
         np.testing.assert_allclose(prediction.score, expected @ np.array([90, 45, 0, -135]), atol=1e-2)
     policy, columns = Policy.load(path), columns_of_annotations(annotations, FOUR_PLAYERS)
-    questions = questions_of(policy, columns, 4, lambda _: None)
+    questions = questions_of(policy, columns, 4, lambda _: None)["temperature"]
     for i, annotation in enumerate(annotations):
         rank = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True))["rank"]
         assert int(questions.answer_B[i]) == rank
         raw = plain[i].rank_probability
         assert raw is not None
         np.testing.assert_allclose(questions.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
+
+
+def seat_of(annotation: Annotation) -> int:
+    block = FOUR_PLAYERS.sparse["seat"]
+    (seat,) = [token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size]
+    return seat
+
+
+def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
+    """The decision with another end of the game: the actor's rank first, then those of the next seats in turn."""
+    seat = seat_of(annotation)
+    results = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True)) | {"rank": rank_of[0]}
+    results |= {f"rank_{(seat + i) % 4}": rank for i, rank in enumerate(rank_of)}
+    return annotation._replace(results=tuple(results[name] for name in FOUR_PLAYERS.results))
+
+
+def foretelling(weights: Path, probability_O: np.ndarray, by: float) -> Path:
+    """A rank network that always foretells the same orders, and the ranks that follow; its logits multiplied."""
+    read = read_weights(weights)
+    first_O = np.array([order[0] for order in ORDERS])
+    probability_R = np.array([probability_O[first_O == rank].sum() for rank in range(4)])
+    tensors = dict(read.tensors)
+    for head, probability in (("head", probability_R), ("summary_head", probability_O)):
+        tensors[f"{head}.weight"] = torch.zeros_like(tensors[f"{head}.weight"])
+        tensors[f"{head}.bias"] = by * torch.from_numpy(np.log(probability)).float()
+    write_weights(weights, tensors, read.card)
+    return weights
+
+
+def test_the_order_of_the_seats_has_a_temperature_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(8)
+    probability_O = rng.dirichlet(np.ones(24))
+    drawn = rng.choice(24, p=probability_O, size=800)
+    annotations = [ending(a, ORDERS[o]) for a, o in zip(random_annotations(800, seed=6), drawn, strict=True)]
+    (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
+    pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", FOUR_PLAYERS, Packing())
+    path = foretelling(written(tmp_path, "rank"), probability_O, 3)
+    assert main([str(path), str(tmp_path / "shards"), *DRAWS]) == 0
+    said = capsys.readouterr().out
+    card = read_weights(path).card
+    assert card["temperature"] == pytest.approx(3, rel=0.25)
+    assert card["summary_temperature"] == pytest.approx(3, rel=0.15)
+    assert f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}" in said
+    before, after = (card["calibration"]["summary"][when]["nll"]["value"] for when in ("before", "after"))
+    assert after < before - 0.1
+    out = tmp_path / "figures.json"
+    assert evaluate([str(path), str(tmp_path / "shards"), "--split", "validation", "--json", str(out), *DRAWS]) == 0
+    (entry,) = json.loads(out.read_text())["weights"]
+    assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
+    seat = seat_of(annotations[0])
+    rank_SR = by_weights(Policy.load(path), annotations[0], seat)
+    flat_O = probability_O ** (3 / card["summary_temperature"])
+    first_O = np.array([order[0] for order in ORDERS])
+    expected = [flat_O[first_O == rank].sum() / flat_O.sum() for rank in range(4)]
+    np.testing.assert_allclose(rank_SR[seat], expected, atol=1e-5)
 
 
 def test_the_temperature_is_the_one_of_least_loss() -> None:
@@ -187,11 +247,12 @@ def test_points_have_no_temperature(
     assert path.read_bytes() == content
 
 
+@pytest.mark.parametrize("name", ["temperature", "summary_temperature"])
 @pytest.mark.parametrize("temperature", [0, -1, math.inf, math.nan, "warm", None])
-def test_a_card_with_a_senseless_temperature_is_refused(temperature: object, tmp_path: Path) -> None:
+def test_a_card_with_a_senseless_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
     path = written(tmp_path)
     read = read_weights(path)
-    write_weights(path, read.tensors, {**read.card, "temperature": temperature})
+    write_weights(path, read.tensors, {**read.card, name: temperature})
     with pytest.raises(ValueError, match=f"{path}: the temperature in its card"):
         Policy.load(path)
 
@@ -204,8 +265,10 @@ def test_a_missing_split_is_named(original: Path, shards: str, capsys: pytest.Ca
 
 
 def test_figures_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
-    questions = questions_of(Policy.load(original), columns_of_annotations(played, FOUR_PLAYERS), 64, lambda _: None)
-    figures = certainty_figures(questions, 2.0, replicates=20)
+    columns = columns_of_annotations(played, FOUR_PLAYERS)
+    questions = questions_of(Policy.load(original), columns, 64, lambda _: None)
+    assert set(questions) == {"temperature"}  # of the orders of the seats imitation says nothing
+    figures = certainty_figures(questions["temperature"], 2.0, replicates=20)
     losses, hits = [], []
     for annotation, score in zip(played, Policy.load(original).scores(played), strict=True):
         weight = np.exp(score.astype(float) / 2)
