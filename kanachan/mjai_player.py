@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from annotate.decisions import prefer
+from annotate.decisions import kind_of, prefer
+from annotate.engine import Turn
 from annotate.mjai_moves import choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
@@ -227,6 +228,8 @@ class MjaiPlayer:
         event = program.answer()
         is_riichi = event["type"] == "reach"
         if is_riichi:
+            if not _may_declare(situation.turn, event, self._vocabulary):
+                raise illegal(program.name, situation, json.dumps(event)[:200], self._vocabulary)
             seated.declare_riichi()
             event = program.answer()
         wanted = json.dumps(event)[:200] + " after reach" * is_riichi
@@ -253,3 +256,8 @@ class MjaiPlayer:
         end = time.monotonic() + _END_SECONDS
         for program in programs:  # those that do not end are waited for together
             program.close(max(0.0, end - time.monotonic()))
+
+
+def _may_declare(turn: Turn, reach: Event, vocabulary: Vocabulary) -> bool:
+    is_own = reach.get("actor", turn.seat) == turn.seat
+    return is_own and any(kind_of(token, vocabulary) == "riichi" for token in turn.options)

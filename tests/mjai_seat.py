@@ -2,7 +2,7 @@
 
 The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `ends` ends there,
 `babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its input, `complains` answers the end
-of a game by an error.
+of a game by an error, `declares` declares riichi at its first turn.
 """
 
 import json
@@ -28,6 +28,8 @@ def main(habit: str, seat: int) -> None:
                 answer = {"type": "dahai", "actor": seat, "pai": event["pai"], "tsumogiri": True}
                 if habit == "wins":
                     answer = {"type": "hora", "actor": seat, "target": seat}
+                if habit == "declares":
+                    answer = {"type": "reach", "actor": seat}
                 if habit == "ends":
                     sys.exit(3)
         elif event["type"] == "end_game" and habit == "complains":

@@ -221,6 +221,11 @@ def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> N
             IllegalAction,
             r"illegal action in wall 0, seating 1, East \d honba \d, tiles left \d+, seat 1: .*hora",
         ),
+        (
+            "declares",
+            IllegalAction,
+            r"illegal action in wall 0, seating 1, East 1 honba 0, tiles left \d+, seat 1: {.*reach[^}]*}; possible: ",
+        ),
         ("ends", ValueError, "the program has ended, with status 3"),
         ("babbles", ValueError, "an mjai event expected as answer, not b'hello'"),
     ],
