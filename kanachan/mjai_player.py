@@ -2,7 +2,7 @@
 
 A program serves one seat. It is sent all events that this seat can see, in pieces that end where it must act; the tiles
 that it cannot see are "?". Programs answer either every line, or only those at which they can act, as Mortal does;
-which of the two a program does shows at its first answer.
+which of the two a program does shows at its first answer. A program may end with its game: the next one has another.
 """
 
 import json
@@ -11,6 +11,7 @@ import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from annotate.decisions import kind_of, prefer
@@ -27,6 +28,10 @@ _END_SECONDS = 5.0
 _NONE = "none"
 
 
+class ProgramEnded(ValueError):
+    """A program has ended, or has closed its input or output."""
+
+
 class Program:
     """A running program and how far it was told of its game.
 
@@ -40,6 +45,11 @@ class Program:
             words.append(str(seat))
         self.name = " ".join(words)
         self.seat = seat
+        self.asked: Sequence[Mapping[str, Any]] = ()
+        """the events that it was sent last"""
+        self.has_rested = False
+        """whether it has said nothing since a game ended"""
+        self._is_deaf = False
         # a session of its own: Ctrl-C is for the arena, which closes its programs
         try:
             self._process = subprocess.Popen(
@@ -54,30 +64,37 @@ class Program:
         self._buffer = b""
 
     def ask(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Sends events, at the last of which it must act."""
-        self._num_sent = len(events)
+        """Sends events, at the last of which it must act. That it cannot hear them, its answer tells."""
+        self.asked = events
         lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(lines.encode())
         except BrokenPipeError:
-            raise self._ended() from None
+            self._is_deaf = True
 
     def answer(self) -> Event:
-        """What it does."""
+        """What it does.
+
+        Raises:
+            ProgramEnded: it will not say.
+            ValueError: what it says is no mjai, or takes too long.
+        """
         first = self._read(ANSWER_SECONDS)
         assert first is not None
         if self._answers_all is None:
-            second = self._read(_SECOND_LINE_SECONDS) if first.get("type") == _NONE and self._num_sent > 1 else None
+            second = self._read(_SECOND_LINE_SECONDS) if first.get("type") == _NONE and len(self.asked) > 1 else None
             self._answers_all = second is not None
-            return self._last_of(second, self._num_sent - 2) if second is not None else first
-        return self._last_of(first, self._num_sent - 1) if self._answers_all else first
+            return self._last_of(second, len(self.asked) - 2) if second is not None else first
+        return self._last_of(first, len(self.asked) - 1) if self._answers_all else first
 
-    def tell(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Sends events at which it need not act."""
+    def tell_end(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Sends the last events of a game, at which it need not act and may end itself."""
         self.ask(events)
-        if self._answers_all:
-            self._last_of({}, self._num_sent)
+        with suppress(ProgramEnded):
+            if self._answers_all:
+                self._last_of({}, len(events))
+        self.has_rested = True
 
     def _last_of(self, last: Event, num_more: int) -> Event:
         for _ in range(num_more):
@@ -93,8 +110,11 @@ class Program:
             None if there is none in so many seconds, fewer than a whole answer may take.
 
         Raises:
+            ProgramEnded: there will be none.
             ValueError: there is none, or it is no mjai.
         """
+        if self._is_deaf:
+            raise self._ended()
         assert self._process.stdout is not None
         output, end = self._process.stdout.fileno(), time.monotonic() + seconds
         while b"\n" not in self._buffer:
@@ -115,14 +135,15 @@ class Program:
             raise ValueError(f"{self.name}: an mjai event expected as answer, not {line[:200]!r}")
         if event["type"] == "error":
             raise ValueError(f"{self.name}: answers with an error: {line.decode()[:500]}")
+        self.has_rested = False
         return event
 
-    def _ended(self) -> ValueError:
+    def _ended(self) -> ProgramEnded:
         try:
             status = self._process.wait(_END_SECONDS)
         except subprocess.TimeoutExpired:
-            return ValueError(f"{self.name}: the program has closed its input or output, but has not ended")
-        return ValueError(f"{self.name}: the program has ended, with status {status}")
+            return ProgramEnded(f"{self.name}: the program has closed its input or output, but has not ended")
+        return ProgramEnded(f"{self.name}: the program has ended, with status {status}")
 
     def hang_up(self) -> None:
         """Closes its input, at which it should end."""
@@ -168,7 +189,7 @@ class _Seated:
         """Tells what has happened since it was asked last."""
         starts = [place for place, event in enumerate(log) if event["type"] == "start_kyoku"]
         rest = self._new(log[starts[self._num_rounds - 1] + self._num_in_round :])
-        self.program.tell([self._hidden(event) for event in rest])
+        self.program.tell_end([self._hidden(event) for event in rest])
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
         """Those of the log's next events that the program does not know."""
@@ -224,8 +245,8 @@ class MjaiPlayer:
         return self._seated[key]
 
     def _answer(self, seated: _Seated, situation: Situation) -> int:
+        event = self._first_answer(seated)
         program = seated.program
-        event = program.answer()
         is_riichi = event["type"] == "reach"
         if is_riichi:
             if not _may_declare(situation.turn, event, self._vocabulary):
@@ -242,11 +263,25 @@ class MjaiPlayer:
         prefer(situation.turn, choice)  # a pon with or without the red five has one token
         return choice.token
 
+    def _first_answer(self, seated: _Seated) -> Event:
+        """What a program does. One that has ended with the game before is replaced: that it would was not to be seen
+        as long as it was ending."""
+        program = seated.program
+        try:
+            return program.answer()
+        except ProgramEnded:
+            if not program.has_rested:
+                raise
+        program.close()
+        seated.program = Program(self._command, program.seat)
+        seated.program.ask(program.asked)
+        return seated.program.answer()
+
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         seated = self._seated.pop((game, seat), None)
         if seated is not None:
-            seated.end(events)
             self._idle.setdefault(seat, []).append(seated.program)
+            seated.end(events)
 
     def close(self) -> None:
         idle = [program for programs in self._idle.values() for program in programs]

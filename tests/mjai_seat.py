@@ -1,8 +1,8 @@
 """A program that speaks mjai: discards what it draws and claims nothing, answering every line. Started with the seat.
 
-The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `ends` ends there,
-`babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its input, `complains` answers the end
-of a game by an error, `declares` declares riichi at its first turn.
+The word before the seat is `fair`, or how it misbehaves: `wins` claims a win at its first turn, `declares` declares
+riichi there, `ends` ends there, `babbles` writes no JSON, `sleeps` answers nothing and does not heed the end of its
+input, `complains` answers the end of a game of several rounds by an error, `leaves` ends with a game.
 """
 
 import json
@@ -15,12 +15,14 @@ NONE = {"type": "none"}
 def main(habit: str, seat: int) -> None:
     if habit == "sleeps":
         time.sleep(600)
+    rounds = 0
     for line in sys.stdin:
         event = json.loads(line)
         answer: dict = NONE
         if event["type"] == "start_game":
             assert event["id"] == seat
         elif event["type"] == "start_kyoku":
+            rounds += 1
             assert [hand[0] == "?" for hand in event["tehais"]] == [each != seat for each in range(4)]
         elif event["type"] == "tsumo":
             assert (event["pai"] == "?") == (event["actor"] != seat)
@@ -32,8 +34,11 @@ def main(habit: str, seat: int) -> None:
                     answer = {"type": "reach", "actor": seat}
                 if habit == "ends":
                     sys.exit(3)
-        elif event["type"] == "end_game" and habit == "complains":
-            answer = {"type": "error", "message": "no more"}
+        elif event["type"] == "end_game":
+            if habit == "complains" and rounds > 1:
+                answer = {"type": "error", "message": "no more"}
+            if habit == "leaves":
+                sys.exit()
         print("hello" if habit == "babbles" else json.dumps(answer), flush=True)
 
 

@@ -12,6 +12,7 @@ from test_player_contract import mjai
 from annotate.simulate import simulate_game
 from kanachan.mjai_player import Program, _Seated
 
+QUIET = f"mjai:{sys.executable} {Path(__file__).parent / 'mjai_quiet.py'}"
 LISTENS = "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)"
 
 
@@ -38,3 +39,9 @@ def test_of_rounds_in_which_it_was_not_asked_a_program_is_told_no_hand_but_its_o
     wanted = [{name: event[name] for name in event if name != "kanachan"} for event in events[3:]]
     assert told == [hidden_from(3, event) for event in wanted]
     assert sum(event["type"] == "start_kyoku" for event in told) > 2
+
+
+@pytest.mark.parametrize("program", [mjai("leaves"), f"{QUIET} leaves"], ids=["answers all", "quiet"])
+def test_a_program_that_ends_with_its_game_is_started_again_for_the_next(program: str, tmp_path: Path) -> None:
+    assert arena(tmp_path, "--together", "1", players=("rule", program)) == 0
+    assert len(journal(tmp_path)) == 5

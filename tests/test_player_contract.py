@@ -250,8 +250,8 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
     try:
         program.ask([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
         assert program.answer()["pai"] == "5m"
-        program.tell([{"type": "dahai", "actor": 2, "pai": "5m"}])
-        program.ask([{"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
+        dahai = {"type": "dahai", "actor": 2, "pai": "5m"}
+        program.ask([dahai, {"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
         assert program.answer()["pai"] == "6m"
     finally:
         program.close()
