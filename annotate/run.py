@@ -187,6 +187,9 @@ class _Run:
         self._has_members |= record.data is not None
         self._add(report)
         for game in games:
+            if not game.report.decisions:  # which must not stand in the way of a better copy
+                self._add(game.report)
+                continue
             first = self._journal.add_game(game.id)
             if first is None:
                 self._output.write(game.data)
