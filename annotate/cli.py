@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from annotate.annotation import Annotation, parse_line
+from annotate.conversion import lacks_end
 from annotate.files import reading_text
 from annotate.outputs import Output, OutputFormat, StandardOutput, TextOutput
 from annotate.records.finding import Shard
@@ -19,25 +20,33 @@ from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from annotate.words import describe
 
 
-def _explain(paths: Sequence[str], number: int, room: int, grade: int, writes_hidden: bool) -> str:
-    records = list(islice(records_of(paths), 2))
+def _explain(conversion: Conversion, number: int) -> str:
+    records = list(islice(records_of(find_records(conversion.paths)), 2))
     if len(records) != 1:
         raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
-    annotations = _annotations_of(records[0], room, grade, writes_hidden, most=max(number, 1))
+    annotations = _annotations_of(records[0], conversion, most=max(number, 1))
     if not 1 <= number <= len(annotations):
         raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
     return describe(annotations[number - 1], FOUR_PLAYERS)
 
 
-def _annotations_of(record: Record, room: int, grade: int, writes_hidden: bool, most: int) -> list[Annotation]:
-    """The annotations of a record, or the first `most` of a file of annotation lines."""
+def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[Annotation]:
+    """The annotations of a record as they would be written, or the first `most` of a file of annotation lines.
+
+    Raises:
+        ValueError: there are neither; or only of games that are not written, as they are incomplete.
+    """
     try:
         games = read_record(record)
     except ValueError as error:
         if record.data is not None or record.problem is not None:
             raise
         return _parse_lines(record.name, str(error), most)
-    reports = [annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden) for game in games]
+    whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
+    if games and not whole:
+        raise ValueError(f"{record.name}: {games[0].incomplete}: such games are read with --keep-incomplete")
+    room, grade, writes_hidden = conversion.room, conversion.grade, conversion.writes_hidden
+    reports = [annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden) for game in whole]
     return [annotation for report in reports for annotation in report.annotations]
 
 
@@ -74,23 +83,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         help="files, folders (with all below them), glob patterns; archives "
         "(zip, or tar that is plain, gzip or zstd) are read member by member, and archive.zip!folder/game.xml is one",
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
-        "continued by the same command; till then its files are beside FILE, with names that begin with a dot",
-    )
-    what.add_argument(
-        "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
-    )
-    what.add_argument(
-        "--verify",
-        action="store_true",
-        help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check "
-        "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
-    )
+    what = _add_outputs(parser)
     parser.add_argument(
         "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
     )
@@ -99,6 +92,13 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         action="store_true",
         help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
         "shards keep the hands alone",
+    )
+    parser.add_argument(
+        "--keep-incomplete",
+        action="store_true",
+        help="annotate games whose final scores the record does not tell, too, as where it is cut off: their whole "
+        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
+        "points. Good for imitation and round_delta alone. Of a game that is there twice the first copy counts",
     )
     parser.add_argument(
         "--shard",
@@ -116,6 +116,28 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     if other_format is not None:
         other_format.add_options(parser, what)
     return parser
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Adds the options of which one is needed: what is to be made."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
+        "continued by the same command; till then its files are beside FILE, with names that begin with a dot",
+    )
+    what.add_argument(
+        "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
+    )
+    what.add_argument(
+        "--verify",
+        action="store_true",
+        help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check "
+        "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
+    )
+    return what
 
 
 def add_assumptions(parser: argparse.ArgumentParser) -> None:
@@ -161,11 +183,12 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     def body() -> int:
         if options.verify:
             return _verify(options.records, options.jobs)
+        conversion = Conversion(
+            options.records, options.room, options.grade, options.hidden, options.shard, options.keep_incomplete
+        )
         if options.explain is not None:
-            paths = find_records(options.records)
-            print(_explain(paths, options.explain, options.room, options.grade, options.hidden))
+            print(_explain(conversion, options.explain))
             return 0
-        conversion = Conversion(options.records, options.room, options.grade, options.hidden, options.shard)
         try:
             report = run(conversion, _output(options, other_format), options.jobs, restart=options.restart)
         except Stopped as stopped:

@@ -41,6 +41,8 @@ class Conversion:
     grade: int
     writes_hidden: bool = False
     shard: Shard = Shard(1, 1)
+    keeps_incomplete: bool = False
+    """whether games are annotated, too, whose final scores the record does not tell"""
 
     def settings(self, output: Output) -> dict[str, Any]:
         """All that the output depends on, but for the records."""
@@ -48,6 +50,7 @@ class Conversion:
             "room": self.room,
             "grade": self.grade,
             "hidden": self.writes_hidden,
+            "keep incomplete": self.keeps_incomplete,
             "shard": str(self.shard),
             "program": _program(),
             "vocabulary": FOUR_PLAYERS.fingerprint,
@@ -149,6 +152,7 @@ class _Run:
             room=conversion.room,
             grade=conversion.grade,
             writes_hidden=conversion.writes_hidden,
+            keeps_incomplete=conversion.keeps_incomplete,
             encode=self._output.encode,
         )
         waiting: deque[Record] = deque()

@@ -178,6 +178,6 @@ def test_the_golden_lines_pass() -> None:
 @pytest.mark.parametrize("folder", ["tenhou/houou-4p-2020", "tenhou/corner-cases", "tenhou6", "majsoul", "mjai"])
 def test_lines_of_real_games_pass(folder: str, tmp_path: Path) -> None:
     files = [str(file) for file in real_records(folder)[:3]]
-    assert annotate([*files, "-o", str(tmp_path / "lines.txt"), "-j", "1"]) == 0
+    assert annotate([*files, "-o", str(tmp_path / "lines.txt"), "-j", "1", "--keep-incomplete"]) == 0
 
     assert verify([str(tmp_path / "lines.txt")], num_jobs=1).shown == []
