@@ -1,143 +1,31 @@
 """mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
 
-Other programs' dialects are brought to one: fields that are not needed are dropped, `delta`, `kyoutaku` and
-`uradora_markers` get their usual names. Whether the moves are possible is not asked here: replaying finds out.
+Other programs' dialects are brought to one: fields that are not needed are dropped, the others get their usual names.
+Whether the moves are possible is not asked here: replaying finds out.
 """
 
 import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from annotate import grading, results
+from annotate.records.mjai_fields import (
+    FIELDS,
+    HEADER,
+    HIDDEN,
+    NUM_SEATS,
+    SCORES,
+    SEEN,
+    WALL,
+    WINDS,
+    Field,
+    normalised,
+)
 from annotate.records.record import Event, Game, Round, Rules, require_gain_of_first, whole_wall
 from annotate.records.strict_json import parse_json
 
-NUM_SEATS = 4
-LARGEST_SCORE = 10_000_000
-"""far beyond any game, and within 32 bits when summed"""
-
-_TILES = {f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)} | {"5mr", "5pr", "5sr", *"ESWNPFC"}
-_WINDS = "ESWN"
 _THREE_PLAYERS = "a three-player game: three players are not supported yet"
-
-Check = Callable[[Any], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    """A field of an event: what it must be, in words and as a test, and where else it may stand."""
-
-    name: str
-    expected: str
-    check: Check
-    aliases: tuple[str, ...] = ()
-    optional: bool = False
-    default: Any = None
-    """of an optional field that is missing; None leaves it out"""
-
-
-def _integer(low: int, high: int) -> Check:
-    return lambda value: type(value) is int and low <= value <= high
-
-
-def _list(length: int | None, check: Check) -> Check:
-    return lambda value: type(value) is list and (length is None or len(value) == length) and all(map(check, value))
-
-
-def _is_tile(value: Any) -> bool:
-    return type(value) is str and value in _TILES
-
-
-_SEAT = f"a seat 0 ... {NUM_SEATS - 1}"
-_is_seat = _integer(0, NUM_SEATS - 1)
-_is_points = _list(NUM_SEATS, _integer(-LARGEST_SCORE, LARGEST_SCORE))
-_ACTOR = _Field("actor", _SEAT, _is_seat)
-_TARGET = _Field("target", _SEAT, _is_seat)
-_PAI = _Field("pai", "a tile", _is_tile)
-_DORA = _Field("dora_marker", "a tile", _is_tile)
-_DELTAS = _Field("deltas", f"{NUM_SEATS} integers", _is_points, aliases=("delta",))
-_SCORES = _Field("scores", f"{NUM_SEATS} integers", _is_points)
-
-
-def _consumed(count: int) -> _Field:
-    return _Field("consumed", f"{count} tiles", _list(count, _is_tile))
-
-
-_FIELDS: dict[str, tuple[_Field, ...]] = {
-    "start_kyoku": (
-        _Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in _WINDS),
-        _DORA,
-        _Field("kyoku", f"1 ... {NUM_SEATS}", _integer(1, NUM_SEATS)),
-        _Field("honba", "a count", _integer(0, 1000)),
-        _Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
-        _Field("oya", _SEAT, _is_seat),
-        _SCORES,
-        _Field("tehais", f"{NUM_SEATS} hands of 13 tiles", _list(NUM_SEATS, _list(13, _is_tile))),
-    ),
-    "tsumo": (_ACTOR, _PAI),
-    "dahai": (_ACTOR, _PAI, _Field("tsumogiri", "true or false", lambda value: type(value) is bool)),
-    "chi": (_ACTOR, _TARGET, _PAI, _consumed(2)),
-    "pon": (_ACTOR, _TARGET, _PAI, _consumed(2)),
-    "daiminkan": (_ACTOR, _TARGET, _PAI, _consumed(3)),
-    "ankan": (_ACTOR, _consumed(4)),
-    "kakan": (_ACTOR, _PAI, _consumed(3)),
-    "dora": (_DORA,),
-    "reach": (_ACTOR,),
-    "reach_accepted": (_ACTOR,),
-    "hora": (
-        _ACTOR,
-        _TARGET,
-        _Field("pai", "a tile", _is_tile, optional=True),
-        _DELTAS,
-        _Field(
-            "ura_markers",
-            "a list of tiles",
-            _list(None, _is_tile),
-            aliases=("uradora_markers",),
-            optional=True,
-            default=(),
-        ),
-    ),
-    "ryukyoku": (_Field("reason", "a text", lambda value: type(value) is str, optional=True), _DELTAS),
-}
-"""every event inside a round"""
-
-_HIDDEN = "?"
-
-
-def _is_tile_or_hidden(value: Any) -> bool:
-    return value == _HIDDEN or _is_tile(value)
-
-
-_SEEN: dict[str, tuple[_Field, ...]] = _FIELDS | {
-    "start_kyoku": tuple(
-        replace(
-            f, expected=f"{NUM_SEATS} hands of 13 tiles or ?", check=_list(NUM_SEATS, _list(13, _is_tile_or_hidden))
-        )
-        if f.name == "tehais"
-        else f
-        for f in _FIELDS["start_kyoku"]
-    ),
-    "tsumo": (_ACTOR, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
-    "hora": (_ACTOR, _TARGET),
-    "ryukyoku": (),
-}
-"""the same as a seat at the table is told of them, which need not tell what was paid"""
-
-_HEADER = (
-    _Field("id", "a text", lambda value: type(value) is str, optional=True),
-    _Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
-    _Field("style", "0 or 1", _integer(0, 1), optional=True),
-    _Field("room", "0 ... 4", _integer(0, 4), optional=True),
-    _Field("grades", f"{NUM_SEATS} grades 0 ... 15", _list(NUM_SEATS, _integer(0, 15)), optional=True),
-    _Field("grading_deltas", f"{NUM_SEATS} integers", _is_points, optional=True),
-)
-"""what start_game's "kanachan" may hold"""
-
-_WALL = _Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
-"""in start_kyoku's "kanachan": what was not dealt, in the order of the wall"""
 
 
 @dataclass(slots=True)
@@ -200,11 +88,11 @@ def seen_event(event: Event) -> Event:
         ValueError: names the field; or it is no event of a round.
     """
     kind = event["type"]
-    if kind not in _SEEN:
+    if kind not in SEEN:
         raise ValueError("an unknown type of event")
     if kind == "start_kyoku":
-        return _start_kyoku(event, _SEEN)
-    return {"type": kind, **_normalised(event, _SEEN[kind])}
+        return _start_kyoku(event, SEEN)
+    return {"type": kind, **normalised(event, SEEN[kind])}
 
 
 def require_four_players(start_game: Event) -> None:
@@ -241,14 +129,14 @@ def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
     if kind == "end_game":
         draft.end = event
         if "scores" in event:
-            _normalised(event, (_SCORES,))
+            normalised(event, (SCORES,))
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
     elif kind == "start_kyoku":
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
         draft.events = [_start_kyoku(event)]
-        rest = _normalised(_own_part(event), (_WALL,))
+        rest = normalised(_own_part(event), (WALL,))
         draft.wall = whole_wall(draft.events[0], rest["wall"]) if rest else None
     elif kind == "end_kyoku":
         if not _finish_round(draft):
@@ -259,7 +147,7 @@ def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
 
 def _start_game(event: Event) -> _Draft:
     require_four_players(event)
-    return _Draft(start=event, header=_normalised(_own_part(event), _HEADER))
+    return _Draft(start=event, header=normalised(_own_part(event), HEADER))
 
 
 def _own_part(event: Event) -> Event:
@@ -270,13 +158,13 @@ def _own_part(event: Event) -> Event:
     return part
 
 
-def _start_kyoku(event: Event, fields: Mapping[str, Sequence[_Field]] = _FIELDS) -> Event:
+def _start_kyoku(event: Event, fields: Mapping[str, Sequence[Field]] = FIELDS) -> Event:
     for name in ("scores", "tehais"):
         if type(event.get(name)) is list and len(event[name]) == 3:
             raise ValueError(_THREE_PLAYERS)
-    if fields is _FIELDS and _HIDDEN in str(event.get("tehais")):
+    if fields is FIELDS and HIDDEN in str(event.get("tehais")):
         raise ValueError('hands are hidden ("?"): a record that shows all four hands is needed')
-    start = _normalised(event, fields["start_kyoku"])
+    start = normalised(event, fields["start_kyoku"])
     if start["oya"] != start["kyoku"] - 1:
         raise ValueError(
             f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"
@@ -288,33 +176,13 @@ def _round_event(event: Event, events: Sequence[Event]) -> Event:
     kind = event["type"]
     if kind in ("kita", "nukidora"):
         raise ValueError(_THREE_PLAYERS)
-    if kind not in _FIELDS:
+    if kind not in FIELDS:
         raise ValueError("an unknown type of event")
     if not events:
         raise ValueError("outside of a round")
     if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
         raise ValueError("after the end of the round")
-    return {"type": kind, **_normalised(event, _FIELDS[kind])}
-
-
-def _normalised(event: Event, fields: Sequence[_Field]) -> Event:
-    """The named fields, checked, under their usual names."""
-    normalised: Event = {}
-    for field_ in fields:
-        name = field_.name
-        if name not in event:
-            name = next((alias for alias in field_.aliases if alias in event), name)
-        if name not in event:
-            if not field_.optional:
-                raise ValueError(f"{name} is missing")
-            if field_.default is not None:
-                normalised[field_.name] = list(field_.default)
-            continue
-        value = event[name]
-        if not field_.check(value):
-            raise ValueError(f"{name} must be {field_.expected}, not {json.dumps(value)[:80]}")
-        normalised[field_.name] = value
-    return normalised
+    return {"type": kind, **normalised(event, FIELDS[kind])}
 
 
 def _finish_round(draft: _Draft) -> bool:
@@ -383,7 +251,7 @@ def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int
     if final_scores is None or min(final_scores) < 0:
         return 1
     starts = [round_.events[0] for round_ in rounds]
-    number = _WINDS.index(starts[-1]["bakaze"]) * NUM_SEATS + starts[-1]["kyoku"]
+    number = WINDS.index(starts[-1]["bakaze"]) * NUM_SEATS + starts[-1]["kyoku"]
     is_short = NUM_SEATS <= number < 2 * NUM_SEATS
     return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
 
