@@ -1,8 +1,12 @@
 """An external program at the table: mjai events over its standard input and output, one JSON object a line.
 
 A program serves one seat. It is sent all events that this seat can see, in pieces that end where it must act; the tiles
-that it cannot see are "?". Programs answer either every line, or only those at which they can act, as Mortal does;
-which of the two a program does shows at its first answer. A program may end with its game: the next one has another.
+that it cannot see are "?". A program may end with its game: the next one has another.
+
+Programs answer either every line, or only those at which they can act, as Mortal does. A pass does not tell which: it
+may be the answer to start_game, with others to come. Nor does waiting, as a program may load its network at any line.
+So the first program of a command is asked about a made-up turn before its first game, a draw, after which nobody can
+pass: whoever answers every line says `none` to each line before it. Then lines need only be counted.
 """
 
 import json
@@ -16,16 +20,17 @@ from typing import Any
 
 from annotate.decisions import kind_of, prefer
 from annotate.engine import Turn
-from annotate.mjai_moves import choice_of_event
+from annotate.mjai_moves import PASS, choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
 from kanachan.players import GameKey, Situation, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
-_SECOND_LINE_SECONDS = 5.0  # a program that answers every line has answered the next one long before
 _END_SECONDS = 5.0
-_NONE = "none"
+_MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku")
+"""what a seat can do with the first tile that it draws"""
+_NAMES = ["", "", "", ""]
 
 
 class ProgramEnded(ValueError):
@@ -37,9 +42,10 @@ class Program:
 
     Args:
         command: `{seat}` in it stands for the seat; where it stands nowhere, the seat is the last argument.
+        answers_all: whether it answers every line; None: `try_out` will tell.
     """
 
-    def __init__(self, command: Sequence[str], seat: int) -> None:
+    def __init__(self, command: Sequence[str], seat: int, answers_all: bool | None = None) -> None:
         words = [word.replace("{seat}", str(seat)) for word in command]
         if words == list(command):
             words.append(str(seat))
@@ -59,9 +65,29 @@ class Program:
             raise ValueError(
                 f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path, and what it takes"
             ) from None
-        self._answers_all: bool | None = None
-        """whether it answers every line; None: not known yet"""
+        self._answers_all = answers_all
         self._buffer = b""
+
+    def try_out(self) -> bool:
+        """Plays a made-up game of one draw: whether the program answers every line.
+
+        Raises:
+            ValueError: it answers neither so nor only where it can act, or not by a move.
+        """
+        before, after = _made_up_game(self.seat)
+        self.ask(before)
+        answers = [self._read()]
+        while answers[-1]["type"] == PASS and len(answers) < len(before):
+            answers.append(self._read())
+        if answers[-1]["type"] not in _MOVES:
+            raise ValueError(f"{self.name}: after a draw a move is expected, not {json.dumps(answers[-1])[:200]}")
+        if 1 < len(answers) < len(before):
+            raise ValueError(
+                f"{self.name}: answers some of the lines at which it cannot act; it must answer all of them or none"
+            )
+        self._answers_all = len(answers) > 1
+        self.tell_end(after)
+        return self._answers_all
 
     def ask(self, events: Sequence[Mapping[str, Any]]) -> None:
         """Sends events, at the last of which it must act. That it cannot hear them, its answer tells."""
@@ -80,48 +106,34 @@ class Program:
             ProgramEnded: it will not say.
             ValueError: what it says is no mjai, or takes too long.
         """
-        first = self._read(ANSWER_SECONDS)
-        assert first is not None
-        if self._answers_all is None:
-            second = self._read(_SECOND_LINE_SECONDS) if first.get("type") == _NONE and len(self.asked) > 1 else None
-            self._answers_all = second is not None
-            return self._last_of(second, len(self.asked) - 2) if second is not None else first
-        return self._last_of(first, len(self.asked) - 1) if self._answers_all else first
+        assert self._answers_all is not None
+        return self._last_of(len(self.asked) if self._answers_all else 1)
 
     def tell_end(self, events: Sequence[Mapping[str, Any]]) -> None:
         """Sends the last events of a game, at which it need not act and may end itself."""
         self.ask(events)
         with suppress(ProgramEnded):
             if self._answers_all:
-                self._last_of({}, len(events))
+                self._last_of(len(events))
         self.has_rested = True
 
-    def _last_of(self, last: Event, num_more: int) -> Event:
-        for _ in range(num_more):
-            answer = self._read(ANSWER_SECONDS)
-            assert answer is not None
-            last = answer
-        return last
+    def _last_of(self, num: int) -> Event:
+        return [self._read() for _ in range(num)][-1]
 
-    def _read(self, seconds: float) -> Event | None:
+    def _read(self) -> Event:
         """The next line.
-
-        Returns:
-            None if there is none in so many seconds, fewer than a whole answer may take.
 
         Raises:
             ProgramEnded: there will be none.
-            ValueError: there is none, or it is no mjai.
+            ValueError: there is none in time, or it is no mjai.
         """
         if self._is_deaf:
             raise self._ended()
         assert self._process.stdout is not None
-        output, end = self._process.stdout.fileno(), time.monotonic() + seconds
+        output, end = self._process.stdout.fileno(), time.monotonic() + ANSWER_SECONDS
         while b"\n" not in self._buffer:
             if not select.select([output], [], [], max(0.0, end - time.monotonic()))[0]:
-                if seconds < ANSWER_SECONDS:
-                    return None
-                raise ValueError(f"{self.name}: no answer in {seconds:.0f} seconds")
+                raise ValueError(f"{self.name}: no answer in {ANSWER_SECONDS:.0f} seconds")
             data = os.read(output, 1 << 16)
             if not data:
                 raise self._ended()
@@ -160,6 +172,21 @@ class Program:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
+
+
+def _made_up_game(seat: int) -> tuple[list[Event], list[Event]]:
+    """A game that nine terminals and honours abort at the first draw, as the dealer sees it, up to the draw and on."""
+    hand = "1m 9m 1p 9p 1s 9s E S W N 4m 5p 6s".split()
+    start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
+    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(len(_NAMES))]
+    scores = [25_000] * len(_NAMES)
+    before: list[Event] = [
+        {"type": "start_game", "id": seat, "names": _NAMES},
+        {**start, "scores": scores, "tehais": hands, "dora_marker": "P"},
+        {"type": "tsumo", "actor": seat, "pai": "7m"},
+    ]
+    draw = {"type": "ryukyoku", "reason": "kyushu_kyuhai", "deltas": [0] * len(_NAMES)}
+    return before, [draw, {"type": "end_kyoku"}, {"type": "end_game", "scores": scores}]
 
 
 class _Seated:
@@ -205,7 +232,7 @@ class _Seated:
                 self._num_rounds += 1
                 self._num_in_round = 1
             if kind == "start_game":
-                event = {"type": kind, "id": self.program.seat, "names": ["", "", "", ""]}
+                event = {"type": kind, "id": self.program.seat, "names": _NAMES}
             lines.append(event)
         return lines
 
@@ -229,6 +256,8 @@ class MjaiPlayer:
         self._vocabulary = vocabulary
         self._seated: dict[tuple[GameKey, int], _Seated] = {}
         self._idle: dict[int, list[Program]] = {}
+        self._answers_all: bool | None = None
+        """whether the command's programs answer every line; None: not known yet"""
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         asked = [self._at(situation) for situation in situations]
@@ -239,10 +268,16 @@ class MjaiPlayer:
     def _at(self, situation: Situation) -> _Seated:
         key = situation.game, situation.turn.seat
         if key not in self._seated:
-            idle = self._idle.get(situation.turn.seat)
-            program = idle.pop() if idle else Program(self._command, situation.turn.seat)
-            self._seated[key] = _Seated(program)
+            self._seated[key] = _Seated(self._program(situation.turn.seat))
         return self._seated[key]
+
+    def _program(self, seat: int) -> Program:
+        """One that is in no game."""
+        idle = self._idle.setdefault(seat, [])
+        if self._answers_all is None:
+            idle.append(Program(self._command, seat))
+            self._answers_all = idle[-1].try_out()
+        return idle.pop() if idle else Program(self._command, seat, self._answers_all)
 
     def _answer(self, seated: _Seated, situation: Situation) -> int:
         event = self._first_answer(seated)
@@ -273,7 +308,7 @@ class MjaiPlayer:
             if not program.has_rested:
                 raise
         program.close()
-        seated.program = Program(self._command, program.seat)
+        seated.program = Program(self._command, program.seat, self._answers_all)
         seated.program.ask(program.asked)
         return seated.program.answer()
 

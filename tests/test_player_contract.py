@@ -246,7 +246,7 @@ for line in sys.stdin:
 
 
 def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
-    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2)
+    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, answers_all=False)
     try:
         program.ask([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
         assert program.answer()["pai"] == "5m"
@@ -258,7 +258,7 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
 
 
 def test_a_program_that_closes_its_output_is_named() -> None:
-    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3)) as program:
+    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, answers_all=False)) as program:
         program.ask([{"type": "start_game"}])
         with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
             program.answer()
@@ -272,6 +272,8 @@ for line in sys.stdin:
     if event["type"] == "dahai" and event["actor"] == 0:
         consumed = {"plain": ["5m", "5m"], "red": ["5mr", "5m"]}[sys.argv[1]]
         answer = {"type": "pon", "actor": 2, "target": 0, "pai": "5m", "consumed": consumed}
+    if event["type"] == "tsumo" and event["actor"] == 2:
+        answer = {"type": "dahai", "actor": 2, "pai": event["pai"], "tsumogiri": True}
     print(json.dumps(answer), flush=True)
 """
 
