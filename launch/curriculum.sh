@@ -1,22 +1,24 @@
 #!/usr/bin/env bash
 # The reference experiment: the four stages on one folder of shards, each from the encoder of the one before, and each
-# measured on the test split. Given again after an interruption, the same command goes on where it stopped; --fresh may
-# be added later, all else must stay.
+# measured on the test split; then what calibration is worth there, policies from the values, and a picture of how
+# reliable the networks are. Given again after an interruption, the same command goes on where it stopped; --fresh may be
+# added later, all else must stay.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --out DIR             folder of the runs (default: runs/curriculum)
 #     --fresh               also train each later stage from a fresh encoder with the same number of steps, so that the
 #                           table shows what the curriculum is worth
-#     --imitation-steps N   optimiser steps of the first stage (default: one pass over the training split)
-#     --later-steps N       optimiser steps of each later stage (default: 400)
+#     --imitation-steps N   optimiser steps of the first stage (default: four passes over the training split)
+#     --later-steps N       optimiser steps of each later stage (default: 1600, of 64 decisions)
 #
-# Cost at the defaults: a step is 256 decisions, and a core imitates about 340 a second, so a pass over 450,000 takes 22
-# minutes. Later stages draw decisions one by one (data.neighbours), about 150 a second, 12 minutes for each.
+# Cost at the defaults: a core imitates 340 to 500 decisions a second (data.batch of them are a step), so four passes over
+# 450,000 take 60 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 150 to 250 a second, 7 to 12
+# minutes for each; all that is measured, 10 minutes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-shards='' out=runs/curriculum fresh=false later_steps=400
-imitation_length=(--run.passes 1)
+shards='' out=runs/curriculum fresh=false later_steps=1600
+imitation_length=(--run.passes 4)
 while (($#)); do
     case $1 in
         --out) out=${2:?--out needs a folder} && shift ;;
@@ -37,12 +39,24 @@ set_up
 
 runs=()
 
-# train RUN STAGE [SETTINGS]: trains one run, unless that is done.
+# tensors_of RUN: a hash of its weights without their card, which kanachan-calibrate changes.
+tensors_of() {
+    local weights=$out/$1/weights.safetensors size
+    size=$(od -An -t u8 -N 8 "$weights") # of the head, which has the card
+    tail -c "+$((size + 9))" "$weights" | sha256sum | cut -c 1-16
+}
+
+# train RUN STAGE FROM [SETTINGS]: trains one run, unless that is done, from the encoder of another or, if FROM is
+# empty, from a fresh one.
 train() {
-    local run=$out/$1 stage=$2 made_from
-    shift 2
+    local run=$out/$1 stage=$2 from=$3 made_from
+    shift 3
     runs+=("$run")
     made_from="$(realpath "$shards") $* ${settings[*]}"
+    if [[ -n $from ]]; then
+        made_from+=", the encoder of $from $(tensors_of "$from")"
+        set -- --init "$out/$from" "$@"
+    fi
     if [[ -f $run/weights.safetensors ]]; then
         [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
             fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --out, or remove it"
@@ -56,30 +70,51 @@ train() {
     echo "$made_from" >"$run/made-from"
 }
 
-train imitation imitation "${imitation_length[@]}"
+later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32)
+train imitation imitation '' "${imitation_length[@]}" --optim.average 0.999
 before=imitation
 for stage in round_delta rank grading; do
-    train "$stage" "$stage" --init "$out/$before" --run.steps "$later_steps"
+    train "$stage" "$stage" "$before" "${later[@]}"
     before=$stage
 done
 if $fresh; then
     for stage in round_delta rank grading; do
-        train "fresh/$stage" "$stage" --run.steps "$later_steps"
+        train "fresh/$stage" "$stage" '' "${later[@]}"
     done
 fi
 
-is_measured() {
+# is_made FILE: whether it is newer than all weights.
+is_made() {
     local run
-    [[ -f $out/evaluation.of && $(<"$out/evaluation.of") == "${runs[*]}" ]] || return
     for run in "${runs[@]}"; do
-        [[ $out/evaluation.json -nt $run/weights.safetensors ]] || return
+        [[ $1 -nt $run/weights.safetensors ]] || return
     done
 }
 
-if ! is_measured; then
+if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/evaluation.of") != "${runs[*]}" ]]; then
     say "measuring on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" >"$out/evaluation.txt"
     echo "${runs[*]}" >"$out/evaluation.of"
+    python "$CHECKOUT/launch/reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
-say "results (in full: $out/evaluation.txt)"
+
+# Networks that have hardly learned anything cannot be calibrated or shifted; all else stands without that.
+calibrate() {
+    local run=$out/$1 name=$out/calibration-$1
+    is_made "$name.txt" && return
+    say "calibrating $1 on the validation split, measuring it on the test split"
+    kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" >"$name.part" &&
+        kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
+        mv "$name.part" "$name.txt" || say "$1 is not calibrated"
+}
+calibrate imitation
+calibrate rank
+if ! is_made "$out/policies.txt"; then
+    say "measuring policies from the values: imitation, re-weighted up to a divergence of 0.05 nats"
+    imitation=$out/imitation
+    kanachan-evaluate --compare "$imitation" "$out"/{round_delta,rank,grading} "$shards" --prior "$imitation" \
+        --divergence 0.05 --json "$out/policies.json" >"$out/policies.part" &&
+        mv "$out/policies.part" "$out/policies.txt" || say "there are no policies from the values"
+fi
+say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"
 python "$CHECKOUT/launch/results.py" "$out/evaluation.json"

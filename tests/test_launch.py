@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -177,3 +178,9 @@ def test_the_experiment_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
     longer = run(command.replace("--later-steps 2", "--later-steps 3"), tmp_path)
     assert longer.returncode != 0
     assert "runs/curriculum/round_delta was made from" in longer.stderr
+    made = {path.name for path in (tmp_path / "runs/curriculum").iterdir()}
+    assert {"calibration-imitation.txt", "policies.txt", "reliability.png"} <= made
+    shutil.rmtree(tmp_path / "runs/curriculum/imitation")
+    anew = run(command.replace("--imitation-steps 3", "--imitation-steps 4"), tmp_path)
+    assert anew.returncode != 0
+    assert "runs/curriculum/round_delta was made from" in anew.stderr and "the encoder of imitation" in anew.stderr
