@@ -13,13 +13,14 @@ import pytest
 import torch
 from decisions import random_annotations
 from packed import packed
+from tiny_weights import written
 from torch import Tensor
 
 import kanachan.model
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.batch import batch_of_annotations
-from kanachan.checkpoint import build_network
+from kanachan.checkpoint import build_network, read_weights, write_weights
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.model import Network
 from kanachan.settings import requested
@@ -238,6 +239,22 @@ def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(
         train = ablation["main"].training_of(variant, tmp_path, 0, arguments, settings)
         optim = requested(train).config.optim
         assert optim.learning_rate == rate and optim.encoder_learning_rate == pytest.approx(rate / 3)
+
+
+def test_runs_from_other_weights_in_the_same_place_are_not_told_in_one_table(
+    ablation: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    weights, made_from = written(tmp_path / "init"), tmp_path / "out" / "made-from.json"
+    arguments = Namespace(shards="shards", init=str(weights), steps=4, split="validation")
+    asked, require_like = (lambda: ablation["main"]._asked(arguments, "rank", [])), ablation["main"]._require_like
+    made_from.parent.mkdir()
+    made_from.write_text(json.dumps(asked()))
+    read = read_weights(weights)
+    write_weights(weights, read.tensors, {**read.card, "temperature": 2.0})
+    require_like(made_from, asked())  # calibrated since: the same encoder
+    write_weights(weights, {name: 2 * tensor for name, tensor in read.tensors.items()}, read.card)
+    with pytest.raises(ValueError, match="its runs were made with weights of --init"):
+        require_like(made_from, asked())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from variants import REFERENCE, VARIANTS, Variant
 from annotate.files import replacing
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.checkpoint import read_weights
 from kanachan.config import SPLITS, STAGES, StageName
 from kanachan.evaluate import main as evaluate
 from kanachan.run import run_stage
@@ -106,10 +108,20 @@ def _asked(arguments: argparse.Namespace, stage: StageName, settings: list[str])
     return {
         "SHARDS": str(Path(arguments.shards).resolve()),
         "--init": arguments.init if stage != STAGES[0] else None,
+        "weights of --init": _tensors_of(arguments.init) if arguments.init and stage != STAGES[0] else None,
         "--steps": arguments.steps,
         "--split": arguments.split,
         "settings": " ".join(settings),
     }
+
+
+def _tensors_of(run: str) -> str:
+    """A hash of its weights without their card, which kanachan-calibrate changes."""
+    tensors = read_weights(run).tensors
+    digest = sha256()
+    for name in sorted(tensors):
+        digest.update(name.encode() + tensors[name].cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
 
 
 def _require_like(made_from: Path, asked: dict[str, Any]) -> None:
@@ -118,7 +130,7 @@ def _require_like(made_from: Path, asked: dict[str, Any]) -> None:
         return
     noted = json.loads(made_from.read_text(encoding="utf-8"))
     for name, wanted in asked.items():
-        if noted[name] != wanted:
+        if noted.get(name, wanted) != wanted:
             raise ValueError(
                 f"{made_from.parent}: its runs were made with {name} {noted[name]}, not {wanted}: name another --out, "
                 "or remove it"

@@ -19,6 +19,9 @@ _IMITATION: dict[str, tuple[_Figure, int]] = {
 }
 _VALUES: dict[str, tuple[_Figure, int]] = {
     "explained variance %": (lambda entry: 100 * entry["values"]["action"]["explained_variance"]["value"], 2),
+    # how often the action of the greatest value is the player's: what explained variance does not see, as that is of
+    # actions that were taken
+    "agreement %": (lambda entry: 100 * entry["agreement"]["top1"]["value"], 1),
 }
 _RANK: dict[str, tuple[_Figure, int]] = {
     **_VALUES,

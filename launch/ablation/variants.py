@@ -45,6 +45,7 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
         _value(stage, REFERENCE, "encoder from imitation"),
         _value(stage, "fresh", "fresh encoder", is_fresh=True),
         _value(stage, "no-conservative", "no conservative term", "--objective.conservative", "0"),
+        _value(stage, "conservative-3", "conservative term three times as heavy", "--objective.conservative", "0.3"),
         _value(stage, "conservative", "conservative term ten times as heavy", "--objective.conservative", "1"),
         _value(stage, "no-baseline", "no value of the situation learned beside", "--objective.baseline", "0"),
         _value(stage, "muon", "Muon in place of AdamW", "--optim.optimizer", "muon"),
