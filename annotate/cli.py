@@ -11,7 +11,8 @@ from annotate.conversion import lacks_end
 from annotate.files import reading_text
 from annotate.outputs import Output, OutputFormat, StandardOutput, TextOutput
 from annotate.records.finding import Shard
-from annotate.records.reading import ACCEPTED, Record, find_records, read_record, records_of
+from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
+from annotate.records.record import Game, all_readable
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
 from annotate.run import Conversion, run
 from annotate.stopping import Stopped
@@ -37,7 +38,8 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[A
         ValueError: there are neither; or only of games that are not written, as they are incomplete.
     """
     try:
-        games = read_record(record)
+        found = list(games_of(record))
+        games = [game for game in found if isinstance(game, Game)] or all_readable(found)
     except ValueError as error:
         if record.data is not None or record.problem is not None:
             raise

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from annotate.annotation import Annotation
 from annotate.outputs import encode_text
-from annotate.records.reading import Record, read_record
-from annotate.records.record import Game
-from annotate.replay import annotate_game
+from annotate.records.reading import Record, games_of
+from annotate.records.record import Game, Unreadable
+from annotate.replay import GameReport, annotate_game
 from annotate.report import Report
 from annotate.vocabulary import FOUR_PLAYERS
 
@@ -43,32 +44,47 @@ def annotate_record(
     Args:
         keeps_incomplete: annotates games without final scores, too.
     """
-    record_report = Report(files=1, size=record.size)
+    annotate = partial(annotate_game, vocabulary=FOUR_PLAYERS, room=room, grade=grade, writes_hidden=writes_hidden)
+    annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
     try:
-        games = read_record(record)
-        annotated = []
-        for game in games:
-            if lacks_end(game) and not keeps_incomplete:
+        for game in games_of(record):
+            if isinstance(game, Unreadable):
+                record_report.leave_out(game.problem)
+            elif lacks_end(game) and not keeps_incomplete:
                 report = Report(games=1, notes=Counter([INCOMPLETE]))
                 report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
                 annotated.append(AnnotatedGame(game.id, record.name, b"", report))
-                continue
-            result = annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden)
-            report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
-            for text in result.left_out:
-                report.leave_out(f"{record.name}: {text}")
-            report.differences = [f"{record.name}: {text}" for text in result.differences]
-            report.num_differences = len(report.differences)
-            report.count(result.annotations)
-            annotated.append(AnnotatedGame(game.id, record.name, encode(result.annotations), report))
+            else:
+                annotated.append(_annotated(game, record.name, annotate, encode))
     except ValueError as error:
         record_report.leave_out(str(error))
-        return [], record_report
-    except Exception as error:  # a fault of ours must not cost the other files; it is reported and fails the run
-        fault = f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
-        record_report.leave_out(f"{record.name}: {fault}", is_fault=True)
-        return [], record_report
+    except Exception as error:
+        record_report.leave_out(f"{record.name}: {_fault(error)}", is_fault=True)
     return annotated, record_report
+
+
+def _annotated(
+    game: Game, file: str, annotate: Callable[[Game], GameReport], encode: Callable[[Sequence[Annotation]], bytes]
+) -> AnnotatedGame:
+    try:
+        result = annotate(game)
+        data = encode(result.annotations)
+    except Exception as error:
+        report = Report(games=1)
+        report.leave_out(f"{file}: the whole game {game.id}: {_fault(error)}", is_fault=True)
+        return AnnotatedGame(game.id, file, b"", report)
+    report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
+    for text in result.left_out:
+        report.leave_out(f"{file}: {text}")
+    report.differences = [f"{file}: {text}" for text in result.differences]
+    report.num_differences = len(report.differences)
+    report.count(result.annotations)
+    return AnnotatedGame(game.id, file, data, report)
+
+
+def _fault(error: Exception) -> str:
+    """What is told of a fault of ours, which must cost no other game; it fails the run in the end."""
+    return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
 
 
 def lacks_end(game: Game) -> bool:

@@ -43,6 +43,33 @@ def written(folder: Path, *arguments: str) -> list[str]:
     return (folder / "lines.txt").read_text().splitlines()
 
 
+# Several games in a file ---------------------------------------------------------------------------------------------
+
+
+def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_other(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = [
+        line.replace('"type":"tsumo"', '"type":"bonus"').replace('"type": "tsumo"', '"type": "bonus"') for line in game
+    ]
+    path = write(tmp_path / "games.jsonl", bad, game, bad)
+
+    assert written(tmp_path, path) == written(tmp_path, write(tmp_path / "alone.jsonl", game))
+
+    report = capsys.readouterr().err
+    assert "2 left out" in report
+    assert all(f"{path}: line {number}: bonus" in report for number in (3, 2 * len(game) + 3))
+
+
+def test_explain_counts_the_decisions_of_games_that_can_be_read(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([write(tmp_path / "games.jsonl", game[:2] + ["{\n"], game), "--explain", "3"]) == 0
+    told = capsys.readouterr().out
+    assert annotate([write(tmp_path / "alone.jsonl", game), "--explain", "3"]) == 0
+    assert capsys.readouterr().out == told
+
+
 # Games without an end ------------------------------------------------------------------------------------------------
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from annotate.records.mjai import read_mjai
-from annotate.records.record import Game
+from annotate.records.mjai import mjai_games, read_mjai
+from annotate.records.record import Game, Unreadable
 
 Event = dict[str, Any]
 
@@ -173,6 +173,47 @@ def test_an_id_that_would_break_a_line_is_refused(given: str) -> None:
 def test_a_file_may_hold_several_games() -> None:
     game = text(START_GAME, start_kyoku(), DRAW, END_GAME)
     assert [len(found.rounds) for found in read_mjai(game + "\n" + game, "file")] == [1, 1]
+
+
+def outcomes(*lines: str) -> list[str | int]:
+    """Of each game in a file, its problem or the number of its rounds."""
+    found = mjai_games("".join(lines), "file")
+    return [game.problem if isinstance(game, Unreadable) else len(game.rounds) for game in found]
+
+
+GOOD = text(START_GAME, start_kyoku(), DRAW, END_GAME)
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (text(START_GAME, start_kyoku(), {**TSUMO, "pai": "0m"}, DRAW, END_GAME), "line 7: tsumo: pai must be a tile"),
+        (text(START_GAME, start_kyoku()) + "{\n" + text(DRAW, END_GAME), "line 7: not JSON"),
+        (text({**START_GAME, "names": ["a", "b", "c"]}, start_kyoku(), DRAW, END_GAME), "line 5: start_game: a three"),
+        (text(START_GAME, start_kyoku(), END_GAME), "line 7: end_game: East 1-0 has not ended"),
+        (text(START_GAME, start_kyoku(), DRAW, {**END_GAME, "scores": [1]}), "line 8: end_game: scores must be"),
+        (text({**START_GAME, "kanachan": {"id": ""}}, DRAW, END_GAME), "line 6: ryukyoku: outside of a round"),
+        (text({**START_GAME, "kanachan": {"id": ""}}, start_kyoku(), DRAW), "the game from line 5: start_game: id ''"),
+    ],
+)
+def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> None:
+    first, second, third = outcomes(GOOD, bad, GOOD)
+    assert (first, third) == (1, 1)
+    assert str(second).startswith(problem)
+
+
+def test_a_game_is_one_problem_however_much_is_wrong_with_it() -> None:
+    assert len(outcomes(GOOD, text(START_GAME, TSUMO, TSUMO), "{\n", text(TSUMO), GOOD)) == 3
+
+
+def test_a_damaged_start_of_a_game_does_not_cost_the_one_before() -> None:
+    assert outcomes(GOOD, GOOD[1:]) == [1, "line 5: not JSON: Extra data: line 1 column 7 (char 6)"]
+    assert outcomes(text(START_GAME, TSUMO), GOOD) == ["line 2: tsumo: outside of a round", 1]
+
+
+def test_what_stands_after_a_game_changes_neither_it_nor_its_id() -> None:
+    (alone,) = read_mjai(GOOD, "file")
+    assert list(mjai_games(GOOD + text(TSUMO), "file")) == [alone, Unreadable("line 5: tsumo: after end_game")]
 
 
 def test_a_game_without_end_game_keeps_its_whole_rounds() -> None:

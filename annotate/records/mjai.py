@@ -5,7 +5,7 @@ Whether the moves are possible is not asked here: replaying finds out.
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +22,16 @@ from annotate.records.mjai_fields import (
     Field,
     normalised,
 )
-from annotate.records.record import Event, Game, Round, Rules, require_gain_of_first, whole_wall
+from annotate.records.record import (
+    Event,
+    Game,
+    Round,
+    Rules,
+    Unreadable,
+    all_readable,
+    require_gain_of_first,
+    whole_wall,
+)
 from annotate.records.strict_json import parse_json
 
 _THREE_PLAYERS = "a three-player game: three players are not supported yet"
@@ -32,6 +41,8 @@ _THREE_PLAYERS = "a three-player game: three players are not supported yet"
 class _Draft:
     """A game while its lines are being read."""
 
+    line: int
+    """where it begins"""
     start: Event
     header: Event
     content: Any = field(default_factory=hashlib.sha256)
@@ -44,7 +55,16 @@ class _Draft:
 
 
 def read_mjai(text: str, name: str) -> list[Game]:
-    """Reads all games of a file.
+    """Reads all games of a file: `mjai_games`, of which each must be readable.
+
+    Raises:
+        ValueError: names the line and the field.
+    """
+    return all_readable(mjai_games(text, name))
+
+
+def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
+    """Reads the games of a file, in their order. One that cannot be read costs what comes before the next start_game.
 
     The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
     the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
@@ -56,29 +76,16 @@ def read_mjai(text: str, name: str) -> list[Game]:
         name: the file's name without folders and suffixes.
 
     Raises:
-        ValueError: names the line and the field.
+        ValueError: there is no game.
     """
-    drafts: list[_Draft] = []
+    reader = _Reader(name)
     lines = text.split("\n")  # not splitlines: names may hold other line separators
-    is_cut_off = False
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            event = parse_event(line)
-        except ValueError as error:
-            # a file that is still being written, or was cut off, ends in the middle of a line
-            if number == len(lines) and drafts and not text.endswith("\n"):
-                is_cut_off = True
-                break
-            raise ValueError(f"line {number}: {error}") from None
-        try:
-            _take(event, line, drafts)
-        except ValueError as error:
-            raise ValueError(f"line {number}: {event['type']}: {error}") from None
-    if not drafts:
+        if line.strip():
+            yield from reader.take(line, number, is_unended=number == len(lines))
+    yield from reader.end_game()
+    if not reader.has_read:
         raise ValueError("no start_game")
-    return [_game(draft, name, is_cut_off and draft is drafts[-1]) for draft in drafts]
 
 
 def seen_event(event: Event) -> Event:
@@ -113,25 +120,76 @@ def parse_event(line: str) -> Event:
     return event
 
 
-def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
-    """Adds one event to the last game, or starts a new one."""
+class _Reader:
+    """Takes the lines of a file and gives its games."""
+
+    def __init__(self, name: str) -> None:
+        self.has_read = False
+        """whether there was a game, or a problem"""
+        self._name = name
+        self._draft: _Draft | None = None
+        self._is_lost = False
+        """whether what comes belongs to a game with a problem"""
+        self._is_cut_off = False
+
+    def take(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
+        """Reads a line; `is_unended`: it has no line feed."""
+        try:
+            event = parse_event(line)
+        except ValueError as error:
+            # a file that is still being written, or was cut off, ends in the middle of a line
+            self._is_cut_off = is_unended and self._draft is not None
+            if not self._is_cut_off:
+                yield from self._lose(f"line {number}: {error}")
+            return
+        if event["type"] == "start_game":
+            yield from self.end_game()
+            self._is_lost = False
+        if self._is_lost:
+            return
+        try:
+            self._draft = _take(event, line, number, self._draft)
+        except ValueError as error:
+            yield from self._lose(f"line {number}: {event['type']}: {error}")
+
+    def end_game(self) -> Iterator[Game | Unreadable]:
+        """Gives the game that is being read, if there is one."""
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return
+        self.has_read = True
+        try:
+            yield _game(draft, self._name, self._is_cut_off)
+        except ValueError as error:
+            yield Unreadable(f"the game from line {draft.line}: {error}")
+
+    def _lose(self, problem: str) -> Iterator[Game | Unreadable]:
+        """Gives up the game that is being read; one that has ended is not concerned."""
+        if self._is_lost:
+            return
+        if self._draft is not None and self._draft.end is None:
+            self._draft = None
+        yield from self.end_game()
+        self.has_read = self._is_lost = True
+        yield Unreadable(problem)
+
+
+def _take(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
+    """Adds the event of a line to a game, or starts a new one."""
     kind = event["type"]
     if kind == "start_game":
-        drafts.append(_start_game(event))
-    elif not drafts:
+        draft = _start_game(event, number)
+    elif draft is None:
         raise ValueError("before any start_game")
-    draft = drafts[-1]
-    draft.content.update(line.strip().encode() + b"\n")
-    if kind == "start_game":
-        return
-    if draft.end is not None:
+    elif draft.end is not None:
         raise ValueError("after end_game")
+    draft.content.update(line.strip().encode() + b"\n")
     if kind == "end_game":
-        draft.end = event
         if "scores" in event:
             normalised(event, (SCORES,))
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+        draft.end = event
     elif kind == "start_kyoku":
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
@@ -141,13 +199,14 @@ def _take(event: Event, line: str, drafts: list[_Draft]) -> None:
     elif kind == "end_kyoku":
         if not _finish_round(draft):
             raise ValueError("the round has neither hora nor ryukyoku")
-    elif kind != "none":  # "none" is a player's pass, not an event
+    elif kind not in ("start_game", "none"):  # "none" is a player's pass, not an event
         draft.events.append(_round_event(event, draft.events))
+    return draft
 
 
-def _start_game(event: Event) -> _Draft:
+def _start_game(event: Event, number: int) -> _Draft:
     require_four_players(event)
-    return _Draft(start=event, header=normalised(_own_part(event), HEADER))
+    return _Draft(line=number, start=event, header=normalised(_own_part(event), HEADER))
 
 
 def _own_part(event: Event) -> Event:

@@ -21,8 +21,8 @@ from annotate.records.finding import (
 )
 from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.majsoul_capture import is_capture, is_capture_json
-from annotate.records.mjai import read_mjai
-from annotate.records.record import Game
+from annotate.records.mjai import mjai_games
+from annotate.records.record import Game, Unreadable, all_readable
 from annotate.records.strict_json import parse_json
 from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, read_tenhou_json
 from annotate.records.tenhou_xml import read_tenhou_xml
@@ -64,17 +64,27 @@ def read_games(path: str) -> list[Game]:
 
 
 def read_record(record: Record) -> list[Game]:
-    """The games of one record, in their order.
+    """The games of one record, in their order, of which each must be readable.
 
     Raises:
         ValueError: as `read_games`; the text starts with the record's name.
+    """
+    return all_readable(games_of(record))
+
+
+def games_of(record: Record) -> Iterator[Game | Unreadable]:
+    """The games of one record, in their order. Problems start with the record's name.
+
+    Raises:
+        ValueError: the record as a whole cannot be read; as `read_record`.
     """
     try:
         if record.problem is not None:
             raise ValueError(record.problem)
         in_archive = record.data is not None
         path = record.name.rpartition(IN_ARCHIVE)[2] if in_archive else record.name
-        return _games(_content(record), os.path.basename(path))
+        for game in _games(_content(record), os.path.basename(path)):
+            yield Unreadable(f"{record.name}: {game.problem}") if isinstance(game, Unreadable) else game
     except ValueError as error:
         raise ValueError(f"{record.name}: {error}") from None
 
@@ -182,7 +192,7 @@ def _decompressed(raw: IO[bytes]) -> bytes:
     return bytes(data.removeprefix(_BYTE_ORDER_MARK))
 
 
-def _games(data: bytes, name: str) -> list[Game]:
+def _games(data: bytes, name: str) -> Iterable[Game | Unreadable]:
     if is_capture(data):
         return [read_majsoul(data)]
     start = data.lstrip()[:9]
@@ -199,7 +209,7 @@ def _games(data: bytes, name: str) -> list[Game]:
     if _is_tenhou_json(text):
         return read_tenhou_json(text, _stem(name))
     if _is_mjai(text):
-        return read_mjai(text, _stem(name))
+        return mjai_games(text, _stem(name))
     if '"head"' in text or '".lq.' in text:
         return [read_majsoul_json(_majsoul_document(text))]
     raise ValueError(f"no game record; accepted are {ACCEPTED}")

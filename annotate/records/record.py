@@ -1,6 +1,6 @@
 """What every reader of records makes of a file: games, as rounds of mjai events with a header."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -82,6 +82,24 @@ class Game:
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
     """why the last round or the end of the game is missing, if it is"""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """What stands in a file of games in the place of one that cannot be read; the others can."""
+
+    problem: str
+    """with the line"""
+
+
+def all_readable(games: Iterable[Game | Unreadable]) -> list[Game]:
+    """Raises ValueError with the first problem if a game cannot be read."""
+    read = []
+    for game in games:
+        if isinstance(game, Unreadable):
+            raise ValueError(game.problem)
+        read.append(game)
+    return read
 
 
 def require_gain_of_first(final_scores: Sequence[int], grading_deltas: Sequence[int]) -> None:
