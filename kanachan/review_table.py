@@ -72,6 +72,10 @@ class TableView:
     melds: list[list[Meld]]
     last_seat: int | None
     """who acted last; where the decision answers a discard or kan, whose"""
+    last_kind: str | None
+    """discard, chi, pon, daiminkan, ankan or kakan"""
+    last_meld: int | None
+    """which of the melds of `last_seat`; None of a discard"""
 
 
 @dataclass(slots=True)
@@ -118,6 +122,8 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         rivers=done.rivers,
         melds=done.melds,
         last_seat=done.last_seat,
+        last_kind=done.last_kind,
+        last_meld=done.last_meld,
     )
 
 
@@ -147,20 +153,26 @@ class _Done:
         self.rivers: list[list[Discard]] = [[] for _ in range(vocabulary.num_seats)]
         self.melds: list[list[Meld]] = [[] for _ in range(vocabulary.num_seats)]
         self.last_seat: int | None = None
+        self.last_kind: str | None = None
+        self.last_meld: int | None = None
         self._num_seats = vocabulary.num_seats
         self._pons = iter(pons)
         for token in progression:
             name, values = vocabulary.progression.describe(token)
             if "seat" in values:
-                self._add(name, values)
-                self.last_seat = values["seat"]
+                self.last_seat, self.last_kind = values["seat"], name
+                self.last_meld = self._add(name, values)
 
-    def _add(self, name: str, values: dict[str, int]) -> None:
+    def _add(self, name: str, values: dict[str, int]) -> int | None:
+        """Which of the seat's melds it is, if it is one."""
         seat = values["seat"]
         if name == "discard":
             discard = Discard(TILE_NAMES[values["tile"]], bool(values["tsumogiri"]), bool(values["riichi"]))
             self.rivers[seat].append(discard)
-        elif name == "chi":
+            return None
+        if name == "kakan":
+            return self._add_to_pon(seat, values["tile"])
+        if name == "chi":
             *own, called = CHI_TILES[values["chi"]]
             self._call(seat, name, own, called, (seat - 1) % self._num_seats)
         elif name in ("pon", "daiminkan"):
@@ -171,20 +183,21 @@ class _Done:
                 consumed = next(self._pons, None)
                 copies = copies[-2:] if consumed is None else sorted(TILE_OF_MJAI[tile] for tile in consumed)
             self._call(seat, name, copies, called, (seat + values["relative_seat"] + 1) % self._num_seats)
-        elif name == "ankan":
-            self.melds[seat].append(Meld(name, [TILE_NAMES[tile] for tile in _copies(tile_of(values["tile34"]))]))
         else:
-            self._add_to_pon(seat, values["tile"])
+            assert name == "ankan", name
+            self.melds[seat].append(Meld(name, [TILE_NAMES[tile] for tile in _copies(tile_of(values["tile34"]))]))
+        return len(self.melds[seat]) - 1
 
     def _call(self, seat: int, kind: str, own: Sequence[int], called: int, source: int) -> None:
         self.rivers[source][-1].called = True
         self.melds[seat].append(Meld(kind, [TILE_NAMES[tile] for tile in own], TILE_NAMES[called], source))
 
-    def _add_to_pon(self, seat: int, tile: int) -> None:
-        kind = tile34_of(tile)
-        for meld in self.melds[seat]:
-            if meld.kind == "pon" and tile34_of(TILE_NAMES.index(meld.own[0])) == kind:
-                meld.kind, meld.added = "kakan", TILE_NAMES[tile]
+    def _add_to_pon(self, seat: int, tile: int) -> int:
+        pons = [(meld.kind, tile34_of(TILE_NAMES.index(meld.own[0]))) for meld in self.melds[seat]]
+        place = pons.index(("pon", tile34_of(tile)))
+        meld = self.melds[seat][place]
+        meld.kind, meld.added = "kakan", TILE_NAMES[tile]
+        return place
 
 
 def _copies(tile: int) -> list[int]:

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from reviewed import events_of, num_public, rounds_of, seen_in, shown_of, write_record
-from rounds import V
+from rounds import V, options, play_round
+from test_seat_view import ROUNDS
 from tiny_weights import written
 
 from annotate.annotation import Annotation
 from annotate.records.reading import read_games
-from annotate.replay import annotate_game
+from annotate.replay import annotate_game, annotation_of
 from annotate.words import describe_action
 from kanachan.advantage import AdvantagePolicy
 from kanachan.columns import columns_of_annotations
@@ -25,7 +26,7 @@ from kanachan.policy import Policy
 from kanachan.review import main
 from kanachan.review_answers import answers, kinds_offered
 from kanachan.review_page import embedded, page
-from kanachan.review_table import table_of
+from kanachan.review_table import Meld, table_of
 
 SEAT = 2
 
@@ -94,6 +95,23 @@ def test_hands_rivers_and_melds_are_those_of_the_record(tmp_path: Path) -> None:
 def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
     starts = [(recorded, recorded.events[0]) for recorded in game.rounds]
     return [(recorded, (start["bakaze"], start["oya"], start["honba"])) for recorded, start in starts]
+
+
+@pytest.mark.parametrize(
+    "name, seat, kind, meld",
+    [
+        ("a robbed kan", 3, "kakan", Meld("kakan", ["3p", "3p"], "3p", 0, "3p")),
+        ("the second of two kans robbed", 3, "kakan", Meld("kakan", ["7p", "7p"], "7p", 0, "7p")),
+        ("a closed kan of a wind and thirteen orphans", 2, "ankan", Meld("ankan", ["1z"] * 4)),
+        ("three who may win", 3, "discard", None),
+    ],
+)
+def test_what_a_decision_answers_is_told(name: str, seat: int, kind: str, meld: Meld | None) -> None:
+    script, hands, wall = ROUNDS[name]
+    decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
+    table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
+    assert table.last_kind == kind and table.last_seat is not None
+    assert (None if table.last_meld is None else table.melds[table.last_seat][table.last_meld]) == meld
 
 
 def test_networks_of_several_stages_stand_side_by_side(reviewed: Reviewed) -> None:

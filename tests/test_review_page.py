@@ -10,6 +10,7 @@ import pytest
 from browser import Browser, browser
 from real_records import real_records
 from reviewed import events_of, write_record
+from test_seat_view import events_of as events_of_round
 from tiny_weights import written
 
 from annotate.records.reading import read_games
@@ -55,9 +56,9 @@ def opened(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
     assert {url.partition("#")[0] for url in chromium.requests} == {made[0].as_uri()}
 
 
-def reviewed(record: Path, weights: list[str], folder: Path) -> tuple[Path, Any]:
+def reviewed(record: Path, weights: list[str], folder: Path, seat: int = SEAT) -> tuple[Path, Any]:
     out, data = folder / "out.html", folder / "out.json"
-    assert main([str(record), *weights, "--seat", str(SEAT), "-o", str(out), "--json", str(data)]) == 0
+    assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data)]) == 0
     return out, json.loads(data.read_text())
 
 
@@ -141,6 +142,37 @@ def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
 def test_nothing_is_wider_than_the_window(opened: Browser, width: int) -> None:
     opened.resize(width, 844)
     assert opened.run("document.documentElement.scrollWidth") <= width
+
+
+FRAMED = """[...document.querySelectorAll('#board .asked')].map((frame) => {
+  const box = frame.getBoundingClientRect();
+  const inside = (other) => other.left > box.left - 3 && other.right < box.right + 3
+    && other.top > box.top - 3 && other.bottom < box.bottom + 3;
+  const tiles = [...document.querySelectorAll('#board use')];
+  return tiles.filter((tile) => inside(tile.getBoundingClientRect())).map((tile) => tile.getAttribute('href').slice(6));
+})"""
+
+
+@pytest.mark.parametrize(
+    "name, seat, tiles",
+    [
+        ("three who may win", 3, ["3p"]),
+        ("a robbed kan", 3, ["3p"]),
+        ("the second of two kans robbed", 3, ["7p"]),
+        ("a closed kan of a wind and thirteen orphans", 2, ["back", "1z", "1z", "back"]),
+    ],
+)
+def test_the_tile_that_a_decision_answers_is_framed(
+    name: str, seat: int, tiles: list[str], chromium: Browser, weights: list[str], tmp_path: Path
+) -> None:
+    game = [{"type": "start_game", "kanachan": {"rules": "mjsoul"}}, *events_of_round(name, "mjsoul")[0]]
+    record = write_record(tmp_path / "game.jsonl", [*game, {"type": "end_kyoku"}])
+    page, data = reviewed(record, weights[:1], tmp_path, seat)
+    chromium.open(page)
+    framed = chromium.run(f"data.decisions.map((_, place) => {{ go(place); return {FRAMED}; }})")
+    offered = [{candidate["kind"] for candidate in decision["candidates"]} for decision in data["decisions"]]
+    assert [frames for frames, kinds in zip(framed, offered, strict=True) if "ron" in kinds][-1] == [tiles]
+    assert all(len(frames) == ("skip" in kinds) for frames, kinds in zip(framed, offered, strict=True))
 
 
 @pytest.mark.records

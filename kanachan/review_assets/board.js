@@ -14,7 +14,7 @@ function board(decision, model) {
   for (let relative = 0; relative < numSeats; relative++) {
     const seat = (table.seat + relative) % numSeats;
     const side = [river(table, seat, decision), riichiStick(table, seat)];
-    if (relative > 0) side.push(closedRow(table, seat));
+    if (relative > 0) side.push(closedRow(decision, seat));
     parts.push(svg('g', { transform: `rotate(${-90 * relative} ${MIDDLE.x} ${MIDDLE.y})`, 'data-river': seat }, side));
   }
   parts.push(ownHand(decision, model));
@@ -49,9 +49,14 @@ function middle(table) {
     svg('text', { class: 'counts', x, y: y + 84 }, `tiles left ${table.left}`));
 }
 
+// Whether the question is what to do about the last discard or kan, and it was this seat's.
+function isAsked(decision, seat) {
+  return decision.candidates.some((candidate) => candidate.kind === 'skip') && decision.table.last_seat === seat;
+}
+
 function river(table, seat, decision) {
   const discards = table.rivers[seat];
-  const isAnswered = decision.candidates.some((candidate) => candidate.kind === 'skip') && table.last_seat === seat;
+  const isAnswered = isAsked(decision, seat) && table.last_kind === 'discard';
   const tiles = [];
   let x = 0;
   discards.forEach((discard, i) => {
@@ -84,8 +89,10 @@ function riichiStick(table, seat) {
     svg('title', {}, 'riichi'));
 }
 
-function closedRow(table, seat) {
+function closedRow(decision, seat) {
+  const { table } = decision;
   const melds = table.melds[seat];
+  const asked = isAsked(decision, seat) ? table.last_meld : null;
   const numClosed = 13 - 3 * melds.length;
   const widths = melds.map((one) => meldWidth(one, OTHERS.tile));
   const total = numClosed * OTHERS.tile + widths.reduce((sum, width) => sum + width + 10, 0);
@@ -95,7 +102,7 @@ function closedRow(table, seat) {
   for (let i = 0; i < numClosed; i++, x += OTHERS.tile) parts.push(tileAt('back', x, top, OTHERS.tile));
   melds.forEach((one, i) => {
     x += 10;
-    parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile));
+    parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile, i === asked));
     x += widths[i];
   });
   return svg('g', {}, parts);
@@ -112,8 +119,9 @@ function meldWidth(one, tile) {
   return meldTiles(one).length * tile + (one.called === null ? 0 : (tile * 4) / 3);
 }
 
-// The called tile stands first, in the middle or last, as it came from the left, from across or from the right.
-function meld(one, seat, numSeats, left, bottom, tile) {
+// The called tile stands first, in the middle or last, as it came from the left, from across or from the right. Of a
+// kan that may be robbed the tile that was added to a pon is framed, or all of a closed one.
+function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   const tiles = meldTiles(one);
   if (one.called !== null) {
     const relative = (one.source - seat + numSeats) % numSeats;
@@ -121,14 +129,18 @@ function meld(one, seat, numSeats, left, bottom, tile) {
     tiles.splice(place, 0, { name: one.called, isAside: true });
   }
   let x = left;
+  const high = (tile * 4) / 3;
+  let frame = { x: left, y: bottom - high, width: tiles.length * tile, height: high };
   const parts = tiles.map(({ name, isAside }) => {
     const start = x;
-    x += isAside ? (tile * 4) / 3 : tile;
-    if (!isAside) return tileAt(name, start, bottom - (tile * 4) / 3, tile);
-    const added = one.added === null ? null : tileAside(one.added, start, bottom - tile, tile);
-    return svg('g', {}, tileAside(name, start, bottom, tile), added);
+    x += isAside ? high : tile;
+    if (!isAside) return tileAt(name, start, bottom - high, tile);
+    if (one.added === null) return tileAside(name, start, bottom, tile);
+    frame = { x: start, y: bottom - 2 * tile, width: high, height: tile };
+    return svg('g', {}, tileAside(name, start, bottom, tile), tileAside(one.added, start, bottom - tile, tile));
   });
-  return svg('g', { class: 'meld' }, parts, svg('title', {}, one.kind));
+  const asked = isFramed ? svg('rect', { class: 'asked', ...frame, rx: 4 }) : null;
+  return svg('g', { class: 'meld' }, parts, asked, svg('title', {}, one.kind));
 }
 
 // Own hand ------------------------------------------------------------------------------------------------------------
