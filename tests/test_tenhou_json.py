@@ -16,8 +16,8 @@ from annotate.annotation import format_line
 from annotate.recording import rounds_of
 from annotate.records.mjai import read_mjai
 from annotate.records.reading import read_games
-from annotate.records.record import Event
-from annotate.records.tenhou_json import DRAW_REASONS, read_tenhou_json
+from annotate.records.record import Event, Unreadable
+from annotate.records.tenhou_json import DRAW_REASONS, read_tenhou_json, tenhou_json_games
 from annotate.records.tenhou_round import Turn, order_of
 from annotate.replay import annotate_game
 from annotate.simulate import simulate_game
@@ -268,6 +268,42 @@ def test_a_file_may_hold_addresses_of_the_viewer(tmp_path: Path) -> None:
     text = json.dumps({**one_round(), "ref": "a"}, ensure_ascii=False)
     path.write_text(f"https://tenhou.net/6/#json={quote(text)}\nhttps://tenhou.net/6/#json={text}\n")
     assert [game.id for game in read_games(str(path))] == ["a", "a"]
+
+
+def outcomes(*lines: str) -> list[str]:
+    """Of each game in a file, its problem or its id."""
+    found = tenhou_json_games("".join(f"{line}\n" for line in lines), "file")
+    return [game.problem if isinstance(game, Unreadable) else game.id for game in found]
+
+
+def named(ref: str, **more: Any) -> str:
+    return json.dumps({**one_round(), "ref": ref, **more})
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (named("b", name=[""] * 3), "a three-player game"),
+        (named("b", log=[[]]), "round 1: a list of 17 elements"),
+        (named("b")[:-20], "tenhou.net/6 JSON, but cut off or damaged"),
+        (named("b")[:-1] + ', "ref": "c"}', "tenhou.net/6 JSON, but cut off or damaged: an object has 'ref' twice"),
+        ("https://tenhou.net/6/#json=%7B", "tenhou.net/6 JSON, but cut off or damaged"),
+    ],
+)
+def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> None:
+    for number in range(3):
+        lines = [named("a"), named("z")]
+        lines.insert(number, bad)
+        found = outcomes(*lines)
+        assert found.pop(number).startswith(f"line {number + 1}: {problem}")
+        assert found == ["a", "z"]
+
+
+def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
+    lines = json.dumps(one_round(), indent=1).split("\n")
+    (problem,) = outcomes(*lines[:-9])
+    assert problem.startswith("line 1: tenhou.net/6 JSON, but cut off or damaged")
+    assert outcomes(named("a"), *lines[:-9], named("z"))[::2] == ["a", "z"]
 
 
 # Real records --------------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from annotate.records.majsoul_capture import is_capture, is_capture_json
 from annotate.records.mjai import mjai_games
 from annotate.records.record import Game, Unreadable, all_readable
 from annotate.records.strict_json import parse_json
-from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, read_tenhou_json
+from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, tenhou_json_games
 from annotate.records.tenhou_xml import read_tenhou_xml
 
 ACCEPTED = (
@@ -207,7 +207,7 @@ def _games(data: bytes, name: str) -> Iterable[Game | Unreadable]:
     except UnicodeDecodeError:
         raise ValueError(f"no game record: neither text nor compressed; accepted are {ACCEPTED}") from None
     if _is_tenhou_json(text):
-        return read_tenhou_json(text, _stem(name))
+        return tenhou_json_games(text, _stem(name))
     if _is_mjai(text):
         return mjai_games(text, _stem(name))
     if '"head"' in text or '".lq.' in text:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate import grading
-from annotate.records.record import Event, Game, Round, Rules
+from annotate.records.record import Event, Game, Round, Rules, Unreadable, all_readable
 from annotate.records.strict_json import parse_json
 from annotate.records.tenhou_round import NUM_SEATS, TILES, events_of, turns_of
 
@@ -67,7 +67,16 @@ class _Kind(NamedTuple):
 
 
 def read_tenhou_json(text: str, name: str) -> list[Game]:
-    """Reads all games of a file.
+    """Reads all games of a file: `tenhou_json_games`, of which each must be readable.
+
+    Raises:
+        ValueError: names the line if there are several, the round and what is wrong with it.
+    """
+    return all_readable(tenhou_json_games(text, name))
+
+
+def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
+    """Reads the games of a file, in their order; where there are several, one that cannot be read costs no other.
 
     The id of a game is `ref`, which holds the platform's own, else `name` and a checksum of the game.
 
@@ -76,23 +85,36 @@ def read_tenhou_json(text: str, name: str) -> list[Game]:
         name: the file's name without folders and suffixes.
 
     Raises:
-        ValueError: names the line if there are several, the round and what is wrong with it.
+        ValueError: the only game cannot be read; names the round and what is wrong with it.
     """
-    try:
-        documents = [parse_json(text)]
-    except json.JSONDecodeError:  # not one object: perhaps one a line
-        documents = []
-    if documents:
-        return [_game(documents[0], name)]
-    games = []
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
+    lines = [line.strip() for line in text.split("\n")]
+    is_one_a_line = sum(map(bool, lines)) > 1 and all(_begins_game(line) for line in lines if line)
+    if not is_one_a_line:
+        try:
+            document = parse_json(text)
+        except json.JSONDecodeError:  # not one object: perhaps one a line
+            pass
+        else:
+            yield _game(document, name)
+            return
+    yield from _games_of_lines(lines, name)
+
+
+def _begins_game(line: str) -> bool:
+    return line.startswith(("{", "http"))
+
+
+def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadable]:
+    is_lost = False
+    for number, line in enumerate(lines, start=1):
+        if not line or (is_lost and not _begins_game(line)):  # the rest of an object over many lines
             continue
         try:
-            games.append(_game(_parse_line(line), name))
+            game: Game | Unreadable = _game(_parse_line(line), name)
         except ValueError as error:
-            raise ValueError(f"line {number}: {error}") from None
-    return games
+            game = Unreadable(f"line {number}: {error}")
+        is_lost = isinstance(game, Unreadable)
+        yield game
 
 
 def _parse_line(line: str) -> Any:
