@@ -16,7 +16,7 @@ from annotate.annotation import format_line
 from annotate.recording import rounds_of
 from annotate.records.mjai import read_mjai
 from annotate.records.reading import read_games
-from annotate.records.record import Event, Unreadable
+from annotate.records.record import Event, Game, Unreadable
 from annotate.records.tenhou_json import DRAW_REASONS, read_tenhou_json, tenhou_json_games
 from annotate.records.tenhou_round import Turn, order_of
 from annotate.replay import annotate_game
@@ -304,6 +304,45 @@ def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
     (problem,) = outcomes(*lines[:-9])
     assert problem.startswith("line 1: tenhou.net/6 JSON, but cut off or damaged")
     assert outcomes(named("a"), *lines[:-9], named("z"))[::2] == ["a", "z"]
+
+
+# Rounds one by one ---------------------------------------------------------------------------------------------------
+
+
+def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
+    """A whole game, and its rounds as objects of their own, a line each."""
+    simulated = simulate_game(3, style=0, annotated=False)
+    whole = document_of(rounds_of(simulated.events), "玉の間東喰赤", ref="game", **more)
+    return whole, [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]
+
+
+def read_lines(lines: Sequence[str]) -> list[Game]:
+    return read_tenhou_json("".join(f"{line}\n" for line in lines), "file")
+
+
+def test_rounds_of_one_game_that_stand_one_by_one_are_one_game() -> None:
+    whole, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
+    assert len(lines) > 3
+    for order in (lines, lines[::-1]):
+        assert read_lines(order) == [read(whole)]
+
+
+def test_rounds_that_stand_one_by_one_without_final_scores_are_an_incomplete_game() -> None:
+    whole, lines = rounds_of_one_game()
+    (game,) = read_lines(lines)
+    assert game == read(whole) and str(game.incomplete).startswith(f"the record stops after {game.rounds[-1].name}")
+
+
+def test_a_round_that_is_there_twice_is_not_put_into_the_game_twice() -> None:
+    whole, lines = rounds_of_one_game()
+    game, copy = read_lines([*lines, lines[1]])
+    assert game == read(whole) and copy.id == game.id and copy.rounds == game.rounds[1:2]
+
+
+def test_rounds_that_tell_different_things_of_their_game_are_not_one_game() -> None:
+    _, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
+    _, others = rounds_of_one_game(sc=[24000, 0.0, 26000, 0.0, 25000, 0.0, 25000, 0.0])
+    assert [len(game.rounds) for game in read_lines([lines[0], others[1], lines[2]])] == [2, 1]
 
 
 # Real records --------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate import grading
+from annotate.records.excerpts import joined
 from annotate.records.record import Event, Game, Round, Rules, Unreadable, all_readable
 from annotate.records.strict_json import parse_json
 from annotate.records.tenhou_round import NUM_SEATS, TILES, events_of, turns_of
@@ -78,7 +79,8 @@ def read_tenhou_json(text: str, name: str) -> list[Game]:
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
     """Reads the games of a file, in their order; where there are several, one that cannot be read costs no other.
 
-    The id of a game is `ref`, which holds the platform's own, else `name` and a checksum of the game.
+    The id of a game is `ref`, which holds the platform's own, else `name` and a checksum of the game. Objects of one
+    `ref` with different rounds, as where each round has an address of its own, are one game.
 
     Args:
         text: a JSON object, or one a line, or addresses of tenhou.net/6 that hold one in their fragment, one a line.
@@ -97,7 +99,7 @@ def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
         else:
             yield _game(document, name)
             return
-    yield from _games_of_lines(lines, name)
+    yield from joined(_games_of_lines(lines, name))
 
 
 def _begins_game(line: str) -> bool:
