@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from annotate.annotation import Annotation
-from annotate.records.record import Game
-from annotate.replay import GameReport
+from annotate.records.record import Game, Round
+from annotate.replay import GameReport, round_part
 from annotate.tiles import WINDS
 from annotate.vocabulary import Vocabulary
 from annotate.words import ROOMS, ROUND_RESULTS, STYLES, WIND_NAMES
@@ -23,6 +22,7 @@ ALL = "all"
 """the row of the summary over all kinds of decision"""
 NUM_WORST = 12
 """length of the list of the largest losses"""
+_ABORTED = ROUND_RESULTS[-1]  # for all seats alike
 _DIGITS = 6  # that are written of a number: networks compute with 32 bits
 
 Data = dict[str, Any]
@@ -57,7 +57,7 @@ def review_of(
         raise ValueError(f"{record}: no decision of seat {seat} is left to review{why}")
     answered = answers([reviewer.policy for reviewer in reviewers], annotations, chunk)
     kinds = kinds_offered(annotations, vocabulary)
-    rounds, round_of = _rounds(annotations, game, vocabulary)
+    rounds, round_of = _rounds(report.annotations, seat, game, vocabulary)
     return {
         "format": "kanachan-review",
         "format_version": FORMAT_VERSION,
@@ -101,34 +101,53 @@ def _header(game: Game, annotation: Annotation, vocabulary: Vocabulary) -> Data:
     }
 
 
-def _rounds(annotations: Sequence[Annotation], game: Game, vocabulary: Vocabulary) -> tuple[list[Data], list[int]]:
-    """The rounds with decisions, and of each decision the index of its round."""
+def _rounds(
+    annotations: Sequence[Annotation], seat: int, game: Game, vocabulary: Vocabulary
+) -> tuple[list[Data], list[int]]:
+    """The rounds that could be replayed, and of each decision of the seat the index of its round.
+
+    Args:
+        annotations: of all seats.
+    """
+    of_round: dict[_RoundKey, list[Annotation]] = {}
+    for annotation in annotations:
+        of_round.setdefault(_round_key(annotation, vocabulary), []).append(annotation)
     rounds: list[Data] = []
     round_of: list[int] = []
-    for key, group in groupby(annotations, lambda annotation: _round_key(annotation, vocabulary)):
-        decisions = list(group)
+    for recorded in game.rounds:
+        key = _key_of_record(recorded)
+        if key not in of_round:
+            continue
         wind, dealer, honba = key
-        named = dict(zip(vocabulary.results, decisions[0].results, strict=True))
+        own = [annotation for annotation in of_round[key] if _seat(annotation, vocabulary) == seat]
+        named = dict(zip(vocabulary.results, (own or of_round[key])[0].results, strict=True))
+        result = ROUND_RESULTS[named["round_result"]]
+        if not own and result != _ABORTED:  # it is told as another seat saw it
+            result = ROUND_RESULTS[round_part(recorded.events)[seat][0]]
         rounds.append(
             {
                 "name": f"{WIND_NAMES[wind]} {dealer + 1}-{honba}",
                 "first": len(round_of),
-                "decisions": len(decisions),
-                "result": ROUND_RESULTS[named["round_result"]],
-                "deltas": [named[f"round_delta_{seat}"] for seat in range(vocabulary.num_seats)],
+                "decisions": len(own),
+                "result": result,
+                "deltas": [named[f"round_delta_{other}"] for other in range(vocabulary.num_seats)],
             }
         )
-        round_of += [len(rounds) - 1] * len(decisions)
+        round_of += [len(rounds) - 1] * len(own)
     return rounds, round_of
 
 
 def _pons(game: Game, key: _RoundKey) -> list[list[str]]:
     """Of each pon of a round the two tiles from the hand."""
     for recorded in game.rounds:
-        start = recorded.events[0]
-        if (WINDS[start["bakaze"]], start["oya"], start["honba"]) == key:
+        if _key_of_record(recorded) == key:
             return [event["consumed"] for event in recorded.events if event["type"] == "pon"]
     return []
+
+
+def _key_of_record(recorded: Round) -> _RoundKey:
+    start = recorded.events[0]
+    return WINDS[start["bakaze"]], start["oya"], start["honba"]
 
 
 def _round_key(annotation: Annotation, vocabulary: Vocabulary) -> _RoundKey:

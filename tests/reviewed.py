@@ -5,7 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rounds import DULL, NUM_SEATS, play_round, start_of_round
+
 from annotate.records.record import Event
+from annotate.results import round_delta
 from annotate.simulate import simulate_game
 from annotate.tiles import TILE_OF_MJAI
 from annotate.vocabulary import TILE_NAMES
@@ -29,6 +32,25 @@ def events_of(seed: int, game_id: str | None = None) -> list[Event]:
     events = [dict(event) for event in simulate_game(seed, style=0, annotated=False).events]
     if game_id is not None:
         events[0] = {**events[0], "kanachan": {**events[0]["kanachan"], "id": game_id}}
+    return events
+
+
+def with_empty_rounds() -> list[Event]:
+    """A game of five rounds in which seat 2 decides something only in the second and the fourth."""
+    waiting, other = "234m567m678s66s45p", DULL[1]
+    rounds = [
+        (0, 0, "0 kyushu", ["19m19p19s1234z258p"], "5m"),
+        (0, 1, "", DULL, "7z"),
+        (1, 2, "1 discard 3p; 3 ron", [DULL[0], "3p", other, waiting], "7z"),
+        (2, 0, "", DULL, "7z"),
+        (3, 1, "3 discard 3p; 0 ron", [waiting, DULL[0], other, "3p"], "7z"),
+    ]
+    events: list[Event] = [{"type": "start_game", "kanachan": {"rules": "mjsoul"}}]
+    scores = [25000] * NUM_SEATS
+    for oya, honba, script, hands, draws in rounds:
+        played = play_round(script, hands, draws, start=start_of_round(oya, honba=honba, scores=scores)).events
+        scores = [score + delta for score, delta in zip(scores, round_delta(played, NUM_SEATS), strict=True)]
+        events += [*played, {"type": "end_kyoku"}]
     return events
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from reviewed import events_of, num_public, rounds_of, seen_in, shown_of, write_record
+from reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
 from rounds import V, options, play_round
 from test_seat_view import ROUNDS
 from tiny_weights import written
@@ -210,6 +210,22 @@ def test_rounds_that_do_not_replay_are_named(
     assert f"kanachan-review: left out: {record}: {left_out}" in capsys.readouterr().err
     assert left_out.split(":")[0] not in [found["name"] for found in review["rounds"]]
     assert embedded(left_out) in out.read_text()
+
+
+def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, tmp_path: Path) -> None:
+    record, data = write_record(tmp_path / "short.jsonl", with_empty_rounds()), tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", "2", "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--json", str(data)]) == 0
+    review = json.loads(data.read_text())
+    assert [(found["name"], found["first"], found["decisions"], found["result"]) for found in review["rounds"]] == [
+        ("East 1-0", 0, 0, "round aborted"),
+        ("East 1-1", 0, 17, "exhaustive draw, not tenpai"),
+        ("East 2-2", 17, 0, "ron of the right seat on the left seat"),
+        ("East 3-0", 17, 18, "exhaustive draw, not tenpai"),
+        ("East 4-1", 35, 0, "ron of the seat across on the right seat"),
+    ]
+    assert [found["deltas"] for found in review["rounds"][::2]] == [[0] * 4, [0, -2600, 0, 2600], [2300, 0, 0, -2300]]
+    assert [decision["round"] for decision in review["decisions"]] == [1] * 17 + [3] * 18
 
 
 def _damaged(events: list[Any], rounds: set[int] | None = None) -> list[Any]:

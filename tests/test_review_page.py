@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from browser import Browser, browser
 from real_records import real_records
-from reviewed import events_of, write_record
+from reviewed import events_of, with_empty_rounds, write_record
 from test_seat_view import events_of as events_of_round
 from tiny_weights import written
 
@@ -142,6 +142,22 @@ def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
 def test_nothing_is_wider_than_the_window(opened: Browser, width: int) -> None:
     opened.resize(width, 844)
     assert opened.run("document.documentElement.scrollWidth") <= width
+
+
+def test_rounds_without_decisions_are_listed_and_passed_over(
+    chromium: Browser, weights: list[str], tmp_path: Path
+) -> None:
+    page, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, seat=2)
+    chromium.open(page)
+    cells = "[...row.children].map((cell) => cell.textContent)"
+    rows = chromium.run(f"[...document.querySelectorAll('#rounds-table tbody tr')].map((row) => {cells})")
+    assert [(row[0], row[1]) for row in rows] == [(found["name"], found["result"]) for found in data["rounds"]]
+    assert [row[3] == "no decisions" for row in rows] == [True, False, True, False, True]
+    assert chromium.run("document.querySelectorAll('.rounds g').length") == 2
+    for key, place in (("ArrowUp", 0), ("ArrowDown", 17), ("ArrowDown", 34), ("ArrowUp", 17), ("ArrowUp", 0)):
+        chromium.press(key)
+        assert chromium.run(PLACE) == place, key
+    assert chromium.complaints == []
 
 
 FRAMED = """[...document.querySelectorAll('#board .asked')].map((frame) => {

@@ -97,7 +97,8 @@ function lossBars(model, answers, x, top, bottom, step) {
 
 function roundMarks(x, bottom, step) {
   let free = 0;
-  return svg('g', { class: 'rounds' }, data.rounds.map((round) => {
+  const rounds = data.rounds.filter((round) => round.decisions > 0);
+  return svg('g', { class: 'rounds' }, rounds.map((round) => {
     const start = x(round.first) - step / 2;
     const short = `${round.name[0]}${round.name.split(' ')[1]}`;
     const isShown = start >= free;

@@ -171,11 +171,13 @@ function roundsTable(model, go) {
   const rows = data.rounds.map((round) => {
     const decisions = data.decisions.slice(round.first, round.first + round.decisions);
     const total = decisions.reduce((sum, decision) => sum + decision.answers[model].loss, 0);
+    const isEmpty = decisions.length === 0;
+    const name = isEmpty ? round.name : html('button', { class: 'link', onclick: () => go(round.first) }, round.name);
     return html('tr', {},
-      html('th', { scope: 'row' }, html('button', { class: 'link', onclick: () => go(round.first) }, round.name)),
+      html('th', { scope: 'row' }, name),
       html('td', { class: 'words' }, round.result),
       html('td', {}, signed(round.deltas[data.seat])),
-      html('td', {}, lossText(model, total / decisions.length)));
+      html('td', {}, isEmpty ? 'no decisions' : lossText(model, total / decisions.length)));
   });
   const names = ['round', 'how it ended', 'points', lossName(model)];
   return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, name)))), html('tbody', {}, rows)];

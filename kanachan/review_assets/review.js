@@ -23,8 +23,9 @@ function remember() {
 function goRound(step) {
   const { round } = data.decisions[state.decision];
   const first = data.rounds[round].first;
-  // The first step back goes to where this round begins.
-  const target = step < 0 && state.decision > first ? round : round + step;
+  // The first step back goes to where this round begins. Rounds without a decision are passed over.
+  let target = step < 0 && state.decision > first ? round : round + step;
+  while (data.rounds[target]?.decisions === 0) target += step;
   if (target >= 0 && target < data.rounds.length) go(data.rounds[target].first);
   else if (target >= data.rounds.length) go(data.decisions.length - 1);
 }
