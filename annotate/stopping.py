@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: noted first, so that a program can stop where nothing is half done."""
+"""Ctrl-C and SIGTERM: noted first, so that a program can stop where nothing is half done, or obeyed in order."""
 
 import signal
 import threading
@@ -43,3 +43,20 @@ def noting_stop_signals() -> Iterator[StopRequest]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stopping_at_once() -> Iterator[None]:
+    """Within, SIGTERM raises Stopped, as Ctrl-C raises KeyboardInterrupt, so that what was begun is cleared away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    raise Stopped(number, f"stopped by {signal.Signals(number).name}")

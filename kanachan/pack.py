@@ -4,15 +4,17 @@ How rows are shuffled, and what memory that takes, is told in kanachan.runs.
 """
 
 import argparse
+import fcntl
 import os
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annotate.stopping import Stopped, stopping_at_once
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import SPLITS
@@ -53,7 +55,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
     parser.add_argument("--split", choices=SPLITS, help="with --unpack: this split alone")
     arguments = parser.parse_args(argv)
-    return run_cleanly(PROGRAM, lambda: _run(arguments))
+
+    def body() -> int:
+        try:
+            with stopping_at_once():
+                return _run(arguments)
+        except Stopped as stopped:
+            print(f"{PROGRAM}: {stopped}", file=sys.stderr)
+            return stopped.status
+
+    return run_cleanly(PROGRAM, body)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -91,8 +102,8 @@ def pack(
         force: replace shards that are there.
 
     Raises:
-        ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, or `folder` is
-            a file.
+        ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, `folder` is a
+            file, or another process packs into it.
     """
     from kanachan.runs import Merge, Runs
     from kanachan.shards import splits_in
@@ -101,8 +112,7 @@ def pack(
     old = [path for paths in splits_in(folder).values() for path in paths]
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")
-    with _temporary_folder(folder) as temporary:
-        runs = Runs(temporary, packing.rows_per_shard)
+    with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         games = _write_runs(sources, runs, vocabulary, packing)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
@@ -146,16 +156,38 @@ def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = N
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder inside `folder` that is gone afterwards; so is `folder` if it was made for nothing."""
+    """A folder inside `folder` that is gone afterwards; so is `folder` if it was made for nothing.
+
+    What runs that were killed have left there is removed.
+
+    Raises:
+        ValueError: another process has it.
+    """
     was_there = folder.exists()
-    temporary = folder / f".{PROGRAM}.{os.getpid()}.part"
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-    finally:
-        shutil.rmtree(temporary)
-        if not was_there and not any(folder.iterdir()):
-            folder.rmdir()
+    temporary = folder / f".{PROGRAM}.part"
+    temporary.mkdir(parents=True, exist_ok=True)
+    with open(temporary / "lock", "wb") as lock:  # which the system lets go of when the process ends in any way
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{folder}: another process is packing into this folder") from None
+        except OSError:  # not every file system has locks
+            pass
+        try:
+            _remove_leftovers(temporary)
+            yield temporary
+        finally:
+            shutil.rmtree(temporary)
+            if not was_there and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _remove_leftovers(temporary: Path) -> None:
+    for path in temporary.iterdir():
+        if path.name != "lock":
+            path.unlink()
+    for folder in temporary.parent.glob(f".{PROGRAM}.*.part"):  # of earlier versions, each with the process's number
+        shutil.rmtree(folder)
 
 
 def _write_runs(

@@ -100,6 +100,10 @@ class Runs:
         self._begin_run()
         self._await_run()
 
+    def close(self) -> None:
+        """Awaits the run that is being written; what else was added is dropped."""
+        self._writer.shutdown()
+
     def _begin_run(self) -> None:
         self._await_run()
         if self._waiting:

@@ -1,4 +1,8 @@
 import gzip
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -231,3 +235,51 @@ def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFix
     file = write(tmp_path / "a.txt", ANNOTATIONS)
     main([file, file, "-o", str(tmp_path / "shards")])
     assert "400 decisions are repetitions" in capsys.readouterr().err
+
+
+# Interruptions -------------------------------------------------------------------------------------------------------
+
+
+def started(folder: Path) -> subprocess.Popen[bytes]:
+    """Packing that waits for annotations on its standard input."""
+    command = [sys.executable, "-c", "import sys; from kanachan.pack import main; sys.exit(main())"]
+    process = subprocess.Popen([*command, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list(folder.glob(".*/lock")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+def test_packing_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = started(tmp_path / "shards")
+    process.send_signal(signal.SIGTERM)
+    assert process.communicate()[1].endswith(b"kanachan-pack: stopped by SIGTERM\n")
+    assert process.returncode == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path: Path) -> None:
+    process = started(tmp_path / "shards")
+    process.kill()
+    process.communicate()
+    (leftover,) = (tmp_path / "shards").iterdir()
+    (leftover / "train-0.run").write_text("half a run")
+    (tmp_path / "shards" / ".kanachan-pack.7.part").mkdir()
+
+    assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_a_folder_that_another_process_packs_into_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = started(tmp_path / "shards")
+    try:
+        assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
+        assert f"{tmp_path / 'shards'}: another process is packing into this folder" in capsys.readouterr().err
+    finally:
+        out = process.communicate("".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode())
+    assert process.returncode == 0, out
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
