@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.stopping import Stopped, stopping_at_once
+from annotate.stopping import Stopped, noting_stop_signals, stopping_at_once
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import SPLITS
@@ -116,12 +116,17 @@ def pack(
         games = _write_runs(sources, runs, vocabulary, packing)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
-        new = merge.write(temporary, _account(sources, packing, tally))
-        for path in old:
-            path.unlink()
-        for path in new:
-            path.rename(folder / path.name)
+        _publish(merge.write(temporary, _account(sources, packing, tally)), old, folder)
     return tally
+
+
+def _publish(new: Sequence[Path], old: Sequence[Path], folder: Path) -> None:
+    """Puts new shards into the folder, and removes old ones when all of the new are there."""
+    with noting_stop_signals():  # which takes a moment and is not broken off
+        for path in new:
+            path.replace(folder / path.name)
+        for path in {*old} - {folder / path.name for path in new}:
+            path.unlink()
 
 
 def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally) -> dict[str, Any]:

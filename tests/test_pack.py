@@ -14,6 +14,7 @@ from decisions import random_annotations
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.columns import game_key
+from kanachan.config import SPLITS
 from kanachan.lines import parse_block
 from kanachan.pack import main
 from kanachan.shards import open_shards, splits_in
@@ -283,3 +284,35 @@ def test_a_folder_that_another_process_packs_into_is_refused(
         out = process.communicate("".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode())
     assert process.returncode == 0, out
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    assert main([*again, "--rows-per-shard", "50"]) == 0
+    replace = Path.replace
+
+    def replace_and_stop(path: Path, target: Path) -> Path:
+        if target.parent == tmp_path / "shards":
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGTERM)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace_and_stop)
+
+    assert main([*again, "--force"]) == 0
+
+    assert {split: len(files) for split, files in splits_in(tmp_path / "shards").items()} == dict.fromkeys(SPLITS, 1)
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> None:
+    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    assert main(again) == 0
+    names = sorted(path.name for path in (tmp_path / "shards").iterdir())
+    (tmp_path / "shards" / "train-00001.arrow").mkdir()  # which no file can replace
+
+    assert main([*again, "--force", "--rows-per-shard", "50"]) == 1
+
+    assert set(names) <= {path.name for path in (tmp_path / "shards").iterdir()}
