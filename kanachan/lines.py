@@ -38,7 +38,7 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         progress: called with the number of bytes of the file that were read since the last call.
 
     Raises:
-        ValueError: a compressed file is cut off or damaged, or there are no line breaks.
+        ValueError: a file is cut off or damaged, as far as that shows, or there are no line breaks.
     """
     raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)
     compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
@@ -61,8 +61,8 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
             line += block.count(b"\n")
         elif len(rest) > 4 * BLOCK_BYTES:
             raise ValueError(f"{path}:{line}: {len(rest)} bytes without a line break: this is no file of annotations")
-    if rest:
-        yield line, rest.removesuffix(b"\r") + b"\n"
+    if rest:  # numbers that are cut off may still be numbers
+        raise ValueError(f"{path}:{line}: the last line has no line break: it may be cut off")
     raw.close()
 
 

@@ -1,4 +1,5 @@
 import gzip
+import io
 import signal
 import subprocess
 import sys
@@ -93,8 +94,8 @@ def test_rows_are_shuffled_by_the_seed(tmp_path: Path) -> None:
     assert sum(a == b for a, b in zip(games, games[1:], strict=False)) < len(games) / 5  # 1/20 by chance
 
 
-def test_compressed_files_and_a_last_line_without_line_break_are_read(tmp_path: Path) -> None:
-    text = ("".join(f"{format_line(a)}\n" for a in ANNOTATIONS)).removesuffix("\n").encode()
+def test_compressed_files_and_other_line_breaks_are_read(tmp_path: Path) -> None:
+    text = ("".join(f"{format_line(a)}\n" for a in ANNOTATIONS)).encode()
     (tmp_path / "a.gz").write_bytes(gzip.compress(text[:1000]) + gzip.compress(text[1000:]))  # two members
     compressor = zstandard.ZstdCompressor()
     (tmp_path / "a.zst").write_bytes(compressor.compress(text[:1000]) + compressor.compress(text[1000:]))
@@ -102,6 +103,20 @@ def test_compressed_files_and_a_last_line_without_line_break_are_read(tmp_path: 
     for name in ("a.gz", "a.zst", "a.txt"):
         main([str(tmp_path / name), "-o", str(tmp_path / "shards"), "--force"])
         assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst", "-"])
+def test_a_last_line_that_is_cut_off_is_an_error_even_if_it_could_be_a_line(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS[:20]).encode()[:-2]
+    compress = {"a.gz": gzip.compress, "a.zst": zstandard.ZstdCompressor().compress}
+    path = name if name == "-" else str(tmp_path / name)
+    (tmp_path / name).write_bytes(compress.get(name, bytes)(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main([path, "-o", str(tmp_path / "shards")]) == 1
+    assert f"{path}:20: the last line has no line break: it may be cut off" in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
 
 
 @pytest.mark.parametrize("name", ["a.gz", "a.zst"])
