@@ -32,17 +32,24 @@ is_greedy, shanten before the draw, at_furiten, kan_select; and besides, of all 
 expected_points and rank_probabilities as far as the weights tell them. A line that is no event, or cannot follow on
 those before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
 With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which nothing can be done is answered with
-"meta":{{"mask_bits":0}}, and after the last a line with model_tag and phi_matrix follows: for each round, by seat, the
-probabilities of the final ranks at the seat's first decision (by weights of the stage rank; else from the scores
-alone). mjai-reviewer wants a program that takes nothing but the seat: a script with the line exec {PROGRAM} WEIGHTS
-"$1"."""
+"meta":{{"mask_bits":0}}, and so is an error, of which standard error tells; after the last line one with model_tag and
+phi_matrix follows: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
+weights of the stage rank; else from the scores alone). mjai-reviewer wants a program that takes nothing but the seat: a
+script with the line exec {PROGRAM} WEIGHTS "$1"."""
 
 
 class Bot:
-    """Answers the lines of a game, whatever they are."""
+    """Answers the lines of a game, whatever they are.
+
+    Args:
+        is_reviewing: every answer has `meta`, and none is an error: the review would end there.
+    """
 
     def __init__(self, mind: "Mind", is_reviewing: bool = False) -> None:
         self._mind = mind
+        self._is_reviewing = is_reviewing
+        self._has_failed = False
+        """whether the lines since the last error were errors too"""
         self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
         self._is_in_game = False
 
@@ -51,13 +58,22 @@ class Bot:
         try:
             event = parse_event(line)
         except ValueError as error:
-            self._mind.leave_round()
-            return _error(str(error))
+            return self._refused(str(error))
         try:
-            return self._answer(event) or self._nothing
+            answer = self._answer(event)
         except ValueError as error:
-            self._mind.leave_round()
-            return _error(f"{event['type'][:40]}: {error}")
+            return self._refused(f"{event['type'][:40]}: {error}")
+        self._has_failed = False
+        return answer or self._nothing
+
+    def _refused(self, message: str) -> Event:
+        self._mind.leave_round()
+        if not self._is_reviewing:
+            return {"type": "error", "message": message}
+        if not self._has_failed:
+            print(f"{PROGRAM}: {message}; the rest of the round is passed over", file=sys.stderr)
+        self._has_failed = True
+        return self._nothing
 
     def _answer(self, event: Event) -> Event | None:
         kind = event["type"]
@@ -80,10 +96,6 @@ class Bot:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
             return self._mind.follow(seen_event(event), event.get("can_act") is not False)
         return None
-
-
-def _error(message: str) -> Event:
-    return {"type": "error", "message": message}
 
 
 def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
