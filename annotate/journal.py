@@ -6,9 +6,9 @@ file that serves for the one run; in either case memory does not grow with the n
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +159,16 @@ class Journal:
         self.close()
         if self.path is not None:
             remove_journal(self.path)
+
+
+def hash_of_sources(paths: Iterable[Path]) -> str:
+    """What changes with any of these files of one folder, or of those below it: 12 hexadecimal digits."""
+    found = sorted(paths)
+    folder = os.path.commonpath([path.parent for path in found])
+    digest = sha256()
+    for path in found:
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def remove_journal(path: Path) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
-from hashlib import sha256
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -22,7 +21,7 @@ from tqdm import tqdm
 
 from annotate.conversion import AnnotatedGame, annotate_record
 from annotate.files import replacing
-from annotate.journal import Journal, remove_journal
+from annotate.journal import Journal, hash_of_sources, remove_journal
 from annotate.outputs import Output
 from annotate.records.finding import Shard, check_paths, find_files
 from annotate.records.reading import Record, records_of
@@ -60,11 +59,8 @@ class Conversion:
 
 def _program() -> str:
     """The versions of this package and of the rules engine, and a hash of the sources, which change more often."""
-    digest = sha256()
-    package = Path(__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{version('kanachan')}, riichienv {version('riichienv')}, {digest.hexdigest()[:12]}"
+    sources = Path(__file__).parent.rglob("*.py")
+    return f"{version('kanachan')}, riichienv {version('riichienv')}, {hash_of_sources(sources)}"
 
 
 def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = False) -> Report:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from annotate.annotation import Annotation
-from annotate.journal import RESTART
+from annotate.journal import RESTART, hash_of_sources
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.columns import columns_of_annotations
 from kanachan.config import SPLITS
@@ -21,6 +21,9 @@ from kanachan.lines import check_rows
 from kanachan.packing import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.runs import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.shards import FORMAT_VERSION, rows_of_columns, splits_in
+
+_SOURCES = ("columns.py", "packing.py", "runs.py", "shard_output.py", "shards.py")
+"""of this package: what shards and their temporary files depend on"""
 
 
 def encode_rows(annotations: Sequence[Annotation], seed: int) -> bytes:
@@ -52,6 +55,7 @@ class ShardOutput:
         self.left_out: Path | None = folder / "left-out.txt"
         self.settings: dict[str, Any] = {
             "output": f"shards, format {FORMAT_VERSION}",
+            "writer of shards": hash_of_sources(Path(__file__).with_name(name) for name in _SOURCES),
             "records": sources,
             "fractions": packing.fractions,
             "rows per shard": packing.rows_per_shard,

@@ -1,25 +1,32 @@
 """Records straight to shards: the same as through text, whatever happens on the way; and shards merged into one set."""
 
 import json
+import re
+import shutil
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from decisions import random_annotations
-from interrupted import finish, size_of, stop_when
+from interrupted import COMMAND, finish, size_of, stop_when
 
 from annotate.annotation import FIELDS, Annotation, format_line
+from annotate.journal import Journal
+from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.run import Conversion
 from annotate.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan import pack
 from kanachan.annotating import main
 from kanachan.columns import columns_of_annotations
 from kanachan.lines import parse_block
-from kanachan.packing import UNFINISHED
+from kanachan.packing import UNFINISHED, Packing
 from kanachan.runs import Runs, keyed_schema, splits_of_games
-from kanachan.shard_output import encode_rows
+from kanachan.shard_output import ShardOutput, encode_rows
 from kanachan.shards import open_shards, rows_of_columns, splits_in
 
 V = FOUR_PLAYERS
@@ -137,6 +144,21 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
     assert stopped.returncode in (143, -signal.SIGTERM)
     assert pack.main([str(tmp_path / "part"), "-o", str(tmp_path / "shards")]) == 1
     assert "is not finished: give it again first" in capsys.readouterr().err
+
+
+def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
+    packing = Packing((0.6, 0.2, 0.2), 1000, 7)
+    output = ShardOutput(tmp_path / "shards", packing, [str(games)], program="", force=False, hidden=False)
+    Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, DEFAULT_GRADE).settings(output)).close()
+    shutil.copytree(Path(pack.__file__).parent, tmp_path / "kanachan")
+    with open(tmp_path / "kanachan" / "runs.py", "a") as file:
+        file.write("# in another order\n")
+    command = [sys.executable, "-c", COMMAND, str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
+
+    other = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # imports what is in its folder
+
+    assert other.returncode == 1
+    assert re.search(r"other settings \(writer of shards: \w+, now \w+\)", other.stderr)
 
 
 # What is refused -----------------------------------------------------------------------------------------------------
