@@ -26,6 +26,9 @@ def test_programs_that_hang_are_ended_with_the_arena() -> None:
         time.sleep(0.2)
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(30) == 128 + signal.SIGINT
+    end = time.monotonic() + 20
+    while time.monotonic() < end and left_of(process.pid):
+        time.sleep(0.2)
     assert left_of(process.pid) == []
 
 
