@@ -202,6 +202,14 @@ def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> No
     assert str(second).startswith(problem)
 
 
+def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() -> None:
+    assert outcomes(GOOD[:-1], GOOD[:-1], GOOD) == [1, 1, 1]
+    named = text({**START_GAME, "names": ["}{", "b", "c", "d"]}, start_kyoku(), DRAW, END_GAME)
+    assert outcomes(named[:-1], named) == [1, 1]
+    problem, rounds = outcomes(GOOD.replace('"end_game"}\n', "end_game}"), GOOD)
+    assert str(problem).startswith("line 4: not JSON") and rounds == 1
+
+
 def test_a_game_is_one_problem_however_much_is_wrong_with_it() -> None:
     assert len(outcomes(GOOD, text(START_GAME, TSUMO, TSUMO), "{\n", text(TSUMO), GOOD)) == 3
 

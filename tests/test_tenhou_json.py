@@ -299,6 +299,10 @@ def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> No
         assert found == ["a", "z"]
 
 
+def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() -> None:
+    assert outcomes(named("a") + named("b") + named("c"), named("}{") + named("d")) == ["a", "b", "c", "}{", "d"]
+
+
 def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
     lines = json.dumps(one_round(), indent=1).split("\n")
     (problem,) = outcomes(*lines[:-9])

@@ -32,7 +32,7 @@ from annotate.records.record import (
     require_gain_of_first,
     whole_wall,
 )
-from annotate.records.strict_json import parse_json
+from annotate.records.strict_json import objects_of, parse_json
 
 _THREE_PLAYERS = "a three-player game: three players are not supported yet"
 
@@ -81,8 +81,9 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
     reader = _Reader(name)
     lines = text.split("\n")  # not splitlines: names may hold other line separators
     for number, line in enumerate(lines, start=1):
-        if line.strip():
-            yield from reader.take(line, number, is_unended=number == len(lines))
+        for part in objects_of(line):
+            if part.strip():
+                yield from reader.take(part, number, is_unended=number == len(lines))
     yield from reader.end_game()
     if not reader.has_read:
         raise ValueError("no start_game")

@@ -17,6 +17,22 @@ def parse_json(text: str) -> Any:
         raise ValueError("nested too deeply") from None
 
 
+def objects_of(line: str) -> list[str]:
+    """The texts of a line's objects, of which there are several where a file without a last line feed was put before
+    another; what is no object stays as it is."""
+    if "}{" not in line:  # which may stand in a name, too
+        return [line]
+    parts, place = list[str](), 0
+    while place < len(line):
+        try:
+            end = _DECODER.raw_decode(line, place)[1]
+        except (ValueError, RecursionError):
+            end = line.find("}{", place) + 1 or len(line)
+        parts.append(line[place:end])
+        place = end
+    return parts
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from annotate import grading
 from annotate.records.excerpts import joined
 from annotate.records.record import Event, Game, Round, Rules, Unreadable, all_readable
-from annotate.records.strict_json import parse_json
+from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou_round import NUM_SEATS, TILES, events_of, turns_of
 
 LARGEST_SCORE = 10_000_000
@@ -108,7 +108,8 @@ def _begins_game(line: str) -> bool:
 
 def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadable]:
     is_lost = False
-    for number, line in enumerate(lines, start=1):
+    parts = ((number, part) for number, line in enumerate(lines, start=1) for part in objects_of(line))
+    for number, line in parts:
         if not line or (is_lost and not _begins_game(line)):  # the rest of an object over many lines
             continue
         try:
