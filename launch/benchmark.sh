@@ -2,9 +2,10 @@
 # How quick the program is on this machine, each figure beside that of a plain way to do the same, measured in turns in
 # the same run. Twenty minutes on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [options]    some of the parts, or all:
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [bot] [options]    some of the parts, or all:
 #                      records to annotations, shards to batches, a training step, its share of the speed of matrix
-#                      products, what a hundred times the data costs, and play beside the engine alone
+#                      products, what a hundred times the data costs, play beside the engine alone, and how long
+#                      kanachan-bot takes for an answer
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records beside the
 #                      checkout; if there is neither, games are simulated)
 #     --games N        games to annotate (default: 100)

@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from annotating import measure_annotating
+from answering import measure_answering
 from figures import Figure
 from growing import measure_growing
 from loading import measure_data
@@ -32,7 +33,9 @@ from kanachan.devices import devices_of
 from kanachan.pack import pack
 from kanachan.packing import Packing
 
-PARTS = ("annotate", "data", "train", "peak", "growing", "arena")
+PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "bot")
+_PLAYED = {"arena", "bot"}
+"""parts that play games of their own"""
 _DROPOUT = 0.1
 
 
@@ -66,7 +69,7 @@ def _measure(arguments: argparse.Namespace) -> None:
     parts = arguments.parts or PARTS
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        files, kind = _records(arguments.records, arguments.games, work) if set(parts) != {"arena"} else ([], "none")
+        files, kind = _records(arguments.records, arguments.games, work) if set(parts) - _PLAYED else ([], "none")
         lines = [line for path in files for line in _lines(path)]
         print(
             f"{len(files)} games ({kind}), {len(lines):,} decisions; {torch.get_num_threads()} threads", file=sys.stderr
@@ -74,7 +77,7 @@ def _measure(arguments: argparse.Namespace) -> None:
         figures: list[Figure] = []
         if "annotate" in parts:
             figures += measure_annotating(files, kind, arguments.repeats, work)
-        if set(parts) - {"annotate", "arena"}:
+        if set(parts) - _PLAYED - {"annotate"}:
             shards = _packed(lines, work)
         if "data" in parts:
             figures.append(measure_data(lines, shards, arguments.repeats))
@@ -87,6 +90,8 @@ def _measure(arguments: argparse.Namespace) -> None:
             figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             figures += measure_growing(shards, arguments.repeats, work)
+        if "bot" in parts:
+            figures.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
         figures.append(measure_arena(model, arguments.repeats))

@@ -1,0 +1,77 @@
+"""How long kanachan-bot takes for its answers, beside its network alone on the same decisions."""
+
+import gzip
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from figures import Figure, in_turns
+
+from annotate.features import SituationWriter
+from annotate.records.reading import Record, find_records, read_record
+from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.simulate import simulate
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.bot import Bot
+from kanachan.bot_mind import Mind
+from kanachan.checkpoint import build_network
+from kanachan.config import ModelConfig, ObjectiveConfig
+from kanachan.policy import Policy
+
+_SEAT = 0
+_STYLE = 1  # East and South
+
+
+def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Figure:
+    """Answers a second of a fresh network to what a seat decides in a simulated game, line in, line out, in one thread;
+    and how long a player waits for one."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
+    policy = Policy(network, objective, actor_first=True)
+    (path,) = _simulated(work)
+    lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
+    (game,) = read_record(Record(path, 0))
+    own = FOUR_PLAYERS.sparse["seat"].token(_SEAT)
+    decisions = [a for a in annotate_game(game, FOUR_PLAYERS).annotations if own in a.sparse]
+    milliseconds: list[float] = []
+
+    def answer() -> None:
+        writer = SituationWriter(FOUR_PLAYERS, DEFAULT_ROOM, _STYLE, (DEFAULT_GRADE,) * FOUR_PLAYERS.num_seats)
+        bot = Bot(Mind(policy, _SEAT, "mjsoul", writer))
+        milliseconds.clear()
+        for line in lines:
+            start = time.perf_counter()
+            answered = json.dumps(bot.answer(line))
+            if '"meta"' in answered:
+                milliseconds.append(1000 * (time.perf_counter() - start))
+
+    def ask() -> None:
+        for decision in decisions:
+            policy.predictions([decision])
+
+    ours, plain = in_turns(answer, ask, repeats)
+    median, most, slowest = np.quantile(milliseconds, (0.5, 0.95, 1.0))
+    num_parameters = sum(p.numel() for p in network.parameters())
+    return Figure(
+        part="bot",
+        what=f"answer an mjai table, {num_parameters:,} parameters",
+        unit="decisions/s",
+        ours=len(milliseconds) / ours,
+        plain="the network alone: the same situations as annotations, one by one",
+        plainly=len(decisions) / plain,
+        more={
+            "ms an answer, median": float(median),
+            "ms an answer, 95 of 100 take less": float(most),
+            "ms an answer, slowest": float(slowest),
+        },
+    )
+
+
+def _simulated(work: Path) -> list[str]:
+    folder = work / "game"
+    if simulate(["-n", "1", "--seed", "1", "-o", str(folder)]):
+        raise ValueError("the game could not be simulated")
+    return find_records([str(folder)])
