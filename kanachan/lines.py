@@ -62,7 +62,9 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         elif len(rest) > 4 * BLOCK_BYTES:
             raise ValueError(f"{path}:{line}: {len(rest)} bytes without a line break: this is no file of annotations")
     if rest:  # numbers that are cut off may still be numbers
-        raise ValueError(f"{path}:{line}: the last line has no line break: it may be cut off")
+        raise ValueError(
+            f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
+        )
     raw.close()
 
 
