@@ -148,7 +148,7 @@ def calibrated_card(
     Args:
         about: what else is to be known of the decisions: where they are from.
     """
-    temperatures = {name: _fitted(name, asked) for name, asked in questions.items()}
+    temperatures: dict[str, float] = {name: _fitted(name, asked) for name, asked in questions.items()}
     figures = {
         name: {
             when: {key: figure._asdict() for key, figure in certainty_figures(asked, divisor, replicates).items()}
@@ -161,7 +161,7 @@ def calibrated_card(
     calibration |= figures["temperature"]
     if "summary_temperature" in figures:
         calibration["summary"] = figures["summary_temperature"]
-    return {**card, **{str(name): found for name, found in temperatures.items()}, "calibration": calibration}
+    return {**card, **temperatures, "calibration": calibration}
 
 
 def _fitted(name: TemperatureName, asked: Questions) -> float:
