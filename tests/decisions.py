@@ -20,6 +20,13 @@ def random_annotations(n: int, seed: int, games: int = 8) -> list[Annotation]:
     return [headers[i * games // n].decision(rng) for i in range(n)]
 
 
+def seat_of(annotation: Annotation) -> int:
+    """The seat that decides."""
+    block = _V.sparse["seat"]
+    (seat,) = [token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size]
+    return seat
+
+
 class _Game:
     def __init__(self, rng: random.Random, game: str) -> None:
         self.id = game

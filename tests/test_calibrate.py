@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from decisions import random_annotations
+from decisions import random_annotations, seat_of
 from safetensors import safe_open
 from tiny_weights import written
 
@@ -146,12 +146,6 @@ def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -
         raw = plain[i].rank_probability
         assert raw is not None
         np.testing.assert_allclose(questions.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
-
-
-def seat_of(annotation: Annotation) -> int:
-    block = FOUR_PLAYERS.sparse["seat"]
-    (seat,) = [token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size]
-    return seat
 
 
 def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from decisions import random_annotations
+from decisions import random_annotations, seat_of
 from packed import packed
 from tiny_weights import written
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
-from annotate.vocabulary import NUM_GRADES
 from kanachan.batch import batch_of_annotations
 from kanachan.columns import columns_of_annotations
 from kanachan.config import STAGES, StageName
@@ -55,11 +54,6 @@ def entries(
     content = json.loads(out.read_text())
     assert (content["split"], content["games"], content["decisions"]) == ("test", 8, NUM_TEST)
     return {entry["stage"]: entry for entry in content["weights"]}
-
-
-def seat_of(annotation: Annotation) -> int:
-    (seat,) = [token - V.sparse["seat"].first for token in annotation.sparse if V.sparse.block_of(token).name == "seat"]
-    return seat
 
 
 def target_of(annotation: Annotation, stage: StageName) -> float:
@@ -283,30 +277,6 @@ def test_grading_is_compared_with_the_ranks_and_what_they_are_worth(
     mixture = entries["grading"]["values"]["mixture"]
     assert mixture["mean_absolute_error"]["value"] == pytest.approx(sum(errors) / NUM_TEST, rel=1e-4)
     assert all("mixture" not in entries[stage]["values"] for stage in ("round_delta", "rank"))
-
-
-def test_the_points_of_a_rank_are_their_mean_by_room_style_and_own_grade() -> None:
-    means: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    overall = defaultdict(list)
-
-    def case(annotation: Annotation) -> tuple[int, ...]:
-        values = [V.sparse.describe(token) for token in annotation.sparse]
-        own = [
-            v["grade_or_rank"]
-            for name, v in values
-            if name == "standing" and v["seat"] == seat_of(annotation) and v["grade_or_rank"] < NUM_GRADES
-        ]
-        return (*[v[name] for name in ("room", "style") for block, v in values if block == name], *own)
-
-    for annotation in TRAIN:
-        rank, delta = annotation.results[V.results.index("rank")], annotation.results[-1]
-        means[*case(annotation), rank].append(delta)
-        overall[rank].append(delta)
-    points = PointTable(columns_of_annotations(TRAIN, V), V).points(columns_of_annotations(TRAIN + TEST, V))
-    for annotation, points_R in zip(TRAIN + TEST, points, strict=True):
-        for rank in range(4):
-            seen = means.get((*case(annotation), rank)) or overall[rank]
-            assert points_R[rank] == pytest.approx(sum(seen) / len(seen))
 
 
 def test_networks_of_a_stage_are_compared_with_the_first_on_the_same_decisions(
