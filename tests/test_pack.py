@@ -269,8 +269,8 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
 def test_packing_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
     process = started(tmp_path / "shards")
     process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 143
     assert process.communicate()[1].endswith(b"kanachan-pack: stopped by SIGTERM\n")
-    assert process.returncode == 143
     assert list(tmp_path.iterdir()) == []
 
 
