@@ -5,12 +5,13 @@ import os
 import sys
 from collections.abc import Sequence
 from itertools import islice
+from pathlib import Path
 
 from annotate.annotation import Annotation, parse_line
 from annotate.conversion import lacks_end
-from annotate.files import reading_text
+from annotate.files import check_output, reading_text
 from annotate.outputs import Output, OutputFormat, StandardOutput, TextOutput
-from annotate.records.finding import Shard
+from annotate.records.finding import SUFFIXES, Shard, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
 from annotate.records.record import Game, all_readable
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
@@ -83,7 +84,8 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         "records",
         nargs="+",
         help="files, folders (with all below them), glob patterns; archives "
-        "(zip, or tar that is plain, gzip or zstd) are read member by member, and archive.zip!folder/game.xml is one",
+        "(zip, or tar that is plain, gzip or zstd) are read member by member, archive.zip!folder/game.xml is one. In "
+        f"folders and archives, files with one of these suffixes alone: {', '.join(SUFFIXES)}",
     )
     what = _add_outputs(parser)
     parser.add_argument(
@@ -172,7 +174,12 @@ def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> O
     other = other_format.output(options) if other_format is not None else None
     if other is not None:
         return other
-    return StandardOutput() if options.output == "-" else TextOutput(options.output)
+    check_output(options.output, options.records, may_stream=True)
+    if options.output == "-":
+        return StandardOutput()
+    if names_one_record(options.output) and Path(options.output).exists():
+        raise ValueError(f"{options.output}: a file named like a game record is there: name another, such as x.txt")
+    return TextOutput(options.output)
 
 
 def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:

@@ -1,11 +1,14 @@
 """Text files by suffix (plain, .gz, .zst, "-"), and files that appear under their name only when complete."""
 
+import fcntl
 import gzip
 import io
 import os
+import shutil
 import sys
+import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
@@ -22,7 +25,17 @@ DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdEr
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary name beside `path`; renames it to `path` at the end, removes it if anything was raised."""
+    """Yields a temporary name beside `path`; renames it to `path` at the end, removes it if anything was raised.
+
+    A link stays, and what it leads to is replaced; what is no regular file (a device, a pipe) is written into.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with tempfile.TemporaryDirectory() as folder:
+            yield Path(folder, "written")
+            with open(Path(folder, "written"), "rb") as written, open(path, "wb") as special:
+                shutil.copyfileobj(written, special)
+        return
+    path = path.resolve() if path.is_symlink() else path
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -32,6 +45,56 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False) -> None:
+    """Tells before any work is done whether a file can be written under a name.
+
+    Args:
+        inputs: what is read; paths that are not there do not count.
+        may_stream: "-" is standard output; else it is refused.
+
+    Raises:
+        ValueError: the name is empty, of a folder, below a file, in a folder that may not be written into, or is that
+            of an input.
+    """
+    path = Path(name)
+    if name == "-":
+        if not may_stream:
+            raise ValueError("-: this cannot be written to standard output: name a file")
+        return
+    if not name:
+        raise ValueError("the name of the file to write is empty")
+    if path.is_dir():
+        raise ValueError(f"{name}: a folder; a file is expected")
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise ValueError(f"{name}: {folder} is a file and no folder")
+    if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
+        raise ValueError(f"{name}: {folder} may not be written into")
+    if any(os.path.exists(path) and os.path.samefile(given, path) for given in inputs if os.path.exists(given)):
+        raise ValueError(f"{name}: is read, and would be overwritten: name another file")
+
+
+@contextmanager
+def locking(path: Path, refusal: str) -> Iterator[None]:
+    """Keeps other processes out; the system lets go of the lock when this one ends in any way.
+
+    Args:
+        path: of a file in a folder that is there; it stays.
+        refusal: what is said if another process has it.
+
+    Raises:
+        ValueError: another process has it.
+    """
+    with open(path, "wb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(refusal) from None
+        except OSError:  # not every file system has locks
+            pass
+        yield
 
 
 @contextmanager

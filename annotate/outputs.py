@@ -107,8 +107,9 @@ class TextOutput:
         )
         self.settings: dict[str, Any] = {"output": self.encode.__name__}
         path = Path(name)
-        if path.is_dir():
-            raise ValueError(f"{name}: a folder; a file is expected, such as {path / 'annotations.txt.zst'}")
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{name}: no regular file; `-o - > {name}` writes into it")
+        path = path.resolve() if path.is_symlink() else path  # the link stays
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")
         self._file: IO[bytes] | None = None

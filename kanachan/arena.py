@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.files import replacing
+from annotate.files import check_output, replacing
 from annotate.recording import SUFFIX
 from annotate.records.record import Rules
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
@@ -68,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(
             f"--difference must be from {_LEAST_DIFFERENCE} to {_GREATEST_DIFFERENCE}, not {arguments.difference}"
         )
+    if arguments.seed < 0:
+        parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.resume and arguments.json is None:
         parser.error("--resume goes on with the journal beside --json FILE: name it")
     return run_cleanly(PROGRAM, lambda: _play(arguments))
@@ -124,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
     parser.add_argument(
         "--precision",
         choices=get_args(Precision),
@@ -197,6 +199,8 @@ def _play(arguments: argparse.Namespace) -> int:
     )
     seatings = num_seatings(match.format)
     games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
+    if arguments.json is not None:
+        check_output(arguments.json)
     json_path = Path(arguments.json) if arguments.json else None
     journal = Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume)
     means = Means(

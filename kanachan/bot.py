@@ -119,6 +119,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--sample must be positive, not {arguments.sample}")
     if arguments.threads < 1:
         parser.error(f"--threads must be at least 1, not {arguments.threads}")
+    if arguments.seed < 0:
+        parser.error(f"--seed must not be negative, not {arguments.seed}")
+    if arguments.rank_weights is not None and os.environ.get(REVIEW_MODE) != "1":
+        parser.error(f"--rank-weights means something only in review mode ({REVIEW_MODE}=1)")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 

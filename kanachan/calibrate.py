@@ -8,6 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from annotate.files import check_output
 from annotate.terminal import run_cleanly
 from kanachan.config import SPLITS
 
@@ -50,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
     return parser
 
 
@@ -67,6 +68,8 @@ def _calibrate(arguments: argparse.Namespace) -> None:
             f"{weights.path}: weights of the stage {weights.stage}, which foretells points and no probabilities; "
             f"only those of {' and '.join(TEMPERED_STAGES)} can be calibrated"
         )
+    if arguments.output is not None:
+        check_output(arguments.output)
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:

@@ -22,13 +22,12 @@ from torch import Tensor
 from annotate.files import replacing
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.batch import TokenLayout
-from kanachan.config import STAGES, ModelConfig, ObjectiveConfig, StageName
+from kanachan.config import STAGES, WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
 from kanachan.model import Network
 from kanachan.objectives import OBJECTIVES, Objective
 
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
-WEIGHTS_NAME = "weights.safetensors"
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
 TEMPERED_STAGES: tuple[StageName, ...] = ("imitation", "rank")
@@ -137,6 +136,11 @@ def read_weights(path: str | Path) -> Weights:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is no mapping
         card = json.loads(text) if text is not None else None
     except (SafetensorError, json.JSONDecodeError) as error:
+        if file.suffix == ".ckpt":
+            raise ValueError(
+                f"{file}: a checkpoint, from which a run goes on (kanachan-train --resume), and no weights file: "
+                f"{WEIGHTS_NAME} stands in the folder of a run that has ended"
+            ) from None
         raise ValueError(f"{file}: no complete weights file ({error})") from error
     if not isinstance(card, dict) or "stage" not in card:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")

@@ -3,12 +3,15 @@
 Imports nothing heavy: `kanachan-train --help` and the checks of a configuration must be quick.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
 STAGES = ("imitation", "round_delta", "rank", "grading")
 StageName = Literal["imitation", "round_delta", "rank", "grading"]
 SPLITS = ("train", "validation", "test")
+WEIGHTS_NAME = "weights.safetensors"
+"""of the weights in the folder of a run that has ended"""
 
 
 def _require(condition: bool, message: str) -> None:
@@ -81,6 +84,10 @@ class ObjectiveConfig:
             _require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
         _require(
             0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
+        )
+        _require(
+            all(map(math.isfinite, self.rank_points)),
+            f"objective.rank_points must be finite numbers, not {list(self.rank_points)}",
         )
 
 
@@ -239,6 +246,7 @@ class RunConfig:
             value = getattr(self, name)
             _require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
         _require(self.passes > 0, f"run.passes must be positive, not {self.passes}")
+        _require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 
 
 @dataclass(frozen=True, kw_only=True)

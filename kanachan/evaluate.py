@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from annotate.files import replacing
+from annotate.files import check_output, replacing
 from annotate.terminal import run_cleanly
 from kanachan.config import SPLITS, STAGES
 from kanachan.reweighting import add_options, check_options, reweighted_policy
@@ -81,7 +81,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="where to write all figures (default: evaluation-SPLIT.json beside each weights file)",
     )
-    parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split only")
+    parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
     )
@@ -94,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
     return parser
 
 
@@ -103,6 +103,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     from kanachan.comparison import compared
     from kanachan.evaluation import answers_of, evaluated, held_out_rows, mixture_of
 
+    _check_outputs(arguments)
     subjects = _subjects(arguments)
     held_out = held_out_rows(
         arguments.shards, arguments.split, subjects[0].policy.vocabulary, arguments.limit, arguments.bootstrap
@@ -233,18 +234,28 @@ def _entries(
 
 def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
     """One file for each weights file, beside it, or one for all of them where the user said."""
-    from kanachan.checkpoint import WEIGHTS_NAME, weights_file
-
     if arguments.json:
         _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
+    for subject, entry in entries.items():
+        _write_json(_json_beside(subject.path, arguments), {**header, "weights": [entry]})
+
+
+def _json_beside(weights: str, arguments: argparse.Namespace) -> Path:
+    from kanachan.checkpoint import weights_file
+    from kanachan.config import WEIGHTS_NAME
+
+    file = weights_file(weights)
     limited = f"-{arguments.limit}" if arguments.limit else ""
     averaged = "-average-suits" if arguments.average_suits else ""
-    for subject, entry in entries.items():
-        file = weights_file(subject.path)
-        stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
-        path = file.with_name(f"{stem}evaluation-{arguments.split}{averaged}{limited}.json")
-        _write_json(path, {**header, "weights": [entry]})
+    stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
+    return file.with_name(f"{stem}evaluation-{arguments.split}{averaged}{limited}.json")
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Raises ValueError if what is found could not be written in the end."""
+    for path in [arguments.json] if arguments.json else [_json_beside(w, arguments) for w in arguments.weights]:
+        check_output(str(path))
 
 
 def _about(subject: _Subject) -> dict[str, Any]:

@@ -4,6 +4,7 @@ Accepts no line that `annotate.annotation.parse_line` refuses, and names a refus
 block have the hidden field, or none has; its hands are kept, its wall is not.
 """
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 
@@ -38,8 +39,12 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         progress: called with the number of bytes of the file that were read since the last call.
 
     Raises:
-        ValueError: a file is cut off or damaged, as far as that shows, or there are no line breaks.
+        ValueError: a file is missing, cut off or damaged, as far as that shows, or there are no line breaks.
     """
+    if path != "-" and not os.path.exists(path):
+        raise ValueError(f"{path}: there is no such file")
+    if os.path.isdir(path):
+        raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them of shards")
     raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)
     compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
@@ -62,6 +67,10 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         elif len(rest) > 4 * BLOCK_BYTES:
             raise ValueError(f"{path}:{line}: {len(rest)} bytes without a line break: this is no file of annotations")
     if rest:  # numbers that are cut off may still be numbers
+        if rest.count(b"\t") < len(FIELDS) - 1:
+            raise ValueError(
+                f"{path}:{line}: no annotation, or one cut off; kanachan-annotate makes annotations of game records"
+            )
         raise ValueError(
             f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
         )

@@ -4,7 +4,6 @@ How rows are shuffled, and what memory that takes, is told in kanachan.runs.
 """
 
 import argparse
-import fcntl
 import os
 import shutil
 import sys
@@ -14,6 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annotate.files import check_output, locking, writing_text
 from annotate.stopping import Stopped, noting_stop_signals, stopping_at_once
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
@@ -144,10 +144,10 @@ def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = N
     import numpy as np
 
     from annotate.annotation import format_line
-    from annotate.files import writing_text
     from kanachan.columns import annotations_of_columns
     from kanachan.shards import open_shards, splits_in
 
+    check_output(out, may_stream=True)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, vocabulary, hidden=None) for name in splits]
     with writing_text(out) as text:
@@ -171,13 +171,7 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
     was_there = folder.exists()
     temporary = folder / f".{PROGRAM}.part"
     temporary.mkdir(parents=True, exist_ok=True)
-    with open(temporary / "lock", "wb") as lock:  # which the system lets go of when the process ends in any way
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(f"{folder}: another process is packing into this folder") from None
-        except OSError:  # not every file system has locks
-            pass
+    with locking(temporary / "lock", f"{folder}: another process is packing into this folder"):
         try:
             _remove_leftovers(temporary)
             yield temporary
@@ -255,12 +249,15 @@ def _rows_of(
         return
     if (Path(path) / UNFINISHED).exists():
         raise ValueError(f"{path}: a run of kanachan-annotate into this folder is not finished: give it again first")
-    for split in splits_in(path) or SPLITS[:1]:
+    present = splits_in(path)
+    if not present:
+        raise ValueError(f"{path}: holds no shards; of game records kanachan-annotate makes annotations first")
+    for split in present:
         shards = open_shards(path, split, vocabulary, verify=True, hidden=None)
         for first in range(0, len(shards), _ROWS_AT_ONCE):
             columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))), vocabulary)
             yield rows_of_columns(columns, vocabulary), {}
-        progress(sum(map(os.path.getsize, splits_in(path)[split])))
+        progress(sum(map(os.path.getsize, present[split])))
 
 
 class _Splits:

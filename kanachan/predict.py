@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
-from annotate.files import writing_text
+from annotate.files import check_output, writing_text
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
     return parser
 
 
@@ -78,6 +78,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.policy import Policy, chosen_device
 
+    check_output(arguments.output, [arguments.lines, arguments.weights], may_stream=True)
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is not None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)

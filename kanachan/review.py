@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.cli import add_assumptions
-from annotate.files import replacing, writing_text
+from annotate.files import check_output, replacing, writing_text
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.records.record import Game
 from annotate.replay import annotate_game
@@ -66,11 +66,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto takes a GPU if there is one")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
     return parser
 
 
 def _review(arguments: argparse.Namespace) -> None:
+    inputs = [arguments.record, *arguments.weights]
+    check_output(arguments.output, inputs)
+    if arguments.json is not None:
+        check_output(arguments.json, inputs, may_stream=True)
+        if Path(arguments.json).absolute() == Path(arguments.output).absolute():
+            raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
     game, record = _game(arguments.record, arguments.game)
     replayed = annotate_game(game, FOUR_PLAYERS, arguments.room, arguments.grade)
     for text in replayed.left_out:

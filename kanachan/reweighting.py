@@ -54,7 +54,9 @@ def check_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace
         for name in given:
             parser.error(f"--{name} means something only with --prior")
         return
-    if len(given) != 1:
+    if len(given) > 1:
+        parser.error(f"--{given[0]} and --{given[1]} are two ways to say the same: give one of them")
+    if not given:
         parser.error(f"--prior needs {'either ' * (len(names) > 1)}{' or '.join(f'--{name}' for name in names)}")
     if not getattr(arguments, given[0]) > 0:
         parser.error(f"--{given[0]} must be positive, not {getattr(arguments, given[0])}")

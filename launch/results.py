@@ -3,21 +3,38 @@
 python launch/results.py evaluation.json    # written by kanachan-evaluate
 """
 
+import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from annotate.terminal import run_cleanly
+
 _POINTS = {"round_delta": "points of the round", "rank": "points of the rank", "grading": "grading points"}
 
 
-def main(path: str) -> None:
-    evaluation = json.loads(Path(path).read_text(encoding="utf-8"))
-    print(f"{evaluation['split']} split: {evaluation['games']:,} games, {evaluation['decisions']:,} decisions\n")
-    for network in evaluation["weights"]:
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/results.py", description="Prints the figures of an experiment in short, as Markdown tables."
+    )
+    parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
+    arguments = parser.parse_args()
+    return run_cleanly(parser.prog, lambda: show(arguments.evaluation))
+
+
+def show(path: Path) -> None:
+    """Raises ValueError if the file is none of kanachan-evaluate's."""
+    try:
+        evaluation = json.loads(path.read_text(encoding="utf-8"))
+        split, games, decisions, networks = (evaluation[key] for key in ("split", "games", "decisions", "weights"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not written by kanachan-evaluate --json: {error}") from None
+    print(f"{split} split: {games:,} games, {decisions:,} decisions\n")
+    for network in networks:
         if network["stage"] == "imitation":
             print(imitation_table(network), end="\n\n")
-    print(value_table([network for network in evaluation["weights"] if network["stage"] != "imitation"]))
+    print(value_table([network for network in networks if network["stage"] != "imitation"]))
     print("\nIn brackets: 95 % intervals, from drawing whole games.")
 
 
@@ -89,4 +106,4 @@ def _line(row: list[str], widths: list[int]) -> str:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main())

@@ -74,6 +74,13 @@ def test_a_file_cut_off_is_refused_by_name(kept: int, tmp_path: Path) -> None:
         read_weights(path)
 
 
+def test_a_checkpoint_is_told_from_a_weights_file(tmp_path: Path) -> None:
+    path = tmp_path / "last.ckpt"
+    torch.save({"step": 1}, path)
+    with pytest.raises(ValueError, match=f"{path}: a checkpoint, from which a run goes on"):
+        read_weights(path)
+
+
 def test_a_safetensors_file_of_another_program_is_refused(tmp_path: Path) -> None:
     save_file({"a": torch.zeros(1)}, tmp_path / "weights.safetensors")
     with pytest.raises(ValueError, match="without a card"):

@@ -123,6 +123,15 @@ def test_output_that_is_a_folder_is_refused_before_anything_is_done(
     assert f"{tmp_path}: a folder; a file is expected" in capsys.readouterr().err
 
 
+def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = sorted(games.iterdir())[:2]
+    copies = [str(shutil.copy(record, tmp_path)) for record in records]
+    for others, why in ((copies, "is read, and would be overwritten"), (copies[1:], "named like a game record")):
+        assert annotate([*others, "-o", copies[0]]) == 1  # as `-o *.jsonl` is understood
+        assert f"{copies[0]}: " in (said := capsys.readouterr().err) and why in said
+    assert Path(copies[0]).read_bytes() == records[0].read_bytes()
+
+
 def test_explain_tells_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert annotate([str(HANDMADE / "handmade.jsonl"), "--explain", "1"]) == 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from annotate.files import reading_text, replacing, writing_text
+from annotate.files import check_output, reading_text, replacing, writing_text
 from annotate.terminal import run_cleanly
 
 TEXT = "".join(f"{number * 7919 % 100_003}\t雀\n" for number in range(50_000))
@@ -25,6 +25,48 @@ def written(path: Path, text: str = TEXT) -> Path:
 def read(path: Path) -> str:
     with reading_text(str(path)) as file:
         return file.read()
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "file")
+    for text in ("first", "second"):
+        written(tmp_path / "link", text)
+        assert (tmp_path / "link").is_symlink()
+        assert read(tmp_path / "elsewhere" / "file") == text
+    assert os.listdir(tmp_path / "elsewhere") == ["file"]
+
+
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        written(pipe, "told")
+        assert reader.communicate(timeout=60)[0] == b"told"
+    assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_names_under_which_no_file_can_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for name, inputs, why in (
+        ("", [], "empty"),
+        ("-", [], "cannot be written to standard output"),
+        (str(tmp_path), [], "a folder; a file is expected"),
+        (str(tmp_path / "file" / "below"), [], f"{tmp_path / 'file'} is a file and no folder"),
+        (str(tmp_path / "link"), ["nowhere", str(tmp_path / "file")], "is read, and would be overwritten"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            check_output(name, inputs)
+    for name in ("-", str(tmp_path / "file"), str(tmp_path / "new" / "folder" / "file")):
+        check_output(name, ["-", str(tmp_path / "other")], may_stream=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_into_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ValueError, match=f"{tmp_path} may not be written into"):
+        check_output(str(tmp_path / "file"))
 
 
 @pytest.mark.parametrize("name", ["lines", "lines.txt", "lines.txt.gz", "lines.txt.zst"])

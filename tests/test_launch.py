@@ -149,7 +149,7 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
         network("rank", [], values=values, log_likelihood={}),
     ]
     (tmp_path / "e.json").write_text(json.dumps({"split": "test", "games": 2, "decisions": 50, "weights": networks}))
-    program("results").main(str(tmp_path / "e.json"))
+    program("results").show(tmp_path / "e.json")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert ["all", "50", "70.0 [69.0, 71.0]", "0.900 [0.890, 0.910]", ""] in rows
     assert ["chi", "50", "80.0 [79.0, 81.0]", "", "10.0 [9.0, 11.0]"] in rows
@@ -158,6 +158,13 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
         ["scratch", "400", "25.0 [24.0, 26.0]", ""],
         ["scores and round only", "", "50.0 [49.0, 51.0]", "-1.100 [-1.110, -1.090]"],
     ]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"weights": []}'])
+def test_results_that_are_no_evaluation_are_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_text(text)
+    with pytest.raises(ValueError, match=r"e\.json: not written by kanachan-evaluate"):
+        program("results").show(tmp_path / "e.json")
 
 
 @pytest.mark.slow

@@ -36,6 +36,23 @@ def lines(tmp_path: Path) -> Path:
     return path
 
 
+def test_what_holds_no_annotations_is_refused_by_what_it_is(
+    weights: dict[StageName, str], lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "game.mjlog"
+    record.write_text('<mjloggm ver="2.3"><SHUFFLE seed="mt19937ar" ref=""/></mjloggm>')
+    for path, why in (
+        (record, f"{record}:1: no annotation, or one cut off; kanachan-annotate makes annotations of game records"),
+        (tmp_path / "none.txt", "there is no such file"),
+        (tmp_path, "kanachan-pack --unpack makes them of shards"),
+    ):
+        assert main([weights["rank"], str(path)]) == 1
+        assert why in capsys.readouterr().err
+    before = lines.read_text()
+    assert main([weights["rank"], str(lines), "-o", str(lines)]) == 1
+    assert lines.read_text() == before
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_field_with_a_number_for_every_candidate_is_added(
     weights: dict[StageName, str], lines: Path, tmp_path: Path, stage: StageName

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 from dataclasses import asdict
 from pathlib import Path
@@ -263,6 +264,21 @@ def test_what_cannot_be_reviewed_is_named(
         error = capsys.readouterr().err.splitlines()[-1]
         assert error.startswith("kanachan-review: error: ") and why in error
         assert not out.exists()
+
+
+def test_a_page_overwrites_neither_its_record_nor_its_data(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, page = str(reviewed.record), str(tmp_path / "out.html")
+    before = reviewed.record.read_bytes()
+    for outputs, why in (
+        (["-o", record], f"{record}: is read, and would be overwritten"),
+        (["-o", page, "--json", page], f"--json {page}: the page is written there"),
+        (["-o", "-"], "cannot be written to standard output"),
+    ):
+        assert main([record, reviewed.weights["imitation"], "--seat", "0", *outputs]) == 1
+        assert why in capsys.readouterr().err
+    assert reviewed.record.read_bytes() == before and os.listdir(tmp_path) == []
 
 
 def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) -> None:
