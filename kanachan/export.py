@@ -2,11 +2,13 @@
 
 import argparse
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.terminal import run_cleanly
+from kanachan.config import WEIGHTS_NAME
 
 if TYPE_CHECKING:
     from kanachan.policy import Policy
@@ -26,6 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error("nothing to write: give -o, --onnx or both")
     if arguments.check is not None and arguments.onnx is None:
         parser.error("--check means something only with --onnx")
+    for folder in (arguments.out, arguments.onnx):
+        if folder == "":
+            parser.error("the name of a folder to write to is empty")
+        if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
+            parser.error(f"{folder}: the folder of a run; name another")
     if not arguments.tolerance > 0:
         parser.error(f"--tolerance must be positive, not {arguments.tolerance}")
     return run_cleanly(PROGRAM, lambda: _export(arguments))
@@ -67,13 +74,13 @@ def _export(arguments: argparse.Namespace) -> None:
     policy = Policy.load(arguments.weights)
     if arguments.out is not None:
         _to_transformers(policy, Path(arguments.out))
-        write_card(Path(arguments.out, CARD_NAME), policy.card)
     if arguments.onnx is not None:
         _to_onnx(policy, Path(arguments.onnx), arguments.check, arguments.tolerance)
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
 
 
 def _to_transformers(policy: "Policy", out: Path) -> None:
+    from kanachan.checkpoint import CARD_NAME, write_card
     from kanachan.transformers_encoder import KanachanConfig, KanachanEncoder
 
     model = policy.card["model"]
@@ -86,7 +93,13 @@ def _to_transformers(policy: "Policy", out: Path) -> None:
     exported = KanachanEncoder(config)
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     out.mkdir(parents=True, exist_ok=True)
-    exported.save_pretrained(out)
+    with tempfile.TemporaryDirectory(dir=out, prefix=f".{PROGRAM}.") as temporary:
+        exported.save_pretrained(temporary)
+        write_card(Path(temporary, CARD_NAME), policy.card)
+        mode = Path(temporary, CARD_NAME).stat().st_mode  # as files here have; safetensors lets only the owner read
+        for file in Path(temporary).iterdir():
+            file.chmod(mode)
+            file.replace(out / file.name)
     num_parameters = sum(parameter.numel() for parameter in exported.parameters())
     print(f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {config.width}")
 

@@ -39,6 +39,8 @@ def inputs_of_lines(lines: Iterable[str], vocabulary: Vocabulary, *, actor_first
             annotations.append(parse_line(line.rstrip("\n"), vocabulary))
         except ValueError as error:
             raise ValueError(f"line {number}: {error}") from None
+    if not annotations:
+        raise ValueError("there are no lines; one decision each expected")
     batch = batch_of_annotations(annotations, vocabulary, actor_first=actor_first)
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
 

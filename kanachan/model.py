@@ -105,7 +105,8 @@ class Encoder(nn.Module):
         scaled_BN = numeric_BN * self.scale_N
         angle_BNF = scaled_BN[:, :, None] * self.frequency_F
         feature_BNF = torch.cat((scaled_BN[:, :, None], angle_BNF.sin(), angle_BNF.cos()), dim=2)
-        return torch.einsum("bnf,nfd->bnd", feature_BNF, self.number_weight)
+        # which may have been loaded in half precision
+        return torch.einsum("bnf,nfd->bnd", feature_BNF.to(self.number_weight.dtype), self.number_weight)
 
 
 class Decoder(nn.Module):

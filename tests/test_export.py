@@ -55,6 +55,33 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
 
 
+def test_the_encoder_can_be_loaded_in_half_precision(exported: Path) -> None:
+    encoder = AutoModel.from_pretrained(exported)
+    halved = AutoModel.from_pretrained(exported, dtype=torch.bfloat16)
+    inputs = encoder.inputs_of(LINES)
+    with torch.inference_mode():
+        whole, half = (network(**inputs).pooler_output for network in (encoder, halved))
+    assert half.dtype == torch.bfloat16
+    assert float((whole - half.float()).abs().max()) < 0.1
+
+
+def test_all_exported_files_may_be_read_by_the_same_people(exported: Path) -> None:
+    modes = {path.name: path.stat().st_mode for path in exported.iterdir()}
+    assert modes.keys() == {"config.json", "model.safetensors", "card.json"}
+    assert len(set(modes.values())) == 1
+
+
+def test_an_encoder_is_not_exported_among_the_files_of_a_run(weights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(weights), "-o", str(weights.parent)])
+    assert f"{weights.parent}: the folder of a run" in capsys.readouterr().err
+
+
+def test_no_lines_are_refused(exported: Path) -> None:
+    with pytest.raises(ValueError, match="there are no lines"):
+        AutoModel.from_pretrained(exported).inputs_of([])
+
+
 def test_the_exported_configuration_names_the_vocabulary(exported: Path) -> None:
     config = AutoConfig.from_pretrained(exported)
     assert (config.vocabulary, config.fingerprint) == (FOUR_PLAYERS.name, FOUR_PLAYERS.fingerprint)
