@@ -8,6 +8,9 @@ from lightning.fabric.utilities.rank_zero import _get_rank
 
 from kanachan.config import RunConfig
 
+_NO_STEP = 1 << 31
+"""at least so much is the SLURM_STEP_ID of what srun has not started"""
+
 
 @dataclass(frozen=True)
 class World:
@@ -58,6 +61,11 @@ def _multiplies_bf16(is_gpu: bool) -> bool:
     return bool(torch.cpu.get_capabilities().get("amx_bf16", False))
 
 
+def is_launched() -> bool:
+    """Whether torchrun or Slurm has started the processes of the run."""
+    return _started_processes() is not None
+
+
 def this_rank() -> int:
     """The number of this process, known before any are connected; 0 if it is alone."""
     return _get_rank() or 0
@@ -83,7 +91,9 @@ def _started_processes() -> tuple[str, World] | None:
     if "TORCHELASTIC_RUN_ID" in environment:
         local = int(environment["LOCAL_WORLD_SIZE"])
         return "torchrun", World(local, int(environment["WORLD_SIZE"]) // local)
-    if "SLURM_PROCID" in environment and environment.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
+    is_batch_job = environment.get("SLURM_JOB_NAME") not in ("bash", "interactive")
+    # only a task of srun has siblings: a batch script has a SLURM_PROCID too, but no step, or one that has no number
+    if is_batch_job and "SLURM_PROCID" in environment and int(environment.get("SLURM_STEP_ID", _NO_STEP)) < _NO_STEP:
         nodes = int(environment.get("SLURM_NNODES", "1"))
-        return "Slurm", World(int(environment.get("SLURM_NTASKS", "1")) // nodes, nodes)
+        return "Slurm", World(int(environment["SLURM_NTASKS"]) // nodes, nodes)
     return None

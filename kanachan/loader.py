@@ -10,6 +10,7 @@ runs of rows of one seat in one round.
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,16 +154,21 @@ class Batches:
         """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""
         return self.steps_per_epoch * self._micro_batches_per_step
 
-    def state_dict(self) -> dict[str, int]:
-        return {"step": self.step, "rows": len(self._shards), "batch": self._batch, "seed": self._seed}
+    def state_dict(self) -> dict[str, int | str]:
+        shards = self._shards
+        return {
+            **{"step": self.step, "rows": len(shards), "checksum": shards.checksum},
+            **{"batch": self._batch, "seed": self._seed},
+        }
 
-    def load_state_dict(self, state_dict: dict[str, int]) -> None:
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on after the step of the state.
 
         Raises ValueError if data, batch or seed are others, so that the order would be another.
         """
         for name, value in self.state_dict().items():
-            if name != "step" and state_dict[name] != value:
+            # earlier versions did not keep the checksum
+            if name != "step" and state_dict.get(name, value) != value:
                 raise ValueError(
                     f"the run was begun with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
                     f"{value}: it cannot go on in the same order"
@@ -275,7 +281,8 @@ class Sequential:
         self._layout = TokenLayout(vocabulary)
         self._seats = SeatRenaming(vocabulary) if actor_first else None
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
-        num_batches = -(-num_rows // (batch * world))
+        # none is empty, however few rows there are
+        num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
         self._rows = np.array_split(mine, num_batches)
         self._segments = segments
         self._batches_per_window = batches_per_window

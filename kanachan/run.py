@@ -5,6 +5,8 @@ import os
 import shutil
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,12 +19,12 @@ from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
+from annotate.files import locking
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.accounting import matrix_flops_per_second
 from kanachan.averaging import Average, averaged
 from kanachan.checkpoint import (
     CARD_NAME,
-    WEIGHTS_NAME,
     build_network,
     inherit_encoder,
     lineage_of,
@@ -31,9 +33,9 @@ from kanachan.checkpoint import (
     write_card,
     write_weights,
 )
-from kanachan.config import RunConfig, TrainConfig
+from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.data import ShardData
-from kanachan.devices import Devices, World, devices_of, this_rank
+from kanachan.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.former_stage import former_stage
 from kanachan.model import Network
 from kanachan.run_log import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
@@ -79,12 +81,19 @@ def run_stage(request: Request) -> int:
 
     Raises ValueError for what the user can mend, OSError if something cannot be written.
     """
-    config, out = request.config, Path(request.config.run.out)
-    is_zero = this_rank() == 0
+    out = Path(request.config.run.out)
     if request.resume and (out / WEIGHTS_NAME).is_file():
-        if is_zero:
+        if this_rank() == 0:
             print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
         return 0
+    with ExitStack() as held:
+        return _run(request, held)
+
+
+def _run(request: Request, held: ExitStack) -> int:
+    """`held` is where the claim on the run folder is kept."""
+    config, out = request.config, Path(request.config.run.out)
+    is_zero = this_rank() == 0
     signals = StopSignals()
     _set_up(config.run)
     devices = devices_of(config.run)
@@ -101,15 +110,15 @@ def run_stage(request: Request) -> int:
         if not is_zero:
             return 0
         devices = replace(devices, world=World(1, 1))
-        config = replace(config, run=replace(config.run, strategy="plain"))
+        strategy, told = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
+    else:
+        strategy, told = _strategy(config, devices, stage)
     former = former_stage(config.init, out, is_resumed=resumption is not None)
-    strategy, told = _strategy(config, devices, stage)
     mode = wandb_mode(config)
     loggers: list[Logger] = []
     if is_zero:
-        _claim(out)
-        if resumption is None:
-            save_config(config, out / CONFIG_NAME)
+        held.enter_context(_claimed(out))
+        save_config(config, out / CONFIG_NAME)  # of a resumed run too, which may be placed elsewhere now
         loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
         if mode != "disabled":
             loggers.append(wandb_logger(config, out, mode, data.description, former.lineage if former else []))
@@ -220,13 +229,14 @@ def _set_up(config: RunConfig) -> None:
     L.seed_everything(config.seed, verbose=False)
 
 
-def _claim(out: Path) -> None:
-    """Makes the run folder, or says at once, before anything is trained, that it cannot be written."""
+@contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """Makes the run folder and keeps others out of it, or says at once, before anything is trained, that it cannot be
+    written or that another process has it."""
     (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
-    remove_unfinished(out / CHECKPOINTS)
-    probe = out / f".{os.getpid()}.part"
-    probe.write_bytes(b"writable")
-    probe.unlink()
+    with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
+        remove_unfinished(out / CHECKPOINTS)
+        yield
 
 
 def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> ShardData:
@@ -305,8 +315,8 @@ def _trainer(
     run = config.run
     accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
     plugins: list[Any] = [CheckpointFiles()]
-    if devices.world.size == 1:
-        plugins.append(LightningEnvironment())  # whatever the launcher of this process has started besides
+    if devices.world.size == 1 or not is_launched():
+        plugins.append(LightningEnvironment())  # whatever Lightning thinks of the variables of a cluster
     return L.Trainer(
         accelerator="gpu" if devices.is_gpu else "cpu",
         devices=devices.world.devices,

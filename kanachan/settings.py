@@ -1,7 +1,7 @@
 """Command line and YAML files → TrainConfig, and back to config.yaml.
 
-Precedence: dataclass defaults < model size < configs/<stage>.yaml < --config files < command line. Imports nothing
-heavy, so that --help and the message about a wrong setting come at once.
+Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < --config files < --model.size < the rest
+of the command line. Imports nothing heavy, so that --help and the message about a wrong setting come at once.
 """
 
 import sys
@@ -18,6 +18,7 @@ from annotate.files import replacing
 from kanachan.config import (
     MODEL_SIZES,
     STAGES,
+    WEIGHTS_NAME,
     DataConfig,
     ModelConfig,
     ObjectiveConfig,
@@ -46,6 +47,9 @@ _READ = ("path", "verify")
 MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | frozenset(
     f"data.{name}" for name in _READ
 )
+
+_SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
+"""the settings of which a model size consists"""
 
 _SECTIONS: dict[str, type] = {
     "data": DataConfig,
@@ -107,8 +111,9 @@ def plain(config: Any) -> dict[str, Any]:
     return {key: _plain(value) for key, value in asdict(config).items()}
 
 
-def has_checkpoints(folder: Path) -> bool:
-    return any((folder / CHECKPOINTS).glob("*.ckpt"))
+def holds_run(folder: Path) -> bool:
+    """Whether a run that could go on, or has ended, is in the folder."""
+    return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
 
 
 def _plain(value: Any) -> Any:
@@ -129,40 +134,55 @@ def _requested(argv: list[str]) -> Request:
     if size not in MODEL_SIZES:
         raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
     parser = _parser(defaults, size)
-    values = parser.parse_args(argv)
+    values = parser.parse_args(argv if _on_command_line(argv, "model.size") is None else _with_sizes(argv, size))
     if values.stage is None:
         raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")
     if values.model.size != size:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
-    if not Path(config.data.path).is_dir():
-        raise ValueError(f"--data.path {config.data.path}: there is no such folder")
+    _require_folder(config.data.path)
     if config.init is not None and resume is None and not Path(config.init).exists():
         raise ValueError(f"--init {config.init}: there is no such file or run folder")
     if saved_file is not None:
+        out = _on_command_line(argv, "run.out")
+        if out is not None and Path(out).resolve() != saved_file.parent.resolve():
+            raise ValueError(f"--run.out {out}: --resume {resume} goes on in its own folder; leave --run.out out")
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
-        if not has_checkpoints(saved_file.parent):
+        if not holds_run(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
-    if config.run.precision == "auto" and has_checkpoints(Path(config.run.out)):
-        # as it was chosen for the run that is there
-        precision = load_config(Path(config.run.out) / CONFIG_NAME).run.precision
-        config = replace(config, run=replace(config.run, precision=precision))
-    return Request(config, resume=_resumes(config, resume))
+    if not _resumes(Path(config.run.out), resume):
+        return Request(config, resume=False)
+    saved = load_config(Path(config.run.out) / CONFIG_NAME)
+    if config.run.precision == "auto":  # as it was chosen for the run that is there
+        config = replace(config, run=replace(config.run, precision=saved.run.precision))
+    _require_same(saved, config)
+    return Request(config, resume=True)
 
 
-def _resumes(config: TrainConfig, resume: str | None) -> bool:
-    """Whether the run continues the one in its folder; refuses to mix two runs."""
-    out = Path(config.run.out)
-    if not has_checkpoints(out):
+def _require_folder(data_path: str) -> None:
+    if Path(data_path).is_file():
+        raise ValueError(
+            f"--data.path {data_path}: a file; shards in a folder are needed: kanachan-pack makes them of annotations"
+        )
+    if not Path(data_path).is_dir():
+        raise ValueError(f"--data.path {data_path}: there is no such folder")
+
+
+def _resumes(out: Path, resume: str | None) -> bool:
+    """Whether the run continues the one in its folder; refuses to begin another there."""
+    if not holds_run(out):
         return False
     if resume is None:
         raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
-    saved, given = _flat(load_config(out / CONFIG_NAME)), _flat(config)
+    return True
+
+
+def _require_same(was: TrainConfig, now: TrainConfig) -> None:
+    saved, given = _flat(was), _flat(now)
     changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
         raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --run.out")
-    return True
 
 
 def _flat(config: TrainConfig) -> dict[str, Any]:
@@ -206,7 +226,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
                 "--model.size",
                 type=Literal[tuple(MODEL_SIZES)],
                 default=size,
-                help="sets the other model settings that are not given: "
+                help="sets those of width, layers, heads, feedforward and decoder_layers that are not given beside it: "
                 + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
             )
     parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
@@ -237,6 +257,13 @@ def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str |
     return value
 
 
+def _with_sizes(argv: list[str], size: str) -> list[str]:
+    """The command line with what its --model.size means behind the --config files, before all other settings."""
+    sizes = {key: value for key, value in asdict(MODEL_SIZES[size]).items() if key in _SIZES}
+    num_files = sum(2 if argument == "--config" else argument.startswith("--config=") for argument in argv)
+    return [*argv[:num_files], *(f"--model.{key}={value}" for key, value in sizes.items()), *argv[num_files:]]
+
+
 def _files_first(argv: Sequence[str]) -> list[str]:
     """The command line with its --config files in front: jsonargparse lets what comes later win."""
     files, settings = [], []
@@ -260,7 +287,7 @@ def _all_on_command_line(argv: list[str], key: str) -> list[str]:
     option = f"--{key}"
     return [
         argument.partition("=")[2] if "=" in argument else following
-        for argument, following in zip(argv, [*argv[1:], ""], strict=True)
+        for argument, following in zip(argv, [*argv, ""][1:], strict=True)
         if argument == option or argument.startswith(option + "=")
     ]
 

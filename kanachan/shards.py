@@ -126,6 +126,9 @@ def open_shards(
             with another vocabulary or without the hidden hands that are asked for; names the file.
     """
     folder = Path(folder)
+    if not folder.is_dir():
+        what = "a file, and no folder of shards" if folder.exists() else "there is no such folder"
+        raise ValueError(f"{folder}: {what}; kanachan-pack makes one of annotations")
     present = splits_in(folder)
     if split not in present:
         there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
@@ -148,7 +151,8 @@ def open_shards(
                 "with kanachan-annotate --hidden, and pack them again"
             )
         hidden = not without
-    shards = Shards(split, descriptions[0]["made"], [_Mapped(rows) for _, rows in opened], hidden=hidden)
+    checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
+    shards = Shards(split, descriptions[0]["made"], checksum, [_Mapped(rows) for _, rows in opened], hidden=hidden)
     if verify:
         for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
             if _checksum(mapped) != description["checksum"]:
@@ -183,10 +187,14 @@ class _Part:
 class Shards:
     """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
 
-    def __init__(self, split: str, made: dict[str, Any], mapped: list[_Mapped], *, hidden: bool = False) -> None:
+    def __init__(
+        self, split: str, made: dict[str, Any], checksum: str, mapped: list[_Mapped], *, hidden: bool = False
+    ) -> None:
         self.split = split
         self.made = made
         """how the data were made: sources, seed, splits, counts, version"""
+        self.checksum = checksum
+        """of all rows in their order"""
         self.mapped = mapped
         self.has_hidden = hidden
         self._ragged_names = _ragged_names(hidden)

@@ -172,6 +172,7 @@ class Snapshots(L.Callback):
         if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
             pl_module.log_if_due()
+            pl_module.skipped.checked_total(step)
             _require_finite(pl_module, step)
             trainer.save_checkpoint(self.path)
         if stops:

@@ -106,7 +106,8 @@ class Stage(L.LightningModule):
         return parts["loss"]
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        is_due = (self.trainer.global_step + 1) % self.log_every == 0
+        step = self.trainer.global_step + 1
+        is_due = step % self.log_every == 0 or step == self.total_steps
         if is_due and self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
             norms = gradient_norms(self.network, gradient_of(self.trainer))
             self._gradient_norms = {f"gradient_norm_{part}": norm for part, norm in norms.items()}
@@ -154,6 +155,7 @@ class Stage(L.LightningModule):
         if rates.get("encoder", rates["decoder"]) != rates["decoder"]:
             row["train/encoder_learning_rate"] = rates["encoder"]
         row |= {f"train/{name}": float(norm) for name, norm in self._gradient_norms.items()}
+        self._gradient_norms.clear()
         row["train/skipped_steps"] = self.skipped.checked_total(self.trainer.global_step)
         row |= self._speed()
         self._write(row)

@@ -16,6 +16,7 @@ from pathlib import Path
 JOB = {
     **{"SLURM_JOB_NAME": "kanachan-train", "SLURM_NTASKS": "2", "SLURM_NNODES": "1", "SLURM_NODEID": "0"},
     **{"SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NODELIST": "localhost", "MASTER_ADDR": "127.0.0.1"},
+    **{"SLURM_STEP_ID": "0"},
 }
 
 

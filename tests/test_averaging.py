@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import pack_decisions, rows_of, run, same_weights
+from runs import rows_of, run, same_weights
 from safetensors.torch import load_file
 from stopped import signal_after_rows
 
@@ -14,11 +14,6 @@ from kanachan.snapshots import read_checkpoint
 
 EVERY_STEP = ("--run.steps", "10", "--run.checkpoint_every", "1", "--run.validate_every", "5")
 AVERAGE = ("--optim.average", "0.9")
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
 @pytest.fixture(scope="module")

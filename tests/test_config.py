@@ -57,6 +57,12 @@ def test_a_model_size_gives_what_is_not_given_one_by_one() -> None:
     assert model == ModelConfig(**{**vars(MODEL_SIZES["base"]), "width": 96})
 
 
+def test_a_model_size_on_the_command_line_overrides_the_sizes_in_a_config_file(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "model: {width: 64, layers: 2, dropout: 0.25}")
+    model = config_of("--model.layers", "3", "--config", given, "--model.size", "base").model
+    assert model == ModelConfig(**{**vars(MODEL_SIZES["base"]), "layers": 3, "dropout": 0.25})
+
+
 def test_a_config_file_can_name_the_model_size(tmp_path: Path) -> None:
     given = yaml_file(tmp_path, "model: {size: tiny, layers: 3}")
     assert config_of("--config", given).model == ModelConfig(**{**vars(MODEL_SIZES["tiny"]), "layers": 3})
@@ -70,6 +76,7 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
+        ([], "data.path"),
         (["--data.path", "."], "--stage is missing"),
         (["--stage", "ranks", "--data.path", "."], "ranks"),
         (["--stage", "rank"], "data.path"),
@@ -79,6 +86,9 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
         (["--stage", "rank", "--data.path", ".", "--model.widt", "8"], "--model.widt"),
         (["--stage", "rank", "--data.path", ".", "--model.width", "wide"], "model.width"),
         (["--stage", "rank", "--data.path", ".", "--model.size", "huge"], "huge"),
+        (["--stage", "rank", "--data.path", __file__], "a file; shards in a folder are needed"),
+        (["--stage", "rank", "--data.path", ".", "--run.seed", "-1"], "run.seed must be from 0 to 4294967295, not -1"),
+        (["--stage", "rank", "--data.path", ".", "--objective.rank_points", "[1,.nan,0,0]"], "must be finite numbers"),
         (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),
         (["--stage", "rank", "--data.path", ".", "--data.micro_batch", "7"], "data.micro_batch=7 does not divide"),
         (["--stage", "rank", "--data.path", ".", "--config", "/no.yaml"], "/no.yaml"),
@@ -133,6 +143,27 @@ def test_a_resumed_run_takes_its_own_settings(tmp_path: Path) -> None:
     request = requested(["--resume", out])
     assert request.resume
     assert (request.config.model, request.config.run.out) == (MODEL_SIZES["tiny"], out)
+
+
+def test_a_run_that_has_ended_is_not_started_into_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = Path(run_folder(tmp_path / "run", config_of()))
+    (out / "checkpoints" / "last.ckpt").unlink()
+    (out / "weights.safetensors").write_bytes(b"")
+    begun = ["--stage", "rank", "--data.path", ".", "--run.out", str(out)]
+    assert f"{out} already holds a run" in refusal_of(begun, capsys)
+    assert requested([*begun, "--resume", "auto"]).resume
+    assert requested(["--resume", str(out)]).resume
+
+
+def test_a_resumed_run_goes_on_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of())
+    assert requested(["--resume", out, "--run.out", f"{out}/."]).resume
+    assert "--run.out elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
+
+
+def test_a_resumed_run_keeps_the_size_of_its_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of("--model.size", "tiny"))
+    assert "model.width was 16, is 768" in refusal_of(["--resume", out, "--model.size", "base"], capsys)
 
 
 def test_a_resumed_run_may_be_shown_and_stored_differently(tmp_path: Path) -> None:

@@ -11,16 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import torch
-from runs import pack_decisions, run
+from runs import run
 from tiny_weights import written
 
 from kanachan.predict import main as predict
 from kanachan.snapshots import read_checkpoint
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
 class Trap:

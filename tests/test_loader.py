@@ -237,7 +237,7 @@ def test_ranks_that_cannot_share_a_batch_equally_are_an_error(shards: Shards) ->
 
 def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
     loader = batches(shards)
-    loader._shards = Shards("train", {}, shards.mapped[:1])
+    loader._shards = Shards("train", {}, shards.checksum, shards.mapped[:1])
     with pytest.raises(AssertionError):
         epoch(loader)
 
@@ -256,6 +256,15 @@ def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, 
     assert {len(batches) for batches in seen} == {len(loaders[0])}
     assert max(len(b) for batches in seen for b in batches) <= batch
     assert epoch(loaders[0]) == seen[0]
+
+
+@pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
+def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
+    few = {"batch": 1, "actor_first": False, "limit": num_rows, "world": world}
+    seen = [epoch(Sequential(shards, V, rank=rank, **few)) for rank in range(world)]
+    assert {len(batches) for batches in seen} == {num_rows // world}
+    assert all(batch for batches in seen for batch in batches)
+    assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
 def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:

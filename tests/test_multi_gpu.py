@@ -10,18 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from runs import arguments, pack_decisions, rows_of
+from runs import arguments, rows_of
 
 from kanachan.snapshots import read_checkpoint
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 STEPS = 60
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import psutil
 import pytest
 import torch
 from forked import Run, made_by_two
-from runs import arguments, pack_decisions, rows_of, run, started
+from runs import arguments, rows_of, run, started
 from safetensors.torch import load_file
 from stopped import signal_after_rows, wait_for_rows
 from torch import Tensor
@@ -33,11 +33,6 @@ QUICKLY = (
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
 """of imitation: they move all scores alike, so that their gradient is rounding alone, which Adam makes large"""
 ON_CPU = Devices(is_gpu=False, is_half=False, packs=False, world=World(2, 1))
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack_decisions(tmp_path_factory.mktemp("decisions"))
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +165,7 @@ def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path
     command += ["--run.steps", str(STEPS), *QUICKLY]
     job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
     job |= {"SLURM_NODEID": "0", "SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NODELIST": "localhost"}
-    job |= {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1"}
+    job |= {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1", "SLURM_STEP_ID": "0"}
     processes = [
         subprocess.Popen(
             command,
@@ -243,6 +238,15 @@ def test_settings_that_contradict_the_launcher_are_refused(monkeypatch: pytest.M
     assert devices_of(RunConfig(accelerator="cpu")).world == World(devices=4, nodes=2)
     with pytest.raises(ValueError, match="--run.devices 2: torchrun has started 4; leave it out"):
         devices_of(RunConfig(accelerator="cpu", devices=2))
+
+
+@pytest.mark.parametrize("step, world", [(None, World(2, 1)), (str((1 << 32) - 6), World(2, 1)), ("0", World(4, 2))])
+def test_only_a_task_of_srun_has_siblings(step: str | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = {"SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_NNODES": "2"}  # as in a batch script
+    for name, value in (job if step is None else {**job, "SLURM_STEP_ID": step, "SLURM_NTASKS": "8"}).items():
+        monkeypatch.setenv(name, value)
+    run_config = RunConfig(accelerator="cpu", devices=None if step == "0" else 2)
+    assert devices_of(run_config).world == world
 
 
 def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(

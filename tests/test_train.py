@@ -1,32 +1,24 @@
-"""kanachan-train from shards to weights: what comes out, and that a run survives whatever ends it."""
+"""kanachan-train from shards to weights: what comes out."""
 
 import json
-import random
-import resource
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
-from forked import made_by_one
 from runs import (
     CLOCKED,
     CONFIGS,
     LOSSES,
     all_rows_of,
-    arguments,
     golden_losses,
-    pack_decisions,
     rows_of,
     run,
     same_weights,
 )
-from stopped import signal_after_rows, wait_for_rows
 from torch._dynamo.utils import counters
 
 from kanachan.checkpoint import lineage_of, read_weights
@@ -35,12 +27,7 @@ from kanachan.devices import devices_of
 from kanachan.settings import load_config
 from kanachan.snapshots import read_checkpoint
 
-ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "2")
-
-
-@pytest.fixture(scope="module")
-def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pack_decisions(tmp_path_factory.mktemp("decisions"))
+pytestmark = pytest.mark.usefixtures("threads")
 
 
 @pytest.fixture(scope="module")
@@ -49,21 +36,6 @@ def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "imitation"
     assert run("imitation", shards, out, "--run.measure_peak", "true") == 0
     return out
-
-
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[None]:
-    """Runs compute in one thread, for equal bits everywhere; other tests need not."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-def stopped_run(shards: Path, out: Path, rows: int) -> Path:
-    """The last checkpoint of a run of rank that was stopped when it had written so many rows."""
-    signal_after_rows(out, rows, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS) == 0
-    return out / "checkpoints" / "last.ckpt"
 
 
 # What comes out ------------------------------------------------------------------------------------------------------
@@ -77,7 +49,7 @@ def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: P
 
 def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
     names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
-    checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors")}
+    checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors", ".lock")}
     assert names == {"config.yaml", "metrics.csv", "weights.safetensors", "card.json"} | checkpoints
 
 
@@ -156,13 +128,19 @@ def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_pat
     assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
 
 
+@pytest.mark.parametrize(("log_every", "checkpoint_every", "step"), [(1, 1, 11), (20, 4, 12)])
 def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    log_every: int,
+    checkpoint_every: int,
+    step: int,
+    shards: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     out = tmp_path / "run"
-    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.checkpoint_every", "1")
-    assert run("round_delta", shards, out, *wild) == 1
-    assert "were not finite in 10 optimiser steps in a row before step 11, and these steps" in capsys.readouterr().err
+    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.log_every", str(log_every))
+    assert run("round_delta", shards, out, *wild, "--run.checkpoint_every", str(checkpoint_every)) == 1
+    assert f"not finite in {step - 1} optimiser steps in a row before step {step}, and these" in capsys.readouterr().err
     last = read_checkpoint(out / "checkpoints" / "last.ckpt")
     assert last["skipped"] == {"total": 9, "in_a_row": 9}
     assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
@@ -186,6 +164,15 @@ def test_every_row_of_training_tells_speed_work_waiting_and_memory(imitation: Pa
         figures = {name: float(row[name]) for name in CLOCKED}
         assert 0 <= figures.pop("train/data_wait") <= 1
         assert all(figure > 0 for figure in figures.values()), figures
+
+
+def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
+    rows = [row for row in rows_of(tmp_path / "run") if row["train/loss"]]
+    assert [row["step"] for row in rows] == ["3", "5"]
+    for row in rows:
+        encoder, decoder, whole = (float(row[f"train/gradient_norm{part}"]) for part in ("_encoder", "_decoder", ""))
+        assert whole == pytest.approx((encoder**2 + decoder**2) ** 0.5, rel=1e-5)
 
 
 def test_without_a_measured_peak_no_share_of_it_is_logged(
@@ -257,108 +244,6 @@ def test_a_run_with_wandb_disabled_does_not_import_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)  # whoever imports it now, fails
     assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
-
-
-# How a run ends and goes on ------------------------------------------------------------------------------------------
-
-
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
-    length = ("--run.steps", "30", "--run.checkpoint_every", "4", "--run.log_every", "2")
-    assert run("grading", shards, tmp_path / "whole", *length) == 0
-    rows = random.randrange(1, 12)
-    process = made_by_one(arguments("grading", shards, tmp_path / "killed", *length), tmp_path / "log")
-    wait_for_rows(tmp_path / "killed", rows)
-    process.kill()
-    process.join()
-    assert run("grading", shards, tmp_path / "killed", *length, "--resume", "auto") == 0
-    assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole"), f"killed after {rows} rows"
-    assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"
-
-
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGUSR1, 0), (signal.SIGINT, 130)])
-def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
-    number: signal.Signals, status: int, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
-    signal_after_rows(out, 3, number)
-    assert run("rank", shards, out, *ENDLESS) == status
-    said = capsys.readouterr().out
-    step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
-    assert f"stopped by {number.name} after step {step}; go on with: kanachan-train --resume {out}" in said
-
-
-def test_a_stop_signal_does_not_wait_for_a_validation(shards: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    # Validations of one decision at a time, after every step.
-    slow = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validate_every", "1")
-    signal_after_rows(out, 2, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS, *slow) == 0
-    assert read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"] >= 1
-
-
-def test_a_run_that_has_ended_is_not_begun_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from kanachan.train import main
-
-    before = (imitation / "weights.safetensors").stat().st_mtime_ns
-    assert main(["--resume", str(imitation)]) == 0
-    assert "has ended already" in capsys.readouterr().out
-    assert (imitation / "weights.safetensors").stat().st_mtime_ns == before
-
-
-def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
-    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 5)
-    last.write_bytes(last.read_bytes()[:-1000])
-    previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
-    capsys.readouterr()
-    signal_after_rows(out, 8, signal.SIGTERM)
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
-    said = capsys.readouterr()
-    assert f"{last}: cut off" in said.err and f"previous.ckpt, step {previous_step}" in said.err
-    assert f"goes on from step {previous_step}" in said.out
-
-
-def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 2)
-    last.write_bytes(last.read_bytes()[:1000])
-    (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
-    said = capsys.readouterr().err
-    assert f"error: {last}: cut off" in said and "previous.ckpt: cut off" in said
-
-
-def test_a_checkpoint_of_another_network_is_refused_with_advice(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 2)
-    torch.save({**read_checkpoint(last), "format_version": 1}, last)
-    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
-    assert f"error: {last}: written in format version 1" in capsys.readouterr().err
-
-
-def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
-    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "run"
-    last = stopped_run(shards, out, 3)
-    before = last.read_bytes()
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
-    try:
-        status = run("rank", shards, out, *ENDLESS, "--resume", "auto")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert status == 1
-    message = capsys.readouterr().err.splitlines()[-1]
-    assert message.startswith(f"kanachan-train: error: {last} could not be written")
-    assert last.read_bytes() == before
-    assert sorted(path.name for path in last.parent.iterdir() if path.suffix == ".part") == []
 
 
 def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path) -> None:
