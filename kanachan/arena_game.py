@@ -18,7 +18,7 @@ from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_o
 from annotate.records.record import Event, Rules
 from annotate.simulate import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from kanachan.players import GameKey, Player, Situation, illegal
+from kanachan.players import GameKey, Group, Player, Situation, illegal
 
 Format = Literal["1v3", "2v2"]
 Precision = Literal["fp32", "bf16"]
@@ -117,6 +117,13 @@ class Game:
         self._writer = SituationWriter(vocabulary, match.room, match.style, self.grades)
         self._num_asked = [0] * vocabulary.num_seats
         self._decisions = [0] * vocabulary.num_seats
+        self._tokens: dict[int, int] = {}
+        self._awaited: set[int] = set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer to `situations` is missing."""
+        return bool(self._awaited)
 
     def situations(self, players: Mapping[str, Player]) -> Iterator[Situation]:
         """What the players must be asked now. Turns that nobody wants to be asked about are passed over."""
@@ -128,10 +135,11 @@ class Game:
             ]
             if asked:
                 break
-            self.step({})
+            self.step()
         else:
             return
         progression = tuple(self.table.progression)
+        self._awaited = {turn.seat for turn in asked}
         for turn in asked:
             self._decisions[turn.seat] += len(turn.options) > 1
             yield Situation(
@@ -145,14 +153,22 @@ class Game:
             )
             self._num_asked[turn.seat] += 1
 
-    def step(self, tokens: Mapping[int, int]) -> None:
-        """Plays one action of each seat; a seat that is not named has only one."""
+    def answer(self, seat: int, token: int) -> None:
+        """What a seat that was asked does; once all have answered, it is played."""
+        self._awaited.remove(seat)
+        self._tokens[seat] = token
+        if not self.waits:
+            self.step()
+
+    def step(self) -> None:
+        """Plays one action of each seat; a seat that has not answered has only one."""
         moves = {}
         for turn in self.table.turns:
-            token = tokens.get(turn.seat)
+            token = self._tokens.get(turn.seat)
             if token is None:
                 (token,) = turn.options
             moves[turn.seat] = turn.options[token][0]
+        self._tokens.clear()
         self.table.step(moves)
 
     def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
@@ -222,7 +238,8 @@ def _count(
 
 
 class Hall:
-    """Games that advance together: each player is asked once about all that awaits it.
+    """Games that advance together: a player is asked at once about what awaits it in many of them. While some games can
+    go on, the others wait until there are as many situations of a group (`Player.group`) as is good.
 
     Args:
         players: by letter.
@@ -244,6 +261,8 @@ class Hall:
         self._vocabulary = vocabulary
         self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
+        self._waiting: dict[tuple[str, Group], list[Situation]] = {}
+        """by player's letter and group; of games that wait"""
 
     def __len__(self) -> int:
         """Games in progress."""
@@ -253,7 +272,7 @@ class Hall:
         self._games[key] = Game(self._match, key, self._vocabulary)
 
     def advance(self) -> list[GameResult]:
-        """Plays one action wherever somebody must act.
+        """Asks wherever somebody must act, and plays what enough of them were asked about.
 
         Returns:
             The games that have ended.
@@ -262,23 +281,34 @@ class Hall:
             IllegalAction: a player wants what is impossible.
             ValueError: a program among the players fails otherwise.
         """
-        asked: dict[str, list[Situation]] = {player: [] for player in self._players}
         for game in self._games.values():
-            for situation in game.situations(self._players):
-                asked[game.players[situation.turn.seat]].append(situation)
-        tokens: dict[GameKey, dict[int, int]] = {key: {} for key in self._games}
-        for letter, situations in asked.items():
-            if not situations:
+            if game.waits:
                 continue
+            for situation in game.situations(self._players):
+                letter = game.players[situation.turn.seat]
+                group = self._players[letter].group(situation)
+                self._waiting.setdefault((letter, group), []).append(situation)
+        for letter, situations in self._ready().items():
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
                 if token not in situation.turn.options:
                     name = self._match.players[PLAYERS.index(letter)]
                     raise illegal(name, situation, f"action {token}", self._vocabulary)
-                tokens[situation.game][situation.turn.seat] = token
-        for key, game in self._games.items():
-            if not game.table.done:
-                game.step(tokens[key])
+                self._games[situation.game].answer(situation.turn.seat, token)
         return self._end([game for game in self._games.values() if game.table.done])
+
+    def _ready(self) -> dict[str, list[Situation]]:
+        """By player's letter: the situations of full groups, or, if there is none, those of the fullest."""
+        num_ready = {key: len(of_key) // key[1].size * key[1].size for key, of_key in self._waiting.items()}
+        if self._waiting and not any(num_ready.values()):
+            fullest = max(self._waiting, key=lambda key: len(self._waiting[key]) / key[1].size)
+            num_ready[fullest] = len(self._waiting[fullest])
+        ready: dict[str, list[Situation]] = {}
+        for key, num in num_ready.items():
+            if num:
+                ready.setdefault(key[0], []).extend(self._waiting[key][:num])
+                self._waiting[key] = self._waiting[key][num:]
+        self._waiting = {key: of_key for key, of_key in self._waiting.items() if of_key}
+        return ready
 
     def _end(self, games: Sequence[Game]) -> list[GameResult]:
         results, logs = [], []

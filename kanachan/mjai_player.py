@@ -23,7 +23,7 @@ from annotate.engine import Turn
 from annotate.mjai_moves import PASS, choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.players import GameKey, Situation, illegal
+from kanachan.players import ONE_BY_ONE, GameKey, Group, Situation, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
@@ -258,6 +258,9 @@ class MjaiPlayer:
         self._idle: dict[int, list[Program]] = {}
         self._answers_all: bool | None = None
         """whether the command's programs answer every line; None: not known yet"""
+
+    def group(self, situation: Situation) -> Group:
+        return ONE_BY_ONE
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         asked = [self._at(situation) for situation in situations]

@@ -8,7 +8,7 @@ lots, they are a function of the seed, the player, the wall, the seat and the nu
 import math
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -66,11 +66,26 @@ class Situation:
         return tuple(self.turn.options)
 
 
+class Group(NamedTuple):
+    """Situations that are best chosen together."""
+
+    name: Hashable
+    size: int
+    """how many at a time"""
+
+
+ONE_BY_ONE = Group(None, 1)
+
+
 class Player(Protocol):
     """See the module's description."""
 
     plays_forced: bool
     """whether it wants to be asked where only one action is possible"""
+
+    def group(self, situation: Situation) -> Group:
+        """With which others this situation had better be given to `choose`: a game may wait until there are enough."""
+        ...
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         """One of the actions of each situation. At most one situation is of the same seat of the same game.
@@ -204,6 +219,9 @@ class RandomPlayer:
     def __init__(self, lots: Lots) -> None:
         self._lots = lots
 
+    def group(self, situation: Situation) -> Group:
+        return ONE_BY_ONE
+
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         chosen = []
         for situation in situations:
@@ -227,6 +245,9 @@ class RulePlayer:
         liking = next(each for each in TEMPERAMENTS if each.name == temperament)
         seed = int(chance(lots.seed, lots.player) * (1 << 32))
         self._player = RuleBasedPlayer(liking, seed, vocabulary)
+
+    def group(self, situation: Situation) -> Group:
+        return ONE_BY_ONE
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         return [self._player.choose(situation.turn) for situation in situations]

@@ -10,6 +10,7 @@ Shapes: A candidates of a situation; otherwise as in kanachan.event_store.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import le
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.advantage import AdvantagePolicy
 from kanachan.columns import columns_of_annotations
 from kanachan.event_store import ContinuedBatch, StoringNetwork
-from kanachan.players import GameKey, Lots, PlayerSpec, Situation
+from kanachan.players import GameKey, Group, Lots, PlayerSpec, Situation
 from kanachan.policy import Policy, chosen_device
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
@@ -96,8 +97,9 @@ class Scorer:
     @torch.inference_mode()
     def scores(self, situations: Sequence[Situation]) -> list[NDArray[np.float32]]:
         """[A] of each: what `Policy.scores` says, up to rounding."""
+        shapes = [self.shape(situation) for situation in situations]
         slots, starts = zip(*map(self._continued, situations), strict=True)
-        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, self._shapes)
+        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, shapes)
         found: list[NDArray[np.float32] | None] = [None] * len(situations)
         for places, batch in rows.batches():
             output = self.policy.output(batch.to(self.policy.device))
@@ -106,18 +108,32 @@ class Scorer:
                 found[place] = score_BA[row, : len(situations[place].turn.options)]
         return [scores for scores in found if scores is not None]
 
+    def shape(self, situation: Situation) -> Shape:
+        """Of the rows among which a situation is computed."""
+        num_seen = len(situation.progression)
+        num_tiles = len(situation.sparse) - self.policy.vocabulary.num_places
+        size = num_seen - self._start(situation), num_seen, num_tiles, len(situation.actions)
+        return next(shape for shape in self._shapes if all(map(le, size, shape[: len(size)])))
+
+    def _start(self, situation: Situation) -> int:
+        """How many events of a situation are kept already."""
+        seat = self._seats.get((situation.game, situation.turn.seat))
+        events = situation.progression
+        if seat is None or events[: len(seat.events)] != seat.events:
+            return 0
+        # the last one is computed again if nothing has happened since: no row is without events
+        return min(len(seat.events), len(events) - 1)
+
     def _continued(self, situation: Situation) -> tuple[int, int]:
         """Where the events of a situation are kept, and how many of them are there already."""
-        key, events = (situation.game, situation.turn.seat), situation.progression
-        seat = self._seats.get(key)
-        if seat is None:
+        start = self._start(situation)
+        key = situation.game, situation.turn.seat
+        if key not in self._seats:
             if not self._free:
                 self._make_room()
-            seat = self._seats[key] = _Seat(self._free.pop())
-        is_continued = events[: len(seat.events)] == seat.events
-        # the last one is computed again if nothing has happened since: no row is without events
-        start = min(len(seat.events), len(events) - 1) if is_continued else 0
-        seat.events = events
+            self._seats[key] = _Seat(self._free.pop())
+        seat = self._seats[key]
+        seat.events = situation.progression
         return seat.slot, start
 
     def _make_room(self) -> None:
@@ -145,6 +161,9 @@ class _Rows:
         policy: Policy,
         shapes: Sequence[Shape],
     ) -> None:
+        self._places: dict[Shape, list[int]] = {}
+        for place, shape in enumerate(shapes):
+            self._places.setdefault(shape, []).append(place)
         no_results = (0,) * len(policy.vocabulary.results)
         annotations = [
             Annotation("", s.sparse, s.numeric, s.progression[start:], s.actions, 0, no_results)
@@ -162,23 +181,14 @@ class _Rows:
             event_GE=_widened(event_BE, widest.new),
             candidate_BA=_widened(batch.candidate_BA, widest.candidates),
         )
-        self._shapes = shapes
         self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
-        seen_B = start_B + new_B.numpy()
-        num_tiles_B, num_candidates_B = (np.count_nonzero(t, axis=1) for t in (batch.tile_BT, batch.candidate_BA))
-        self._size_B4 = np.stack([new_B.numpy(), seen_B, num_tiles_B, num_candidates_B], axis=1)
 
     def batches(self) -> Iterator[tuple[list[int], ContinuedBatch]]:
         """Some of the rows, and a batch that begins with them."""
-        is_left_B = np.ones(len(self._size_B4), bool)
-        for shape in self._shapes:
-            fits_B = (self._size_B4 <= shape[:4]).all(axis=1)
-            places = np.flatnonzero(is_left_B & fits_B).tolist()
-            is_left_B &= ~fits_B
+        for shape, places in self._places.items():
             for first in range(0, len(places), shape.rows):
                 part = places[first : first + shape.rows]
                 yield part, self._batch_of(part, shape)
-        assert not is_left_B.any()
 
     def _batch_of(self, places: list[int], shape: Shape) -> ContinuedBatch:
         num_filling = shape.rows - len(places)
@@ -222,6 +232,10 @@ class PolicyPlayer:
         self.scorer = scorer
         self._lots = lots
         self._temperature = temperature
+
+    def group(self, situation: Situation) -> Group:
+        shape = self.scorer.shape(situation)
+        return Group(shape, shape.rows)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         scores = self.scorer.scores(situations)

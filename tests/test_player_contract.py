@@ -52,7 +52,7 @@ class Watched:
 
     def __init__(self, player: Player) -> None:
         self.player = player
-        self.plays_forced = player.plays_forced
+        self.plays_forced, self.group = player.plays_forced, player.group
         self.asked: Asked = {}
         self.chosen: dict[tuple[GameKey, int, int], int] = {}
 
@@ -102,11 +102,18 @@ MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_player_does_in_a_game_does_not_depend_on_the_games_beside_it(kind: str, names: dict[str, str]) -> None:
-    together, watched = played(names[kind], GAMES, together=3, most=MOVES[kind])
+    # with others a game waits now and then, and is not as far after as many moves
+    together, watched = played(names[kind], GAMES, together=3, most=3 * MOVES[kind])
     alone, watched_alone = played(names[kind], GAMES[1:2], together=1, most=MOVES[kind])
-    assert [result for result in together if result.game == GAMES[1]] == alone
-    assert watched_alone.chosen == {key: t for key, t in watched.chosen.items() if key[0] == GAMES[1]}
-    assert len(watched_alone.chosen) > 20
+    chosen, chosen_alone = (
+        {key: token for key, token in w.chosen.items() if key[0] == GAMES[1]} for w in (watched, watched_alone)
+    )
+    common = chosen.keys() & chosen_alone.keys()
+    assert {key: chosen[key] for key in common} == {key: chosen_alone[key] for key in common}
+    assert len(common) > 20
+    if kind in WHOLE_GAMES:
+        assert chosen.keys() == chosen_alone.keys()
+        assert [result for result in together if result.game == GAMES[1]] == alone
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -29,7 +29,7 @@ class Noting:
     def __init__(self, player: Player, choices: Choices) -> None:
         self._player, self._choices = player, choices
         self.plays_forced = player.plays_forced
-        self.end, self.close = player.end, player.close
+        self.group, self.end, self.close = player.group, player.end, player.close
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         tokens = self._player.choose(situations)
