@@ -257,8 +257,10 @@ def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("has_units", [False, True])
-def test_a_cpu_with_units_for_it_multiplies_in_half_precision(has_units: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": True} if has_units else {})
-    assert devices_of(RunConfig(accelerator="cpu")).is_half is has_units
+@pytest.mark.parametrize(("unit", "is_half"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
+def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
+    unit: str, is_half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
+    assert devices_of(RunConfig(accelerator="cpu")).is_half is is_half
     assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).is_half
