@@ -131,8 +131,8 @@ def _parser() -> argparse.ArgumentParser:
         "--precision",
         choices=get_args(Precision),
         default="fp32",
-        help="bf16: networks multiply in bf16, quicker on CPUs with units for it (AMX); between two actions that "
-        "are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
+        help="bf16: networks multiply in bf16, quicker on CPUs with units for it (AMX, AVX512-BF16); between two "
+        "actions that are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
     )
     return parser
 

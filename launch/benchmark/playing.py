@@ -1,6 +1,6 @@
 """Games that networks play, beside the engine alone playing the same games."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from figures import Figure, in_turns
@@ -8,15 +8,15 @@ from figures import Figure, in_turns
 from annotate.records.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.arena_game import PLAYERS, Hall, Match
+from kanachan.arena_run import TOGETHER
 from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.players import GameKey, Lots, Player, Situation
+from kanachan.players import ONE_BY_ONE, GameKey, Group, Lots, Player, Situation, make_player, parse_player
 from kanachan.policy import Policy
 from kanachan.policy_player import PolicyPlayer, Scorer
 
-_MATCH = Match(players=("network", "network"))
-_NUM_WALLS = 32
-_NUM_MOVES = 60
+_MATCH = Match(players=("rule", "rule"), style=0)
+_NUM_DECISIONS = 10_000
 _DECISIONS_OF_A_GAME = 600  # of people, East and South
 
 Choices = dict[tuple[GameKey, int, int], int]
@@ -39,47 +39,57 @@ class Noting:
 
 
 class Repeating:
-    """Does what was written down."""
+    """Does what was written down.
+
+    Args:
+        advisor: is asked about everything, and not heeded.
+    """
 
     plays_forced = False
 
-    def __init__(self, choices: Choices) -> None:
+    def __init__(self, choices: Choices, advisor: Player | None) -> None:
         self._choices = choices
+        self._advisor = advisor
+        self.num_chosen = 0
+
+    def group(self, situation: Situation) -> Group:
+        return ONE_BY_ONE if self._advisor is None else self._advisor.group(situation)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
+        if self._advisor is not None:
+            self._advisor.choose(situations)
+        self.num_chosen += len(situations)
         return [self._choices[s.game, s.turn.seat, s.number] for s in situations]
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        pass
+        if self._advisor is not None:
+            self._advisor.end(game, seat, events)
 
     def close(self) -> None:
         pass
 
 
 def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) -> Figure:
-    """Decisions a second of a fresh network in all seats, which may multiply in bf16, and of the engine alone: the same
-    choices again, read off a list, situations and options written as for a network. In one process with one thread
-    each; more processes are as many times as quick."""
+    """Decisions a second of a network in all seats, which may multiply in bf16, and of the engine alone, situations and
+    options written as for a network. Both play what rule-based players have chosen before: a fresh network would play
+    as nobody does. In one process with one thread each; more processes are as many times as quick."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     choices: Choices = {}
+    rules = {letter: make_player(parse_player("rule"), Lots(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
+    _advance({letter: Noting(player, choices) for letter, player in rules.items()})
+
+    def repeat(advisors: Mapping[str, Player | None]) -> None:
+        players = {letter: Repeating(choices, advisors[letter]) for letter in PLAYERS}
+        _advance(players, lambda: sum(player.num_chosen for player in players.values()) < _NUM_DECISIONS)
 
     def play() -> None:
-        players = {
-            letter: Noting(
-                PolicyPlayer(Scorer([Policy(network, objective, actor_first=True)], is_half=is_half), Lots(0, letter)),
-                choices,
-            )
-            for letter in PLAYERS
-        }
-        _advance(players)
+        policies = {letter: Policy(network, objective, actor_first=True) for letter in PLAYERS}
+        repeat({letter: PolicyPlayer(Scorer([p], is_half=is_half), Lots(0, letter)) for letter, p in policies.items()})
 
-    def repeat() -> None:
-        _advance({letter: Repeating(choices) for letter in PLAYERS})
-
-    ours, plain = in_turns(play, repeat, repeats)
-    speed, plain_speed = len(choices) / ours, len(choices) / plain
+    ours, plain = in_turns(play, lambda: repeat(dict.fromkeys(PLAYERS)), repeats)
+    speed, plain_speed = _NUM_DECISIONS / ours, _NUM_DECISIONS / plain
     num_parameters = sum(p.numel() for p in network.parameters())
     return Figure(
         part="arena",
@@ -95,11 +105,11 @@ def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) ->
     )
 
 
-def _advance(players: Mapping[str, Player]) -> None:
-    """The first moves of many games."""
+def _advance(players: Mapping[str, Player], goes_on: Callable[[], bool] = lambda: True) -> None:
+    """Many games beside each other, to their ends if nothing stops them before."""
     hall = Hall(_MATCH, players)
-    for wall in range(_NUM_WALLS):
+    for wall in range(TOGETHER // FOUR_PLAYERS.num_seats):
         for seating in range(FOUR_PLAYERS.num_seats):
             hall.begin(GameKey(wall, seating))
-    for _ in range(_NUM_MOVES):
+    while len(hall) and goes_on():
         hall.advance()
