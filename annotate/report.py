@@ -24,6 +24,8 @@ class Report:
     """and members of archives"""
     size: int = 0
     """bytes of them, as they lie on the disk"""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """other files in folders and archives, by suffix"""
     games: int = 0
     rounds: int = 0
     decisions: int = 0
@@ -89,6 +91,9 @@ class Report:
             f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
         ]
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
+        if self.passed_over:
+            suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))
+            lines.append(f"{self.passed_over.total():,} files not looked at, by their suffix no records: {suffixes}")
         if self.num_differences:
             lines.append(
                 f"{self.num_differences:,} options on which record and rules engine differ (the engine's stand):"

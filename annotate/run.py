@@ -7,7 +7,7 @@ the end: the journal holds which records are done and how far the output had com
 import os
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -95,6 +95,7 @@ class _Run:
         self._phase: str = state["phase"]
         self._saved: dict[str, Any] = state["output"]
         self._report = Report.of_json(state["report"])
+        self._passed_over = Counter[str]()
         self._has_members: bool = state["members"]
         self._next_save = time.monotonic() + output.seconds_between_saves
 
@@ -139,7 +140,7 @@ class _Run:
 
     def _read(self) -> None:
         conversion = self._conversion
-        records = records_of(find_files(conversion.paths), conversion.shard)
+        records = records_of(find_files(conversion.paths, self._passed_over), conversion.shard, self._passed_over)
         if self._journal.state is not None:
             records = self._skipping(records)
         self._output.begin(self._saved)
@@ -172,6 +173,7 @@ class _Run:
 
     def _end_reading(self, stop: StopRequest) -> None:
         if stop.asked is None:
+            self._report.passed_over = self._passed_over  # an earlier run that was broken off had not found all of them
             self._saved = self._output.save()
             self._enter("read")
             return

@@ -31,6 +31,18 @@ def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path:
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
+def test_files_that_are_not_looked_at_are_reported(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(games, tmp_path / "records")
+    for name in ("notes.txt", "more.txt", "README"):
+        (tmp_path / "records" / name).write_text("nothing to read")
+    assert annotate([str(tmp_path / "records"), "-o", str(tmp_path / "lines.txt")]) == 0
+    assert "3 files not looked at, by their suffix no records: .txt 2, no suffix 1\n" in capsys.readouterr().err
+    annotate([str(games), "-o", str(tmp_path / "lines.txt")])
+    assert "not looked at" not in capsys.readouterr().err
+
+
 def test_every_line_is_a_valid_annotation(games: Path, tmp_path: Path) -> None:
     annotate([str(games), "-o", str(tmp_path / "lines.txt")])
 

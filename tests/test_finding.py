@@ -3,6 +3,7 @@
 import os
 import random
 import zipfile
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -81,3 +82,20 @@ def test_a_file_of_another_shard_is_not_opened_if_its_name_is_that_of_a_record(t
     (tmp_path / "1.mjlog").touch()
     os.mkfifo(tmp_path / "0.json.gz")  # opening it would wait for ever
     assert [os.path.basename(r.name) for r in records_of(find_files([str(tmp_path)]), Shard(2, 2))] == ["1.mjlog"]
+
+
+def test_files_that_are_passed_over_are_counted_by_suffix_unless_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(finding, "_NAMES_AT_ONCE", 2)  # the folder is read several times
+    (tmp_path / "sub").mkdir()
+    names = "a.mjlog b.mjlog c.json n.TXT README .hidden.txt sub/d.txt sub/e.xml sub/f.pdf"
+    for name in names.split():
+        (tmp_path / name).touch()
+    with zipfile.ZipFile(tmp_path / "g.zip", "w") as archive:
+        for name in ("h.mjlog", "i.txt", "folder/", ".j.txt"):
+            archive.writestr(name, "")
+    passed_over = Counter[str]()
+    records = list(records_of(find_files([str(tmp_path)], passed_over), passed_over=passed_over))
+    assert len(records) == 5
+    assert passed_over == {".txt": 3, "no suffix": 1, ".pdf": 1}

@@ -26,6 +26,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert simulate(["-n", "10", "--seed", "3", "--style", "east", "-o", str(folder), "--jobs", "2"]) == 0
     for number in range(150):
         (folder / f"bad{number}.json").write_text("{}")
+    (folder / "not-looked-at.txt").touch()
     return folder
 
 

@@ -4,6 +4,7 @@ import glob
 import heapq
 import os
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
@@ -38,30 +39,41 @@ def check_paths(paths: Sequence[str]) -> None:
         matches = _matches(path)
         if not matches:
             raise ValueError(f"{path}: no such file or folder, and as a pattern it matches nothing")
-        if not any(next(_files_of(match), None) for match in matches):
+        if not any(next(_files_of(match, Counter()), None) for match in matches):
             raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}")
 
 
-def find_files(paths: Sequence[str]) -> Iterator[str]:
+def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) -> Iterator[str]:
     """The files meant by `paths`: files, folders (with all below them), glob patterns, and members of archives.
 
     In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
     `SUFFIXES` count, and none whose name or folder begins with a dot. A folder that cannot be read stands for itself. A
     member is named as reports name it, "archive.zip!folder/game.mjlog". What one pattern matches is held in memory.
+
+    Args:
+        passed_over: to it are added the files in folders that do not count, hidden ones aside, by suffix.
     """
-    found = _DiskSet()
+    found, passed_over = _DiskSet(), Counter() if passed_over is None else passed_over
     for path in paths:
         for match in _matches(path):
-            for file, real in _files_of(match):
+            for file, real in _files_of(match, passed_over):
                 if found.add(real):
                     yield file
 
 
 def is_record_name(name: str) -> bool:
     """Whether a file found in a folder or archive is to be read: by its suffix, unless it or a folder is hidden."""
-    return name.lower().endswith(SUFFIXES) and not any(
-        part.startswith((".", "__MACOSX")) for part in name.split("/") if part not in (".", "..")
-    )
+    return name.lower().endswith(SUFFIXES) and not _is_hidden(name)
+
+
+def note_passed_over(name: str, passed_over: Counter[str]) -> None:
+    """Counts a file that is not read by its suffix, unless it is hidden."""
+    if not _is_hidden(name):
+        passed_over[os.path.splitext(name)[1].lower() or "no suffix"] += 1
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith((".", "__MACOSX")) for part in name.split("/") if part not in (".", ".."))
 
 
 def names_one_record(path: str) -> bool:
@@ -86,27 +98,27 @@ def _matches(path: str) -> list[str]:
     return [path] if is_there else sorted(glob.glob(path, recursive=True))
 
 
-def _files_of(match: str) -> Iterator[tuple[str, str]]:
+def _files_of(match: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]]:
     """The records of a folder or the file itself, each with its real path."""
     if os.path.isdir(match):
-        yield from _below(match, os.path.realpath(match))
+        yield from _below(match, os.path.realpath(match), passed_over)
     else:
         yield match, os.path.realpath(match)
 
 
-def _below(folder: str, real: str) -> Iterator[tuple[str, str]]:
+def _below(folder: str, real: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]]:
     """The records in `folder`, sorted by their whole paths."""
     last = ""
     while True:
         try:
-            names = heapq.nsmallest(_NAMES_AT_ONCE, _names_after(last, folder))
+            names = heapq.nsmallest(_NAMES_AT_ONCE, _names_after(last, folder, passed_over))
         except OSError:
             yield folder, real  # whoever reads it as a record will say what is wrong with it
             return
         for name, is_link in names:
             path = os.path.join(folder, name)
             if name.endswith("/"):
-                yield from _below(path[:-1], os.path.join(real, name[:-1]))
+                yield from _below(path[:-1], os.path.join(real, name[:-1]), passed_over)
             else:
                 yield path, os.path.realpath(path) if is_link else os.path.join(real, name)
         if len(names) < _NAMES_AT_ONCE:
@@ -114,12 +126,15 @@ def _below(folder: str, real: str) -> Iterator[tuple[str, str]]:
         last = names[-1][0]
 
 
-def _names_after(last: str, folder: str) -> Iterator[tuple[str, bool]]:
-    """Records and, with a slash, folders in `folder` that stand behind `last`; whether each is a link."""
+def _names_after(last: str, folder: str, passed_over: Counter[str]) -> Iterator[tuple[str, bool]]:
+    """Records and, with a slash, folders in `folder` that stand behind `last`; whether each is a link. What is passed
+    over is counted when the folder is read for the first time."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir():
                 name, is_wanted = entry.name, is_record_name(entry.name)
+                if not (is_wanted or last):
+                    note_passed_over(name, passed_over)
             else:  # with the slash, as it is in the paths of what is below, so that it stands in their order
                 name, is_wanted = entry.name + "/", not (entry.is_symlink() or entry.name.startswith("."))
             if is_wanted and name > last:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
@@ -18,6 +19,7 @@ from annotate.records.finding import (
     find_files,
     is_record_name,
     names_one_record,
+    note_passed_over,
 )
 from annotate.records.majsoul import read_majsoul, read_majsoul_json
 from annotate.records.majsoul_capture import is_capture, is_capture_json
@@ -89,7 +91,9 @@ def games_of(record: Record) -> Iterator[Game | Unreadable]:
         raise ValueError(f"{record.name}: {error}") from None
 
 
-def records_of(paths: Iterable[str], shard: Shard | None = None) -> Iterator[Record]:
+def records_of(
+    paths: Iterable[str], shard: Shard | None = None, passed_over: Counter[str] | None = None
+) -> Iterator[Record]:
     """The records meant by the paths that `find_files` finds: archives are taken apart, one member at a time.
 
     What cannot be read is a record with a problem. A file whose name is that of one record (such as .mjlog, .json.gz)
@@ -97,14 +101,16 @@ def records_of(paths: Iterable[str], shard: Shard | None = None) -> Iterator[Rec
 
     Args:
         shard: yield its records alone.
+        passed_over: to it are added the members of archives that are not read, as in `find_files`.
     """
+    passed_over = Counter() if passed_over is None else passed_over
     is_mine = (shard or Shard(1, 1)).choices()
     for path in paths:
         if names_one_record(path) and IN_ARCHIVE not in path:
             if next(is_mine):
                 yield _file(path)
         else:
-            yield from (record for record in _records_in(path) if next(is_mine))
+            yield from (record for record in _records_in(path, passed_over) if next(is_mine))
 
 
 def _file(path: str) -> Record:
@@ -115,13 +121,13 @@ def _file(path: str) -> Record:
     return Record(path, about.st_size, modified=about.st_mtime_ns)
 
 
-def _records_in(path: str) -> Iterator[Record]:
+def _records_in(path: str, passed_over: Counter[str]) -> Iterator[Record]:
     archive, wanted = archive_of(path)
     try:
         if wanted is None and not _is_archive(archive):
             yield _file(path)
         else:
-            yield from _members(archive, wanted)
+            yield from _members(archive, wanted, passed_over)
     except OSError as error:
         yield Record(path, 0, problem=f"cannot be read: {error.strerror}")
 
@@ -133,10 +139,19 @@ def _is_archive(path: str) -> bool:
         return archives.is_archive(raw)
 
 
-def _members(path: str, wanted: str | None) -> Iterator[Record]:
+def _members(path: str, wanted: str | None, passed_over: Counter[str]) -> Iterator[Record]:
     """The members of an archive that have one of SUFFIXES, or the wanted one alone."""
+
+    def is_wanted(name: str) -> bool:
+        if wanted is not None:
+            return name == wanted
+        is_record = is_record_name(name)
+        if not is_record:
+            note_passed_over(name, passed_over)
+        return is_record
+
     is_empty, modified = True, os.stat(path).st_mtime_ns
-    for member in archives.members(path, is_record_name if wanted is None else wanted.__eq__):
+    for member in archives.members(path, is_wanted):
         is_empty = False
         name = f"{path}{IN_ARCHIVE}{_printable(member.name)}" if member.name else path
         yield Record(name, member.size, member.data, member.problem and _printable(member.problem), modified)
