@@ -1,7 +1,6 @@
 """kanachan-annotate: game records to annotation lines, on all cores, with a report of what was left out and why."""
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 from itertools import islice
@@ -20,6 +19,7 @@ from annotate.stopping import Stopped
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from annotate.words import describe
+from annotate.workers import num_cores
 
 
 def _explain(conversion: Conversion, number: int) -> str:
@@ -89,7 +89,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     )
     what = _add_outputs(parser)
     parser.add_argument(
-        "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
+        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
     parser.add_argument(
         "--hidden",

@@ -95,6 +95,12 @@ def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_s
     return delta - table.penalty[style][grade] if rank == num_seats - 1 else delta
 
 
+def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> tuple[int, ...]:
+    """By seat: the change of Mahjong Soul's grading points by a game of four that ended with `scores`."""
+    places = zip(ranks_of(scores), scores, grades, strict=True)
+    return tuple(mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in places)
+
+
 def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int = 4) -> int:
     """Change of Tenhou's points (pt) at a table; 天鳳 gets 0."""
     points = TENHOU[num_seats]

@@ -5,17 +5,10 @@ from collections.abc import Sequence
 
 from annotate.engine import Table
 from annotate.files import writing_text
-from annotate.grading import mjsoul_delta, ranks_of
 from annotate.records.record import Event
 from annotate.tiles import MJAI_NAMES, TILE_OF_ID
 
 SUFFIX = ".jsonl.gz"
-
-
-def grading_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> list[int]:
-    """By seat: the change of Mahjong Soul's grading points by a game that ended with `scores`."""
-    places = zip(ranks_of(scores), scores, grades, strict=True)
-    return [mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in places]
 
 
 def recorded_events(table: Table, header: Event) -> list[Event]:

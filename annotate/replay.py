@@ -14,7 +14,7 @@ from annotate.continuity import Course
 from annotate.decisions import Decision, play
 from annotate.engine import Table, tenpai_at_end
 from annotate.features import SituationWriter
-from annotate.grading import ranks_of
+from annotate.grading import mjsoul_deltas, ranks_of
 from annotate.records.record import Event, Game, Round, Rules
 from annotate.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.script import Script
@@ -81,7 +81,7 @@ def annotate_game(
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
     writer = SituationWriter(vocabulary, room, game.style, grades, writes_hidden)
-    game_part = _end_of_game(game, report, len(grades))
+    game_part = _end_of_game(game, report, room, grades)
     course = Course(game.rounds, game.style)
     for recorded in game.rounds:
         try:
@@ -140,15 +140,15 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
-def _end_of_game(game: Game, report: GameReport, num_seats: int) -> list[tuple[int, ...]]:
+def _end_of_game(game: Game, report: GameReport, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
         scores = final_scores(game.rounds[-1].events)
     deltas = game.grading_deltas
     if deltas is None:
-        report.notes.append("change of grading points unknown: 0 written")
-        deltas = (0,) * num_seats
+        report.notes.append("change of grading points not recorded: Mahjong Soul's for the rooms and grades written")
+        deltas = mjsoul_deltas(scores, room, grades, game.style)
     return game_part(scores, deltas)
 
 

@@ -7,7 +7,6 @@ and a run that was cut short goes on where it stopped.
 import argparse
 import hashlib
 import json
-import os
 import random
 import sys
 from collections import Counter
@@ -24,15 +23,16 @@ from annotate.annotation import Annotation, format_line
 from annotate.decisions import Choice, Decision, choice_of, play
 from annotate.engine import Table, Turn
 from annotate.features import SituationWriter
-from annotate.files import reading_text, writing_text
+from annotate.files import check_output, reading_text, writing_text
+from annotate.grading import mjsoul_deltas
 from annotate.players import TEMPERAMENTS, Player, RuleBasedPlayer
-from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_of, write_record
+from annotate.recording import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.records.record import Event, Rules
 from annotate.replay import annotation_of, game_part, round_part
 from annotate.results import EXHAUSTIVE, NAGASHI
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from annotate.workers import in_order
+from annotate.workers import in_order, num_cores
 
 STYLES = ("east", "south")
 NUM_ROOMS = 5
@@ -90,7 +90,7 @@ def simulate_game(
     table = Table.of_game(rules, style, table_seed(seed, index), vocabulary)
     decisions = _play(table, players, SituationWriter(vocabulary, room, style, tuple(grades)) if annotated else None)
     scores = table.scores
-    deltas = grading_deltas(scores, room, grades, style)
+    deltas = list(mjsoul_deltas(scores, room, grades, style))
     header = {"id": game_id(seed, index), "rules": rules, "style": style, "room": room, "grades": grades}
     events = recorded_events(table, {**header, "grading_deltas": deltas})
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
@@ -222,9 +222,12 @@ def run(options: Options) -> Report:
     """Simulates games into `options.folder`; games whose files are there are kept.
 
     Raises:
-        ValueError: a file of the folder is damaged, or holds a game that other settings made.
+        ValueError: the annotations cannot be written there; a file of the folder is damaged, or holds a game that other
+            settings made.
         OSError: nothing can be written, or a worker process was killed.
     """
+    if options.annotations:
+        check_output(options.annotations, may_stream=True)
     report = Report()
     with ExitStack() as stack:
         output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None
@@ -308,7 +311,7 @@ def _parser() -> argparse.ArgumentParser:
         "output. Unlike lines made from the records they hold the choices that another seat's claim hid",
     )
     parser.add_argument(
-        "-j", "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all %(default)s cores)"
+        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
     return parser
 

@@ -20,6 +20,11 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+def num_cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has (taskset, Slurm, a container's set)."""
+    return len(os.sched_getaffinity(0))
+
+
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs: int) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes.
 

@@ -4,7 +4,6 @@ import argparse
 import hashlib
 import json
 import math
-import os
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.files import check_output, replacing
+from annotate.files import check_output, locking, replacing
 from annotate.recording import SUFFIX
 from annotate.records.record import Rules
 from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM
@@ -21,6 +20,7 @@ from annotate.simulate import NUM_ROOMS, STYLES
 from annotate.stopping import noting_stop_signals
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import NUM_GRADES
+from annotate.workers import num_cores
 from kanachan.arena_game import PLAYERS, Format, GameResult, Match, Precision, num_seatings
 from kanachan.arena_run import TOGETHER, TOGETHER_WITH_PROGRAMS, Journal, Means, play_match
 from kanachan.players import SPEC_HELP, GameKey, IllegalAction, PlayerSpec, parse_player
@@ -117,7 +117,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--processes",
         type=int,
-        default=os.cpu_count() or 1,
+        default=num_cores(),
         help="processes, each with engines and networks of its own (default: all %(default)s cores)",
     )
     parser.add_argument(
@@ -197,11 +197,23 @@ def _play(arguments: argparse.Namespace) -> int:
         precision=arguments.precision,
         device=_kind_of_device(arguments.device, specs),
     )
+    if arguments.json is None:
+        return _play_match(match, arguments, None)
+    check_output(arguments.json)
+    path = Path(arguments.json)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    with locking(lock, f"{path}: another match is being played that is written there; name another file"):
+        try:
+            return _play_match(match, arguments, path)
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _play_match(match: Match, arguments: argparse.Namespace, json_path: Path | None) -> int:
+    """Plays what the journal beside `json_path` does not have, and tells of all; the exit status."""
     seatings = num_seatings(match.format)
     games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
-    if arguments.json is not None:
-        check_output(arguments.json)
-    json_path = Path(arguments.json) if arguments.json else None
     journal = Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume)
     means = Means(
         processes=arguments.processes,

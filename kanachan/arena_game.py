@@ -13,8 +13,8 @@ from typing import Any, Literal, Self
 
 from annotate.engine import Table
 from annotate.features import SituationWriter
-from annotate.grading import ranks_of
-from annotate.recording import SUFFIX, grading_deltas, recorded_events, rounds_of, write_record
+from annotate.grading import mjsoul_deltas, ranks_of
+from annotate.recording import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.records.record import Event, Rules
 from annotate.simulate import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
@@ -174,7 +174,7 @@ class Game:
     def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
         """Writes the record of a game that has ended; its result and its events."""
         match, table = self.match, self.table
-        deltas = grading_deltas(table.scores, match.room, self.grades, match.style)
+        deltas = list(mjsoul_deltas(table.scores, match.room, self.grades, match.style))
         header = {
             "id": match.game_id(self.key),
             "rules": match.rules,

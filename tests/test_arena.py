@@ -18,7 +18,7 @@ from test_arena_figures import made_up
 from test_player_contract import mjai
 from tiny_weights import written
 
-from annotate.files import reading_text
+from annotate.files import locking, reading_text
 from annotate.recording import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay import annotate_game
@@ -179,6 +179,16 @@ def test_a_journal_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
     assert arena(tmp_path, "--resume") == 1
     assert "result.json.games: no journal of kanachan-arena" in capsys.readouterr().err
+
+
+def test_a_match_is_not_written_where_another_is_being_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locking(tmp_path / ".result.json.lock", "not locked before"):
+        assert arena(tmp_path) == 1
+    assert "result.json: another match is being played" in capsys.readouterr().err
+    assert arena(tmp_path) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
 
 
 def test_games_that_were_played_without_records_are_told_of(

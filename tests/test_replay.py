@@ -21,6 +21,7 @@ from rounds import (
 )
 
 from annotate.annotation import Annotation, check, format_line, parse_line
+from annotate.grading import mjsoul_delta
 from annotate.records.reading import read_games
 from annotate.records.record import Event, Round, Rules
 from annotate.replay import Disagreement, GameReport, annotate_game, replay_round
@@ -265,10 +266,12 @@ def test_room_and_grades_that_the_record_does_not_tell_are_defaults_and_noted() 
     assert grades_of(chosen) == [5] * NUM_SEATS
 
 
-def test_a_change_of_grading_points_that_nobody_knows_is_0_and_noted() -> None:
-    report = annotated(play_round("").round, grading_deltas=None)
-    assert {annotation.results[11] for annotation in report.annotations} == {0}
-    assert report.notes == ["change of grading points unknown: 0 written"]
+def test_a_change_of_grading_points_that_is_not_recorded_is_mahjong_souls_and_noted() -> None:
+    report = annotated(play_round("").round, grading_deltas=None, room=3, grades=(11,) * NUM_SEATS)
+    for annotation in report.annotations:
+        rank, score, change = annotation.results[9:12]
+        assert change == mjsoul_delta(rank, score, room=3, grade=11, style=1) != 0
+    assert report.notes == ["change of grading points not recorded: Mahjong Soul's for the rooms and grades written"]
 
 
 def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_leftover_deposits() -> None:

@@ -227,3 +227,9 @@ def test_the_command_says_in_one_line_what_is_wrong(simulated: Path, capsys: pyt
     status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "south", "--jobs", "1"])
     assert status == 1
     assert "kanachan-simulate: error: " in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_folder_as_the_file_of_annotations_is_refused_before_any_game(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a folder; a file is expected"):
+        run(replace(options(tmp_path / "records"), annotations=str(tmp_path)))
+    assert not (tmp_path / "records").exists()

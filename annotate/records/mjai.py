@@ -269,8 +269,7 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     if deltas is not None and final_scores is not None:
         require_gain_of_first(final_scores, deltas)
     if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
-        standings = zip(grading.ranks_of(final_scores), final_scores, grades, strict=True)
-        deltas = tuple(grading.mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in standings)
+        deltas = grading.mjsoul_deltas(final_scores, room, grades, style)
     return Game(
         id=_game_id(draft, name),
         rules=rules,

@@ -253,8 +253,7 @@ def _grading(
         return None, None
     if ranks is None or final_scores is None:
         return grades, None
-    standings = zip(ranks, final_scores, grades, strict=True)
-    return grades, tuple(grading.mjsoul_delta(rank, s, kind.room, grade, kind.style) for rank, s, grade in standings)
+    return grades, grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
 
 
 def _tenhou_dan(name: str) -> int | None:

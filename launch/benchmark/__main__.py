@@ -28,6 +28,7 @@ from annotate.replay import annotate_game
 from annotate.simulate import simulate
 from annotate.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
+from annotate.workers import num_cores
 from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
 from kanachan.devices import devices_of
 from kanachan.pack import pack
@@ -114,7 +115,7 @@ def _measure(arguments: argparse.Namespace) -> None:
 def _machine() -> dict[str, Any]:
     return {
         "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
+        "cores": num_cores(),
         "torch": torch.__version__,
     }
 

@@ -5,7 +5,6 @@ records too, where there are some.
 """
 
 import io
-import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -19,6 +18,7 @@ import annotate.engine
 from annotate.records.reading import Record, read_record
 from annotate.replay import annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
+from annotate.workers import num_cores
 from kanachan.annotating import main as annotate_command
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
@@ -55,7 +55,7 @@ _ENGINE = annotate.engine.RiichiEnv
 def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Figure]:
     """Decision points a second, of `files` and of the same made-up games in every format."""
     figures = [_measure(files, f"annotate ({kind})", repeats)]
-    jobs = os.cpu_count() or 1
+    jobs = num_cores()
     if jobs > 1:
         one, all_cores = in_turns(_packing(files, 1), _packing(files, jobs), repeats)
         figures[0].more[f"times as quick on {jobs} processes"] = one / all_cores
