@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 
 def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
-    """Runs `body` and returns the exit status: 1 after a ValueError or OSError, whose text goes to standard error."""
+    """Runs `body` and returns the exit status: 1 after a ValueError or OSError, or where memory runs out,
+    whose text goes to standard error."""
     try:
         return body() or 0
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
@@ -18,3 +19,15 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
     except (ValueError, OSError) as error:
         print(f"{program}: error: {error}", file=sys.stderr)
         return 1
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
+        what = ": ".join(["out of memory", *str(error).splitlines()[:1]])
+        print(f"{program}: error: {what}", file=sys.stderr)
+        return 1
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether Python or torch, on whichever device, could not get the memory that was asked for."""
+    said = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(text in str(error).lower() for text in said)

@@ -41,7 +41,8 @@ class ShardData(L.LightningDataModule):
         present = splits_in(config.path)
         self._shards = {
             split: open_shards(config.path, split, vocabulary, verify=config.verify, hidden=hidden)
-            for split in {"train", *present}
+            for split in ("train", "validation")
+            if split == "train" or split in present
         }
         self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
         """optimiser steps that a pass over the training split takes"""
@@ -66,9 +67,6 @@ class ShardData(L.LightningDataModule):
 
     def val_dataloader(self) -> Sequential | list[Any]:
         return self._sequential("validation", self._trainer().limit_val_batches)
-
-    def test_dataloader(self) -> Sequential | list[Any]:
-        return self._sequential("test", self._trainer().limit_test_batches)
 
     def _batches(self, rank: int, world: int, pin: bool) -> Batches:
         return Batches(

@@ -238,7 +238,9 @@ def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], argu
         _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
     for subject, entry in entries.items():
-        _write_json(_json_beside(subject.path, arguments), {**header, "weights": [entry]})
+        path = _json_beside(subject.path, arguments)
+        _write_json(path, {**header, "weights": [entry]})
+        print(f"{PROGRAM}: all figures are in {path}", file=sys.stderr)
 
 
 def _json_beside(weights: str, arguments: argparse.Namespace) -> Path:

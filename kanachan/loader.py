@@ -167,8 +167,7 @@ class Batches:
         Raises ValueError if data, batch or seed are others, so that the order would be another.
         """
         for name, value in self.state_dict().items():
-            # earlier versions did not keep the checksum
-            if name != "step" and state_dict.get(name, value) != value:
+            if name != "step" and state_dict[name] != value:
                 raise ValueError(
                     f"the run was begun with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
                     f"{value}: it cannot go on in the same order"

@@ -169,6 +169,8 @@ def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float
     """
     if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
         raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
+    if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
+        raise ValueError(f"{folder / ABOUT_NAME} is of no export, and would be overwritten: name another folder")
     found = []
     with ExitStack() as stack:
         for name, graph in ((ENCODER_NAME, EncoderGraph(policy)), (POLICY_NAME, PolicyGraph(policy))):

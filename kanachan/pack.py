@@ -185,8 +185,6 @@ def _remove_leftovers(temporary: Path) -> None:
     for path in temporary.iterdir():
         if path.name != "lock":
             path.unlink()
-    for folder in temporary.parent.glob(f".{PROGRAM}.*.part"):  # of earlier versions, each with the process's number
-        shutil.rmtree(folder)
 
 
 def _write_runs(

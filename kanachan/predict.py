@@ -84,7 +84,8 @@ def _predict(arguments: argparse.Namespace) -> None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
     size = arguments.batch * _BATCHES_AT_ONCE
     with writing_text(arguments.output) as output:
-        for chunk in _chunks(arguments.lines, size, policy.vocabulary):
+        is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would stand among the lines
+        for chunk in _chunks(arguments.lines, size, policy.vocabulary, shows_bar=not is_seen):
             predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
             for (line, annotation), prediction in zip(chunk, predictions, strict=True):
                 if arguments.explain:
@@ -93,8 +94,8 @@ def _predict(arguments: argparse.Namespace) -> None:
                     output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
 
 
-def _chunks(path: str, size: int, vocabulary: Vocabulary) -> Iterator[list[tuple[str, Annotation]]]:
-    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar.
+def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
+    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar if a terminal shows it.
 
     Raises ValueError: "file:line: ..." for a line that is no annotation; a file without lines.
     """
@@ -104,7 +105,7 @@ def _chunks(path: str, size: int, vocabulary: Vocabulary) -> Iterator[list[tuple
     num_bytes: list[int] = []  # of the file, block by block; standard input does not tell
     total = os.path.getsize(path) if os.path.isfile(path) else None
     num_lines = 0
-    with tqdm(total=total, unit="B", unit_scale=True, disable=None, smoothing=0.05) as bar:
+    with tqdm(total=total, unit="B", unit_scale=True, disable=None if shows_bar else True, smoothing=0.05) as bar:
         for first_line, block in read_blocks(path, num_bytes.append):
             lines = block.split(b"\n")[:-1]
             read = sum(num_bytes)

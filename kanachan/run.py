@@ -20,6 +20,7 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
 from annotate.files import locking
+from annotate.terminal import is_out_of_memory
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.accounting import matrix_flops_per_second
 from kanachan.averaging import Average, averaged
@@ -121,7 +122,9 @@ def _run(request: Request, held: ExitStack) -> int:
         save_config(config, out / CONFIG_NAME)  # of a resumed run too, which may be placed elsewhere now
         loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
         if mode != "disabled":
-            loggers.append(wandb_logger(config, out, mode, data.description, former.lineage if former else []))
+            ancestors = former.lineage if former else []
+            is_resumed = resumption is not None
+            loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
     snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = _Writer(config, data, snapshots)
     best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
@@ -150,6 +153,9 @@ def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumpt
     try:
         trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
     except RuntimeError as error:
+        if is_out_of_memory(error):
+            advice = "try a smaller --data.micro_batch, or --run.recompute true"
+            raise MemoryError(f"{advice} [{str(error).splitlines()[0]}]") from error
         if not is_lost_process(error):
             raise
         raise ConnectionError(
@@ -360,6 +366,13 @@ def _announce(
     )
     if stage.meter.peak is not None:
         print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
+    slow = config.optim.warmup + config.optim.encoder_frozen
+    if steps <= slow:
+        print(
+            f"warning: the {steps:,} steps end within optim.warmup and optim.encoder_frozen ({slow:,} steps), before "
+            "the learning rate has risen: train for longer, or lower them",
+            flush=True,
+        )
     if config.run.compile:
         print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
 

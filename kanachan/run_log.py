@@ -23,6 +23,7 @@ from kanachan.settings import plain
 from kanachan.snapshots import validation_metrics
 
 METRICS_NAME = "metrics.csv"
+_WANDB_ID_NAME = "wandb_id.txt"
 RELIABILITY_CHART = "calibration/reliability"
 _STEP = "step"
 _SECONDS_BETWEEN_LINES = 30
@@ -94,7 +95,13 @@ def wandb_mode(config: TrainConfig) -> str:
 
 
 def wandb_logger(
-    config: TrainConfig, out: Path, mode: str, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]]
+    config: TrainConfig,
+    out: Path,
+    mode: str,
+    data: Mapping[str, Any],
+    lineage: Sequence[Mapping[str, Any]],
+    *,
+    is_resumed: bool,
 ) -> WandbLogger:
     """The wandb run of this folder; a resumed run goes on in the same one. If wandb does not answer, the run is kept
     off-line, with a message.
@@ -105,6 +112,8 @@ def wandb_logger(
     """
     import wandb
 
+    if not is_resumed:  # an id that is there is of an earlier try, which came to nothing
+        (out / _WANDB_ID_NAME).unlink(missing_ok=True)
     try:
         return _started(config, out, data, lineage, is_offline=mode == "offline")
     except wandb.errors.Error as error:
@@ -124,7 +133,7 @@ def _started(
 ) -> WandbLogger:
     import wandb
 
-    id_file = out / "wandb_id.txt"
+    id_file = out / _WANDB_ID_NAME
     if not id_file.exists():
         id_file.write_text(_id_in_sweep() or secrets.token_hex(4), encoding="utf-8")
     (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it

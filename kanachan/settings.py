@@ -134,6 +134,8 @@ def _requested(argv: list[str]) -> Request:
     if size not in MODEL_SIZES:
         raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
     parser = _parser(defaults, size)
+    if _on_command_line(argv, "run.passes") is not None and _on_command_line(argv, "run.steps") is None:
+        argv = [*argv, "--run.steps=null"]  # of a file, which would make the passes mean nothing
     values = parser.parse_args(argv if _on_command_line(argv, "model.size") is None else _with_sizes(argv, size))
     if values.stage is None:
         raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")

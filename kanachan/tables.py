@@ -74,7 +74,8 @@ def with_interval(figure: Figure | None, digits: int, scale: float = 1.0, sign: 
     if figure is None or not math.isfinite(figure.value):
         return _MISSING
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in figure[:3])
-    return f"{value} [{low}, {high}]"
+    # where all draws come out alike, as with one game, nothing is known of the spread
+    return value if figure.low == figure.high else f"{value} [{low}, {high}]"
 
 
 def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:

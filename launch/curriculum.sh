@@ -98,14 +98,20 @@ if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/ev
     python "$CHECKOUT/launch/reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
 
-# Networks that have hardly learned anything cannot be calibrated or shifted; all else stands without that.
+# unless_stopped STATUS TEXT: networks that have hardly learned anything cannot be calibrated or shifted, which their
+# command says with the status 1; all else stands without that. Ctrl-C and the like end the script.
+unless_stopped() {
+    (($1 == 1)) || exit "$1"
+    say "$2"
+}
+
 calibrate() {
     local run=$out/$1 name=$out/calibration-$1
     is_made "$name.txt" && return
     say "calibrating $1 on the validation split, measuring it on the test split"
     kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" >"$name.part" &&
         kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
-        mv "$name.part" "$name.txt" || say "$1 is not calibrated"
+        mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
 }
 calibrate imitation
 calibrate rank
@@ -114,7 +120,7 @@ if ! is_made "$out/policies.txt"; then
     imitation=$out/imitation
     kanachan-evaluate --compare "$imitation" "$out"/{round_delta,rank,grading} "$shards" --prior "$imitation" \
         --divergence 0.05 --json "$out/policies.json" >"$out/policies.part" &&
-        mv "$out/policies.part" "$out/policies.txt" || say "there are no policies from the values"
+        mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no policies from the values"
 fi
 say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"
 python "$CHECKOUT/launch/results.py" "$out/evaluation.json"

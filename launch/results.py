@@ -86,7 +86,7 @@ def _cell(figure: dict[str, Any] | None, digits: int, scale: float = 1.0) -> str
     if None in numbers:
         return f"{numbers[0] * scale:.{digits}f}"
     value, low, high = (f"{number * scale:.{digits}f}" for number in numbers)
-    return f"{value} [{low}, {high}]"
+    return value if numbers[1] == numbers[2] else f"{value} [{low}, {high}]"
 
 
 def _markdown(rows: list[list[str]]) -> str:

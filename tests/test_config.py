@@ -52,6 +52,13 @@ def test_the_command_line_overrides_a_config_file_wherever_it_stands(tmp_path: P
     assert config_of("--config", given, "--run.seed", "6").run.seed == 6
 
 
+def test_passes_on_the_command_line_override_the_steps_of_a_config_file(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "run: {steps: 7}")
+    run = config_of("--run.passes", "0.5", "--config", given).run
+    assert (run.passes, run.steps) == (0.5, None)
+    assert config_of("--run.passes", "0.5", "--config", given, "--run.steps", "9").run.steps == 9
+
+
 def test_a_model_size_gives_what_is_not_given_one_by_one() -> None:
     model = config_of("--model.size", "base", "--model.width", "96").model
     assert model == ModelConfig(**{**vars(MODEL_SIZES["base"]), "width": 96})

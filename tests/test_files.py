@@ -176,12 +176,22 @@ def test_a_users_mistake_is_one_line(error: Exception, capsys: pytest.CaptureFix
     assert capsys.readouterr() == ("", "program: error: not so\n")
 
 
+@pytest.mark.parametrize(
+    "error", [MemoryError("try less"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x")]
+)
+def test_memory_that_runs_out_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cleanly("program", raising(error)) == 1
+    assert capsys.readouterr().err == f"program: error: out of memory: {str(error).splitlines()[0]}\n"
+
+
 def test_an_interruption_is_told_and_has_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(KeyboardInterrupt())) == 130
     assert capsys.readouterr().err == "program: interrupted\n"
 
 
 def test_our_own_mistakes_are_not_hidden() -> None:
+    with pytest.raises(RuntimeError, match="of ours"):
+        run_cleanly("program", raising(RuntimeError("of ours")))
     with pytest.raises(AssertionError):
         run_cleanly("program", raising(AssertionError()))
 

@@ -155,6 +155,15 @@ def test_nothing_is_left_where_a_file_differs_by_more_than_is_let_pass(
     assert not list((tmp_path / "out").iterdir())
 
 
+def test_a_readme_of_somebody_else_is_not_overwritten(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    assert main([str(weights), "--onnx", str(tmp_path)]) == 1
+    assert "README.md is of no export, and would be overwritten: name another folder" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
 def test_a_missing_package_is_named_with_what_to_install(
     weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
