@@ -10,6 +10,7 @@ A vocabulary is a value that is passed around, so that another one (three player
 
 import hashlib
 import json
+from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -275,6 +276,11 @@ def _num_copies(tile: int) -> int:
 
 HAND_SLOT_FIRST = tuple(accumulate((_num_copies(t) for t in range(NUM_TILES)), initial=0))
 """slot of a tile's first copy; [NUM_TILES] is the number of slots"""
+
+
+def tile_of_slot(slot: int) -> int:
+    """The tile, 0 ... 36, of a slot of the hand."""
+    return bisect_right(HAND_SLOT_FIRST, slot) - 1
 
 
 # (two tiles of the hand, the tile called) of one suit, in the specification's order

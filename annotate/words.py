@@ -3,12 +3,11 @@
 Calls have mjai's names. Tiles are written as in the specification: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from annotate.annotation import Annotation
-from annotate.vocabulary import CHI_TILES, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES, Vocabulary, tile_of
+from annotate.vocabulary import CHI_TILES, NUM_GRADES, TILE_NAMES, Vocabulary, tile_of, tile_of_slot
 
 ROOMS = ("Bronze", "Silver", "Gold", "Jade", "Throne")
 GRADES = (
@@ -115,7 +114,7 @@ def _seats(actor: int, sparse: Situation, numeric: dict[str, int], vocabulary: V
 
 
 def _hand(sparse: Situation) -> str:
-    tiles = [_tile_of_slot(values["slot"]) for values in sparse["hand"]]
+    tiles = [tile_of_slot(values["slot"]) for values in sparse["hand"]]
     drawn = "".join(f" + {TILE_NAMES[values['tile']]}" for values in sparse["drawn"])
     return _grouped(tiles) + drawn
 
@@ -172,7 +171,7 @@ def _hidden(hidden: Sequence[int] | None, seat: int, vocabulary: Vocabulary) -> 
     for token in hidden:
         name, values = vocabulary.hidden.describe(token)
         if name == "hand":
-            hands[values["relative_seat"]].append(_tile_of_slot(values["slot"]))
+            hands[values["relative_seat"]].append(tile_of_slot(values["slot"]))
         else:
             wall.append(TILE_NAMES[values["tile"]])
     seats = [(seat + 1 + relative_seat) % vocabulary.num_seats for relative_seat in range(len(hands))]
@@ -181,10 +180,6 @@ def _hidden(hidden: Sequence[int] | None, seat: int, vocabulary: Vocabulary) -> 
         + "; ".join(f"seat {other} {_grouped(hand)}" for other, hand in zip(seats, hands, strict=True)),
         f"to be drawn: {' '.join(wall) or 'not known'}",
     ]
-
-
-def _tile_of_slot(slot: int) -> int:
-    return bisect_right(HAND_SLOT_FIRST, slot) - 1
 
 
 def _discard(values: dict[str, int]) -> str:

@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         type=_points,
         default=(90.0, 45.0, 0.0, -135.0),
         metavar="P,P,P,P",
-        help="what the ranks count (default: 90,45,0,-135, Tenhou's Houou for 7 dan)",
+        help="rank points of the 1st to the 4th place (default: 90,45,0,-135, Tenhou's Houou for 7 dan)",
     )
     parser.add_argument(
         "--difference",

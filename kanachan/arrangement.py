@@ -106,15 +106,15 @@ class Padded:
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         own_BOD, event_GED = self.split(fused_X3D)
-        query_BOD, own_key_value_BOD = _split(own_BOD)
-        query_GED, key_value_GED = _split(event_GED)
+        query_BOD, own_key_value_BOD = split_fused(own_BOD)
+        query_GED, key_value_GED = split_fused(event_GED)
         mixed_BOD = _attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV)
         # padding stands after the events, where no event looks
         mixed_GED = _attend(query_GED, key_value_GED, heads, None, is_causal=True)
         return _end_to_end(mixed_BOD, mixed_GED)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
-        query_BAD, key_value_BAD = _split(fused)
+        query_BAD, key_value_BAD = split_fused(fused)
         return _attend(query_BAD, key_value_BAD, heads, self.candidates != _PAD)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
@@ -164,13 +164,13 @@ class Packed:
         plan = self.segments
         num_events = len(plan.event_Z)
         own_X3D, event_Z3D = torch.split(fused_X3D, [len(fused_X3D) - num_events, num_events])
-        query_XD, _ = _split(own_X3D)
+        query_XD, _ = split_fused(own_X3D)
         # what a situation sees is its own, then events that it shares with others: these are laid out for each
         key_value_VD = fused_X3D[:, query_XD.shape[1] :].index_select(0, plan.seen_V)
         mixed_XD = _attend_in_segments(
             query_XD, key_value_VD, heads, plan.own_N, plan.seen_N, plan.longest_own, plan.longest_seen
         )
-        query_ZD, key_value_ZD = _split(event_Z3D)
+        query_ZD, key_value_ZD = split_fused(event_Z3D)
         longest = plan.longest_events
         mixed_ZD = _attend_in_segments(
             query_ZD, key_value_ZD, heads, plan.events_N, plan.events_N, longest, longest, is_causal=True
@@ -178,7 +178,7 @@ class Packed:
         return torch.cat((mixed_XD, mixed_ZD))
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
-        query_CD, key_value_CD = _split(fused)
+        query_CD, key_value_CD = split_fused(fused)
         starts_N, longest = self.segments.candidates_N, self.segments.longest_candidates
         return _attend_in_segments(query_CD, key_value_CD, heads, starts_N, starts_N, longest, longest)
 
@@ -219,7 +219,7 @@ def _end_to_end(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
     return torch.cat((own_XD, event_XD, own_XD.new_zeros(spare, own_XD.shape[1])))
 
 
-def _split(fused: Tensor) -> tuple[Tensor, Tensor]:
+def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
     """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
     width = fused.shape[-1] // 3
     query, key_value = torch.split(fused, [width, 2 * width], dim=-1)

@@ -231,7 +231,10 @@ def _parser() -> argparse.ArgumentParser:
         help="in review mode: weights of the stage rank for phi_matrix, unless WEIGHTS are",
     )
     parser.add_argument(
-        "--threads", type=int, default=1, help="of the network; more are slower for one decision (default: %(default)s)"
+        "--threads",
+        type=int,
+        default=1,
+        help="CPU threads of the network; more are slower (default: %(default)s)",
     )
     parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
     return parser

@@ -213,6 +213,8 @@ def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, voca
             + ", ".join(
                 f"model.{name} is {getattr(theirs, name)} there, {getattr(model, name)} here" for name in differing
             )
+            + "; give "
+            + " ".join(f"--model.{name} {getattr(theirs, name)}" for name in differing)
         )
     tensors = {
         name.removeprefix(ENCODER_PREFIX): tensor

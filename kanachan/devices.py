@@ -64,6 +64,11 @@ def _multiplies_bf16(is_gpu: bool) -> bool:
     return any(capabilities.get(name, False) for name in _BF16_UNITS)
 
 
+def exact_dtype(device: torch.device) -> torch.dtype:
+    """Of sums that must not lose small parts: fp64 wherever the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
 def is_launched() -> bool:
     """Whether torchrun or Slurm has started the processes of the run."""
     return _started_processes() is not None

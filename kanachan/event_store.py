@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from kanachan.arrangement import split_fused
 from kanachan.batch import Batch
 from kanachan.model import Network, Output
 
@@ -111,12 +112,12 @@ class _Continued:
         return torch.cat((summary_BD[:, None], seat_BPD, tile, event), dim=1).flatten(0, 1)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        query_XD, key_value_XD = _split(fused_X3D)
+        query_XD, key_value_XD = split_fused(fused_X3D)
         query_BQD = query_XD.view(*self._shape, -1)
         return _attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
-        query_BAD, key_value_BAD = _split(fused)
+        query_BAD, key_value_BAD = split_fused(fused)
         return _attend(query_BAD, key_value_BAD, heads, self._mask_B11A)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
@@ -150,13 +151,6 @@ def _halved(part: ModuleT) -> ModuleT:
 
 def _as_added(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(is_seen.shape, dtype=dtype, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))
-
-
-def _split(fused: Tensor) -> tuple[Tensor, Tensor]:
-    """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
-    width = fused.shape[-1] // 3
-    query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
-    return query, key_value
 
 
 def _attend(query_BQD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor) -> Tensor:

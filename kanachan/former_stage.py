@@ -18,6 +18,7 @@ from torch import Tensor
 from annotate.files import replacing
 from kanachan.batch import Batch
 from kanachan.checkpoint import ENCODER_PREFIX, lineage_of, load_network, read_weights, weights_file
+from kanachan.devices import exact_dtype
 from kanachan.model import Network
 
 INIT_NAME = "init.safetensors"
@@ -78,7 +79,7 @@ class FormerStage:
                 part = _part(name)
                 if part is not None:
                     now = state[_STATE_PREFIX + name].detach().flatten()
-                    exact = torch.float32 if now.device.type == "mps" else torch.float64
+                    exact = exact_dtype(now.device)
                     then, now = opened.get_tensor(name).to(now.device).flatten().to(exact), now.to(exact)
                     products.setdefault(part, []).append(torch.stack([then @ now, then @ then, now @ now]))
         sums_P3 = torch.stack([torch.stack(of_part).sum(dim=0) for of_part in products.values()])

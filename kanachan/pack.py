@@ -50,7 +50,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.add_argument(
             f"--{split}", nargs="+", default=[], metavar="FILE", help=f"those that are the {split} split as a whole"
         )
-    parser.add_argument("-o", "--out", required=True, help="folder of the shards; with --unpack the text file")
+    parser.add_argument(
+        "-o",
+        "--out",
+        required=True,
+        help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
+    )
     add_options(parser)
     parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
     parser.add_argument("--split", choices=SPLITS, help="with --unpack: this split alone")

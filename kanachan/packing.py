@@ -86,8 +86,8 @@ def add_options(parser: argparse._ActionsContainer) -> None:
         default="0.9,0.05,0.05",
         help="shares of the games that go to train, validation and test (default: %(default)s)",
     )
-    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="about so many (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the order of the rows (default: %(default)s)")
+    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a file (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="another shuffles rows otherwise (default: %(default)s)")
     parser.add_argument("--force", action="store_true", help="replace the shards that are in the folder")
 
 

@@ -4,7 +4,6 @@ All of it stands in the annotation's tokens, so what is drawn is what the networ
 specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from annotate.vocabulary import (
     Vocabulary,
     tile34_of,
     tile_of,
+    tile_of_slot,
 )
 from annotate.words import GRADES, describe_action
 
@@ -117,7 +117,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         scores=[numeric[f"score_{seat}"] for seat in range(vocabulary.num_seats)],
         ranks=[rank - NUM_GRADES for _, rank in standing],
         grades=[GRADES[grade] for grade, _ in standing],
-        hand=sorted((_name_of_slot(values["slot"]) for values in sparse["hand"]), key=_place_in_hand),
+        hand=sorted((TILE_NAMES[tile_of_slot(values["slot"])] for values in sparse["hand"]), key=_place_in_hand),
         drawn=TILE_NAMES[sparse["drawn"][0]["tile"]] if sparse["drawn"] else None,
         rivers=done.rivers,
         melds=done.melds,
@@ -205,10 +205,6 @@ def _copies(tile: int) -> list[int]:
     kind = tile34_of(tile)
     alike = [other for other in range(NUM_TILES) if tile34_of(other) == kind]
     return [other for other in alike for _ in range(HAND_SLOT_FIRST[other + 1] - HAND_SLOT_FIRST[other])]
-
-
-def _name_of_slot(slot: int) -> str:
-    return TILE_NAMES[bisect_right(HAND_SLOT_FIRST, slot) - 1]
 
 
 def _place_in_hand(name: str) -> str:

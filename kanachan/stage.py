@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from kanachan.accounting import Meter, peak_memory
 from kanachan.batch import Batch
 from kanachan.config import ModelConfig, OptimConfig
+from kanachan.devices import exact_dtype
 from kanachan.model import Network, Output
 from kanachan.objectives import Objective
 from kanachan.optimisation import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
@@ -169,9 +170,9 @@ class Stage(L.LightningModule):
         device = strategy.root_device
         work, seconds = meter.work, meter.seconds
         rates = (work.decisions / seconds, work.tokens / seconds, work.flops / seconds, meter.waited / seconds)
-        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=_exact(device), device=device)
+        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=exact_dtype(device), device=device)
         samples, tokens, flops, waited, peak = strategy.reduce(sums, reduce_op="sum").tolist()
-        memory = torch.tensor(peak_memory(device) / 1e9, dtype=_exact(device), device=device)
+        memory = torch.tensor(peak_memory(device) / 1e9, dtype=exact_dtype(device), device=device)
         row = {
             "train/samples_per_second": samples,
             "train/tokens_per_second": tokens,
@@ -252,7 +253,7 @@ class Sums:
 
     def add(self, means: Mapping[str, Tensor], weight: float) -> None:
         for name, mean in means.items():
-            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(_exact(mean.device)) * weight
+            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(exact_dtype(mean.device)) * weight
         self._weight += weight
 
     def totals(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
@@ -260,7 +261,7 @@ class Sums:
         names = sorted(self._sums)
         device = trainer.strategy.root_device
         sums = [*(self._sums[name] for name in names), self._weight]
-        packed = torch.stack([torch.as_tensor(value, dtype=_exact(device), device=device) for value in sums])
+        packed = torch.stack([torch.as_tensor(value, dtype=exact_dtype(device), device=device) for value in sums])
         *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
         return dict(zip(names, totals, strict=True)), weight
 
@@ -274,7 +275,3 @@ class Sums:
         """Takes up this rank's share of what `totals` gave."""
         self._sums = {name: total * share for name, total in totals.items()}
         self._weight = weight * share
-
-
-def _exact(device: torch.device) -> torch.dtype:
-    return torch.float32 if device.type == "mps" else torch.float64

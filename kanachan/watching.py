@@ -21,6 +21,7 @@ from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.batch import Batch
+from kanachan.devices import exact_dtype
 from kanachan.former_stage import FormerStage
 from kanachan.metrics import CALIBRATION_BINS, KINDS, DecisionMeter, Measures
 from kanachan.model import Output
@@ -142,7 +143,7 @@ class KindSums:
             taken_BK & measures.is_top_B[:, None],
             surprise_BK.where(offered_BK, 0.0),
         )
-        exact = _exact(offered_BK.device)
+        exact = exact_dtype(offered_BK.device)
         self._sums_SK = self._sums_SK + torch.stack([column.sum(dim=0, dtype=exact) for column in columns])
 
     def figures(self, trainer: L.Trainer, *, has_probability: bool) -> dict[str, float]:
@@ -171,7 +172,7 @@ class ConfidenceSums:
         group_B = (confidence_B * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
         columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
         if self._sums_GS is None:
-            self._sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=_exact(columns.device))
+            self._sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=exact_dtype(columns.device))
         self._sums_GS.index_add_(0, group_B, columns.to(self._sums_GS.dtype))
 
     def bins(self, trainer: L.Trainer) -> list[ReliabilityPoint]:
@@ -219,7 +220,7 @@ class MeanOfRows:
 
     def add(self, mean: Tensor, weight: int) -> None:
         row = torch.stack([mean.detach() * weight, torch.full_like(mean, weight)])
-        self._sums = self._sums + row.to(_exact(mean.device))
+        self._sums = self._sums + row.to(exact_dtype(mean.device))
 
     def mean(self, trainer: L.Trainer) -> float:
         """Over all ranks. Every rank must call it."""
@@ -232,7 +233,3 @@ def calibration_error(points: list[ReliabilityPoint]) -> float:
     """Mean distance of prediction from outcome over the groups, weighted by their decisions."""
     total = sum(point.decisions for point in points)
     return sum(abs(point.predicted - point.actual) * point.decisions for point in points) / total
-
-
-def _exact(device: torch.device) -> torch.dtype:
-    return torch.float32 if device.type == "mps" else torch.float64

@@ -128,7 +128,7 @@ def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> 
 def test_an_encoder_of_another_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
     wider = replace(TINY, width=32)
     weights = read_weights(written(tmp_path, model=wider))
-    with pytest.raises(ValueError, match="model.width is 32 there, 16 here"):
+    with pytest.raises(ValueError, match=r"model.width is 32 there, 16 here.*; give --model.width 32"):
         inherit_encoder(fresh(), TINY, weights, FOUR_PLAYERS)
 
 
