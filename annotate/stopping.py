@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stopped(Exception):
-    """The program was asked to stop, and has done so in order."""
+class Stopped(BaseException):
+    """The program was asked to stop, and has done so in order. No Exception, as KeyboardInterrupt is none: libraries
+    must not take it for a mistake."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)
@@ -32,7 +33,7 @@ class StopRequest:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.asked is not None:  # asked twice: at once then
             raise KeyboardInterrupt
-        self.asked = signal.Signals(number)
+        self.asked = signal.SIGTERM if number == signal.SIGALRM else signal.Signals(number)
 
 
 @contextmanager
@@ -42,7 +43,9 @@ def noting_stop_signals() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = {number: signal.signal(number, request) for number in _SIGNALS}
+    # the alarm is a stop that was swallowed within `stopping_at_once`
+    is_stop = isinstance(signal.getsignal(signal.SIGALRM), _Insistence)
+    before = {number: signal.signal(number, request) for number in (*_SIGNALS, *[signal.SIGALRM] * is_stop)}
     try:
         yield request
     finally:
@@ -59,33 +62,43 @@ def stopping_at_once() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {signal.SIGTERM: _stop, signal.SIGALRM: _stop_again}
+    insistence = _Insistence(sys.unraisablehook)
+    handlers: dict[int, Callable[[int, FrameType | None], None]] = {signal.SIGTERM: _stop, signal.SIGALRM: insistence}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    told, sys.unraisablehook = sys.unraisablehook, _keep_stopping(sys.unraisablehook)
+    sys.unraisablehook = insistence.hear
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.unraisablehook = told
+        sys.unraisablehook = insistence.tell
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
+    signal.setitimer(signal.ITIMER_REAL, 0)  # of a stop before this one: once is enough
     raise Stopped(number, f"stopped by {signal.Signals(number).name}")
 
 
-def _stop_again(number: int, frame: FrameType | None) -> None:
-    _stop(signal.SIGTERM, frame)
+class _Insistence:
+    """Raises again what was swallowed of Stopped and KeyboardInterrupt: hears of it as the hook of swallowed
+    exceptions, and is the handler of SIGALRM.
 
+    Args:
+        tell: the hook that is told of all others.
+    """
 
-def _keep_stopping(tell: Callable[["UnraisableHookArgs"], object]) -> Callable[["UnraisableHookArgs"], object]:
-    """A hook that hears of swallowed exceptions, and tells of all but Stopped."""
+    def __init__(self, tell: Callable[["UnraisableHookArgs"], object]) -> None:
+        self.tell = tell
+        self._swallowed: BaseException | None = None
 
-    def hook(swallowed: "UnraisableHookArgs") -> None:
-        if isinstance(swallowed.exc_value, Stopped):
+    def hear(self, swallowed: "UnraisableHookArgs") -> None:
+        if isinstance(swallowed.exc_value, Stopped | KeyboardInterrupt):
+            self._swallowed = swallowed.exc_value
             signal.setitimer(signal.ITIMER_REAL, 0.001)  # in a moment: what is raised in here is swallowed as well
         else:
-            tell(swallowed)
+            self.tell(swallowed)
 
-    return hook
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self._swallowed is not None:
+            raise self._swallowed

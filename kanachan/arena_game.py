@@ -6,7 +6,7 @@ draws of a seat are the same in all seatings up to the first choice that differs
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -24,6 +24,7 @@ Format = Literal["1v3", "2v2"]
 Precision = Literal["fp32", "bf16"]
 PLAYERS = ("A", "B")
 _CALLS = ("chi", "pon", "daiminkan")
+_MOST_MOVES_WAITED = 100  # of the other games: a rare group would hold up games for thousands of their decisions
 _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
 
 
@@ -125,8 +126,9 @@ class Game:
         """Whether an answer to `situations` is missing."""
         return bool(self._awaited)
 
-    def situations(self, players: Mapping[str, Player]) -> Iterator[Situation]:
-        """What the players must be asked now. Turns that nobody wants to be asked about are passed over."""
+    def situations(self, players: Mapping[str, Player]) -> list[Situation]:
+        """What the players must be asked now; the game waits until all have answered. Turns that nobody wants to be
+        asked about are passed over. None when the game has ended."""
         while not self.table.done:
             asked = [
                 turn
@@ -137,12 +139,13 @@ class Game:
                 break
             self.step()
         else:
-            return
+            return []
         progression = tuple(self.table.progression)
         self._awaited = {turn.seat for turn in asked}
+        situations = []
         for turn in asked:
             self._decisions[turn.seat] += len(turn.options) > 1
-            yield Situation(
+            situation = Situation(
                 game=self.key,
                 number=self._num_asked[turn.seat],
                 turn=turn,
@@ -151,7 +154,9 @@ class Game:
                 progression=progression,
                 unlogged=self.table.unlogged_ankan,
             )
+            situations.append(situation)
             self._num_asked[turn.seat] += 1
+        return situations
 
     def answer(self, seat: int, token: int) -> None:
         """What a seat that was asked does; once all have answered, it is played."""
@@ -238,8 +243,9 @@ def _count(
 
 
 class Hall:
-    """Games that advance together: a player is asked at once about what awaits it in many of them. While some games can
-    go on, the others wait until there are as many situations of a group (`Player.group`) as is good.
+    """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
+    there are as many situations of a group (`Player.group`) as is good, unless that takes too long or no other game can
+    go on.
 
     Args:
         players: by letter.
@@ -263,6 +269,9 @@ class Hall:
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, Group], list[Situation]] = {}
         """by player's letter and group; of games that wait"""
+        self._waiting_since: dict[tuple[str, Group], int] = {}
+        """by the same: the move at which the group was asked about before, or began to wait"""
+        self._num_moves = 0
 
     def __len__(self) -> int:
         """Games in progress."""
@@ -280,7 +289,10 @@ class Hall:
         Raises:
             IllegalAction: a player wants what is impossible.
             ValueError: a program among the players fails otherwise.
+
+        After an error the games cannot go on.
         """
+        self._num_moves += 1
         for game in self._games.values():
             if game.waits:
                 continue
@@ -288,6 +300,7 @@ class Hall:
                 letter = game.players[situation.turn.seat]
                 group = self._players[letter].group(situation)
                 self._waiting.setdefault((letter, group), []).append(situation)
+                self._waiting_since.setdefault((letter, group), self._num_moves)
         for letter, situations in self._ready().items():
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
                 if token not in situation.turn.options:
@@ -297,8 +310,12 @@ class Hall:
         return self._end([game for game in self._games.values() if game.table.done])
 
     def _ready(self) -> dict[str, list[Situation]]:
-        """By player's letter: the situations of full groups, or, if there is none, those of the fullest."""
+        """By player's letter: the situations of full groups and of those that have waited for long; if there are none,
+        those of the fullest group."""
         num_ready = {key: len(of_key) // key[1].size * key[1].size for key, of_key in self._waiting.items()}
+        for key, since in self._waiting_since.items():
+            if self._num_moves - since > _MOST_MOVES_WAITED:
+                num_ready[key] = len(self._waiting[key])
         if self._waiting and not any(num_ready.values()):
             fullest = max(self._waiting, key=lambda key: len(self._waiting[key]) / key[1].size)
             num_ready[fullest] = len(self._waiting[fullest])
@@ -307,7 +324,9 @@ class Hall:
             if num:
                 ready.setdefault(key[0], []).extend(self._waiting[key][:num])
                 self._waiting[key] = self._waiting[key][num:]
-        self._waiting = {key: of_key for key, of_key in self._waiting.items() if of_key}
+                self._waiting_since[key] = self._num_moves
+                if not self._waiting[key]:
+                    del self._waiting[key], self._waiting_since[key]
         return ready
 
     def _end(self, games: Sequence[Game]) -> list[GameResult]:

@@ -23,11 +23,13 @@ from annotate.engine import Turn
 from annotate.mjai_moves import PASS, choice_of_event
 from annotate.records.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.players import ONE_BY_ONE, GameKey, Group, Situation, illegal
+from kanachan.players import GameKey, Group, Situation, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
 _END_SECONDS = 5.0
+_THINKING_TOGETHER = Group(None, 16)
+"""programs think at the same time; alone, each would be waited for"""
 _MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku")
 """what a seat can do with the first tile that it draws"""
 _NAMES = ["", "", "", ""]
@@ -260,7 +262,7 @@ class MjaiPlayer:
         """whether the command's programs answer every line; None: not known yet"""
 
     def group(self, situation: Situation) -> Group:
-        return ONE_BY_ONE
+        return _THINKING_TOGETHER
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         asked = [self._at(situation) for situation in situations]

@@ -71,10 +71,10 @@ class Group(NamedTuple):
 
     name: Hashable
     size: int
-    """how many at a time"""
+    """how many at a time; 1: none waits for another"""
 
 
-ONE_BY_ONE = Group(None, 1)
+WITHOUT_WAITING = Group(None, 1)
 
 
 class Player(Protocol):
@@ -84,7 +84,7 @@ class Player(Protocol):
     """whether it wants to be asked where only one action is possible"""
 
     def group(self, situation: Situation) -> Group:
-        """With which others this situation had better be given to `choose`: a game may wait until there are enough."""
+        """With which others this situation had better be given to `choose`: a game waits a while for so many."""
         ...
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
@@ -220,7 +220,7 @@ class RandomPlayer:
         self._lots = lots
 
     def group(self, situation: Situation) -> Group:
-        return ONE_BY_ONE
+        return WITHOUT_WAITING
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         chosen = []
@@ -247,7 +247,7 @@ class RulePlayer:
         self._player = RuleBasedPlayer(liking, seed, vocabulary)
 
     def group(self, situation: Situation) -> Group:
-        return ONE_BY_ONE
+        return WITHOUT_WAITING
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         return [self._player.choose(situation.turn) for situation in situations]

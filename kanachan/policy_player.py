@@ -10,7 +10,6 @@ Shapes: A candidates of a situation; otherwise as in kanachan.event_store.
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from operator import le
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +29,8 @@ from kanachan.policy import Policy, chosen_device
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64
 _FIRST_SLOTS = 64
-_ROWS = {"cpu": 16, "gpu": 256}
-"""that pass a network at once"""
+_ROWS = {"cpu": 16, "gpu": 64}
+"""that pass a network at once; with many more, 128 games would not fill them"""
 
 
 class Shape(NamedTuple):
@@ -97,9 +96,9 @@ class Scorer:
     @torch.inference_mode()
     def scores(self, situations: Sequence[Situation]) -> list[NDArray[np.float32]]:
         """[A] of each: what `Policy.scores` says, up to rounding."""
-        shapes = [self.shape(situation) for situation in situations]
+        shape_of = [self.shape(situation) for situation in situations]
         slots, starts = zip(*map(self._continued, situations), strict=True)
-        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, shapes)
+        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, shape_of)
         found: list[NDArray[np.float32] | None] = [None] * len(situations)
         for places, batch in rows.batches():
             output = self.policy.output(batch.to(self.policy.device))
@@ -113,7 +112,10 @@ class Scorer:
         num_seen = len(situation.progression)
         num_tiles = len(situation.sparse) - self.policy.vocabulary.num_places
         size = num_seen - self._start(situation), num_seen, num_tiles, len(situation.actions)
-        return next(shape for shape in self._shapes if all(map(le, size, shape[: len(size)])))
+        fitting = (shape for shape in self._shapes if all(ours <= its for ours, its in zip(size, shape, strict=False)))
+        found = next(fitting, None)
+        assert found is not None, size
+        return found
 
     def _start(self, situation: Situation) -> int:
         """How many events of a situation are kept already."""
@@ -159,10 +161,10 @@ class _Rows:
         slot_B: NDArray[np.int64],
         start_B: NDArray[np.int64],
         policy: Policy,
-        shapes: Sequence[Shape],
+        shape_of: Sequence[Shape],
     ) -> None:
         self._places: dict[Shape, list[int]] = {}
-        for place, shape in enumerate(shapes):
+        for place, shape in enumerate(shape_of):
             self._places.setdefault(shape, []).append(place)
         no_results = (0,) * len(policy.vocabulary.results)
         annotations = [
@@ -174,7 +176,7 @@ class _Rows:
         new_B = batch.seen_B
         event_BE = batch.event_GE.index_select(0, batch.group_B)
         event_BE = event_BE.where(torch.arange(event_BE.shape[1]) < new_B[:, None], 0)
-        widest = Shape(*map(max, zip(*shapes, strict=True)))
+        widest = Shape(*map(max, zip(*shape_of, strict=True)))
         self._batch = replace(
             batch,
             tile_BT=_widened(batch.tile_BT, widest.tiles),

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -26,7 +25,7 @@ from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.arena import main
 from kanachan.arena_game import Hall, Match, num_seatings, players_by_seat
 from kanachan.arena_run import Journal
-from kanachan.players import GameKey, Group, Lots, Situation, make_player, parse_player
+from kanachan.players import GameKey, Lots, Situation, make_player, parse_player
 
 SHORT = ["--style", "east", "--bootstrap", "50"]
 
@@ -108,40 +107,6 @@ def test_results_of_networks_do_not_depend_on_processes_and_batches(precision: s
     for name, options in (("one", ["--together", "3"]), ("two", ["--processes", "2", "--together", "32"])):
         assert arena(tmp_path / name, *options, "--precision", precision, players=players, games=8) == 0
     assert journal(tmp_path / "one") == journal(tmp_path / "two")
-
-
-class InThrees:
-    """A player that is best asked about three situations at a time, those that can discard apart from others."""
-
-    plays_forced = False
-
-    def __init__(self) -> None:
-        self._player = make_player(parse_player("rule"), Lots(0, "A"), V)
-        self.asked: list[list[Group]] = []
-        self.end, self.close = self._player.end, self._player.close
-
-    def group(self, situation: Situation) -> Group:
-        return Group(len(situation.actions) > 5, 3)
-
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        self.asked.append([self.group(situation) for situation in situations])
-        return self._player.choose(situations)
-
-
-def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes() -> None:
-    in_threes = InThrees()
-    hall = Hall(Match(players=("rule", "rule"), style=0), {"A": in_threes, "B": in_threes})
-    for wall in range(9):  # two at most wait for each of two groups of both players
-        hall.begin(GameKey(wall, 0))
-    results = []
-    num_playing = []
-    while len(hall):
-        results += hall.advance()
-        num_playing.append(len(hall))
-    while_all_play = in_threes.asked[: num_playing.index(8)]
-    assert len(while_all_play) > 100
-    assert all(num % 3 == 0 for groups in while_all_play for num in Counter(groups).values())
-    assert len(results) == 9
 
 
 # Interrupted and resumed ---------------------------------------------------------------------------------------------

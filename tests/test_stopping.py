@@ -35,6 +35,32 @@ def test_sigterm_is_obeyed_although_python_swallows_what_it_raises() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
+def test_ctrl_c_is_obeyed_although_python_swallows_what_it_raises() -> None:
+    with pytest.raises(KeyboardInterrupt), stopping_at_once():
+        Cleared(lambda: signal.raise_signal(signal.SIGINT))
+        time.sleep(60)
+
+
+def test_a_stop_that_was_swallowed_does_not_break_off_what_only_notes_stops() -> None:
+    with stopping_at_once():
+        Cleared(lambda: signal.raise_signal(signal.SIGTERM))
+        with noting_stop_signals() as request:
+            time.sleep(0.1)
+        assert request.asked == signal.SIGTERM
+
+
+def test_a_second_sigterm_does_not_break_off_the_clearing_away() -> None:
+    cleared = False
+    with pytest.raises(Stopped), stopping_at_once():
+        try:
+            Cleared(lambda: signal.raise_signal(signal.SIGTERM))
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            time.sleep(0.1)
+            cleared = True
+    assert cleared
+
+
 def test_other_exceptions_that_python_swallows_are_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda swallowed: told.append(swallowed.exc_type))

@@ -11,7 +11,7 @@ from kanachan.arena_game import PLAYERS, Hall, Match
 from kanachan.arena_run import TOGETHER
 from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.players import ONE_BY_ONE, GameKey, Group, Lots, Player, Situation, make_player, parse_player
+from kanachan.players import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation, make_player, parse_player
 from kanachan.policy import Policy
 from kanachan.policy_player import PolicyPlayer, Scorer
 
@@ -53,7 +53,7 @@ class Repeating:
         self.num_chosen = 0
 
     def group(self, situation: Situation) -> Group:
-        return ONE_BY_ONE if self._advisor is None else self._advisor.group(situation)
+        return WITHOUT_WAITING if self._advisor is None else self._advisor.group(situation)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         if self._advisor is not None:
@@ -72,7 +72,8 @@ class Repeating:
 def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) -> Figure:
     """Decisions a second of a network in all seats, which may multiply in bf16, and of the engine alone, situations and
     options written as for a network. Both play what rule-based players have chosen before: a fresh network would play
-    as nobody does. In one process with one thread each; more processes are as many times as quick."""
+    as nobody does. In one process with one thread each, as in the middle of a long match: at its end batches are not
+    full. More processes are as many times as quick."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
@@ -80,16 +81,24 @@ def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) ->
     rules = {letter: make_player(parse_player("rule"), Lots(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
     _advance({letter: Noting(player, choices) for letter, player in rules.items()})
 
+    num_played = {True: 0, False: 0}
+    """by networks, or the engine alone: a few more than are asked for"""
+
     def repeat(advisors: Mapping[str, Player | None]) -> None:
         players = {letter: Repeating(choices, advisors[letter]) for letter in PLAYERS}
-        _advance(players, lambda: sum(player.num_chosen for player in players.values()) < _NUM_DECISIONS)
+
+        def num_chosen() -> int:
+            return sum(player.num_chosen for player in players.values())
+
+        _advance(players, lambda: num_chosen() < _NUM_DECISIONS)
+        num_played[advisors[PLAYERS[0]] is not None] = num_chosen()
 
     def play() -> None:
         policies = {letter: Policy(network, objective, actor_first=True) for letter in PLAYERS}
         repeat({letter: PolicyPlayer(Scorer([p], is_half=is_half), Lots(0, letter)) for letter, p in policies.items()})
 
     ours, plain = in_turns(play, lambda: repeat(dict.fromkeys(PLAYERS)), repeats)
-    speed, plain_speed = _NUM_DECISIONS / ours, _NUM_DECISIONS / plain
+    speed, plain_speed = num_played[True] / ours, num_played[False] / plain
     num_parameters = sum(p.numel() for p in network.parameters())
     return Figure(
         part="arena",
