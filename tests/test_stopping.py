@@ -3,7 +3,7 @@
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -35,7 +35,15 @@ def test_sigterm_is_obeyed_although_python_swallows_what_it_raises() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
-def test_ctrl_c_is_obeyed_although_python_swallows_what_it_raises() -> None:
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """As in a terminal: what a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_obeyed_although_python_swallows_what_it_raises(ctrl_c: None) -> None:
     with pytest.raises(KeyboardInterrupt), stopping_at_once():
         Cleared(lambda: signal.raise_signal(signal.SIGINT))
         time.sleep(60)
