@@ -228,6 +228,8 @@ def run(options: Options) -> Report:
     """
     if options.annotations:
         check_output(options.annotations, may_stream=True)
+        if Path(options.annotations).absolute() == Path(options.folder).absolute():
+            raise ValueError(f"{options.annotations}: the folder of the games; name another file for the annotations")
     report = Report()
     with ExitStack() as stack:
         output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None

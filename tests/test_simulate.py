@@ -232,4 +232,6 @@ def test_the_command_says_in_one_line_what_is_wrong(simulated: Path, capsys: pyt
 def test_a_folder_as_the_file_of_annotations_is_refused_before_any_game(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a folder; a file is expected"):
         run(replace(options(tmp_path / "records"), annotations=str(tmp_path)))
+    with pytest.raises(ValueError, match="the folder of the games; name another file"):
+        run(options(tmp_path / "records", annotations=str(tmp_path / "records")))
     assert not (tmp_path / "records").exists()
