@@ -93,7 +93,7 @@ class Report:
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
         if self.passed_over:
             suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))
-            lines.append(f"{self.passed_over.total():,} files not looked at, by their suffix no records: {suffixes}")
+            lines.append(f"files not looked at, as their suffixes are not those of records: {suffixes}")
         if self.num_differences:
             lines.append(
                 f"{self.num_differences:,} options on which record and rules engine differ (the engine's stand):"
