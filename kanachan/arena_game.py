@@ -7,7 +7,7 @@ draws of a seat are the same in all seatings up to the first choice that differs
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -242,6 +242,26 @@ def _count(
             counts[seat] += 1
 
 
+@dataclass(slots=True)
+class _Queue:
+    """Situations of a group that wait, the first of them for the longest time."""
+
+    size: int
+    """how many are best chosen together"""
+    since: int
+    """the move at which they were chosen from before, or began to wait"""
+    situations: list[Situation] = field(default_factory=list)
+
+    def num_ready(self, move: int) -> int:
+        """All of them after a long time, else as many as fill up."""
+        num = len(self.situations)
+        return num if move - self.since > _MOST_MOVES_WAITED else num // self.size * self.size
+
+    def take(self, num: int, move: int) -> list[Situation]:
+        taken, self.situations, self.since = self.situations[:num], self.situations[num:], move
+        return taken
+
+
 class Hall:
     """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
     there are as many situations of a group (`Player.group`) as is good, unless that takes too long or no other game can
@@ -267,10 +287,8 @@ class Hall:
         self._vocabulary = vocabulary
         self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
-        self._waiting: dict[tuple[str, Group], list[Situation]] = {}
-        """by player's letter and group; of games that wait"""
-        self._waiting_since: dict[tuple[str, Group], int] = {}
-        """by the same: the move at which the group was asked about before, or began to wait"""
+        self._waiting: dict[tuple[str, Group], _Queue] = {}
+        """by player's letter and group; none is empty"""
         self._num_moves = 0
 
     def __len__(self) -> int:
@@ -299,8 +317,8 @@ class Hall:
             for situation in game.situations(self._players):
                 letter = game.players[situation.turn.seat]
                 group = self._players[letter].group(situation)
-                self._waiting.setdefault((letter, group), []).append(situation)
-                self._waiting_since.setdefault((letter, group), self._num_moves)
+                queue = self._waiting.setdefault((letter, group), _Queue(group.size, self._num_moves))
+                queue.situations.append(situation)
         for letter, situations in self._ready().items():
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
                 if token not in situation.turn.options:
@@ -312,21 +330,15 @@ class Hall:
     def _ready(self) -> dict[str, list[Situation]]:
         """By player's letter: the situations of full groups and of those that have waited for long; if there are none,
         those of the fullest group."""
-        num_ready = {key: len(of_key) // key[1].size * key[1].size for key, of_key in self._waiting.items()}
-        for key, since in self._waiting_since.items():
-            if self._num_moves - since > _MOST_MOVES_WAITED:
-                num_ready[key] = len(self._waiting[key])
+        num_ready = {key: queue.num_ready(self._num_moves) for key, queue in self._waiting.items()}
         if self._waiting and not any(num_ready.values()):
-            fullest = max(self._waiting, key=lambda key: len(self._waiting[key]) / key[1].size)
-            num_ready[fullest] = len(self._waiting[fullest])
+            fullest = max(self._waiting, key=lambda key: len(self._waiting[key].situations) / self._waiting[key].size)
+            num_ready[fullest] = len(self._waiting[fullest].situations)
         ready: dict[str, list[Situation]] = {}
-        for key, num in num_ready.items():
+        for (letter, group), num in num_ready.items():
             if num:
-                ready.setdefault(key[0], []).extend(self._waiting[key][:num])
-                self._waiting[key] = self._waiting[key][num:]
-                self._waiting_since[key] = self._num_moves
-                if not self._waiting[key]:
-                    del self._waiting[key], self._waiting_since[key]
+                ready.setdefault(letter, []).extend(self._waiting[letter, group].take(num, self._num_moves))
+        self._waiting = {key: queue for key, queue in self._waiting.items() if queue.situations}
         return ready
 
     def _end(self, games: Sequence[Game]) -> list[GameResult]:
