@@ -3,7 +3,7 @@
 A field of an annotation (sparse, progression, actions, hidden) is a row of blocks laid end to end. A block is the
 product of its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri x riichi.
 Sizes are stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits
-or seats are exchanged (`kanachan.symmetry`) and how it is said in words all follow from the axes.
+or seats are exchanged (`kanachan.data.symmetry`) and how it is said in words all follow from the axes.
 
 A vocabulary is a value that is passed around, so that another one (three players) can stand beside this one.
 """

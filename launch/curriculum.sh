@@ -95,7 +95,7 @@ if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/ev
     say "measuring on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" >"$out/evaluation.txt"
     echo "${runs[*]}" >"$out/evaluation.of"
-    python "$CHECKOUT/launch/reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
+    python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
 
 # unless_stopped STATUS TEXT: networks that have hardly learned anything cannot be calibrated or shifted, which their
@@ -123,4 +123,4 @@ if ! is_made "$out/policies.txt"; then
         mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no policies from the values"
 fi
 say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"
-python "$CHECKOUT/launch/results.py" "$out/evaluation.json"
+python "$CHECKOUT/launch/reports/results.py" "$out/evaluation.json"

@@ -18,7 +18,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from runs import pack_decisions  # heavy, and not every test trains
+    from tests.support.tiny_runs import pack_decisions  # heavy, and not every test trains
 
     return pack_decisions(tmp_path_factory.mktemp("decisions"))
 

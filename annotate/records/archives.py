@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import IO, Any, NamedTuple
 
-from annotate.files import DECOMPRESSION_ERRORS, decompressing
+from annotate.runtime.files import DECOMPRESSION_ERRORS, decompressing
 
 LARGEST_MEMBER = 64 << 20
 MOST_EXPANSION = 200

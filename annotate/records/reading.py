@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
-from annotate.files import DECOMPRESSION_ERRORS, compression_of, decompressing
+from annotate.game.record import Game, Unreadable, all_readable
 from annotate.records import archives
 from annotate.records.finding import (
     IN_ARCHIVE,
@@ -21,13 +21,13 @@ from annotate.records.finding import (
     names_one_record,
     note_passed_over,
 )
-from annotate.records.majsoul import read_majsoul, read_majsoul_json
-from annotate.records.majsoul_capture import is_capture, is_capture_json
-from annotate.records.mjai import mjai_games
-from annotate.records.record import Game, Unreadable, all_readable
+from annotate.records.majsoul.capture import is_capture, is_capture_json
+from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
+from annotate.records.mjai.reader import mjai_games
 from annotate.records.strict_json import parse_json
-from annotate.records.tenhou_json import TENHOU_JSON_MEMBERS, tenhou_json_games
-from annotate.records.tenhou_xml import read_tenhou_xml
+from annotate.records.tenhou.json_reader import TENHOU_JSON_MEMBERS, tenhou_json_games
+from annotate.records.tenhou.xml_reader import read_tenhou_xml
+from annotate.runtime.files import DECOMPRESSION_ERRORS, compression_of, decompressing
 
 ACCEPTED = (
     "Mahjong Soul's captured messages or JSON, Tenhou mjlog XML, tenhou.net/6 JSON or mjai JSON lines; "

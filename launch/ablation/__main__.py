@@ -13,15 +13,15 @@ from networks import changed
 from table import markdown
 from variants import REFERENCE, VARIANTS, Variant
 
-from annotate.files import replacing
-from annotate.terminal import run_cleanly
+from annotate.runtime.files import replacing
+from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.checkpoint import read_weights
+from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import SPLITS, STAGES, StageName
-from kanachan.evaluate import main as evaluate
-from kanachan.run import run_stage
-from kanachan.settings import requested
-from kanachan.shards import open_shards
+from kanachan.data.shards import open_shards
+from kanachan.models.weights import read_weights
+from kanachan.training.settings import requested
+from kanachan.training.trainer import run_stage
 
 _EVALUATION = "evaluation.json"
 _MADE_FROM = "made-from.json"

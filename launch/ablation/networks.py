@@ -1,7 +1,8 @@
-"""Networks that differ from `kanachan.model` in one choice, to measure what the choice is worth. They are tried, not
-offered: their weights are measured in the process that trained them and are not kept.
+"""Networks that differ from `kanachan.models.transformer` in one choice, to measure what the choice is worth.
 
-Shapes: as in `kanachan.model` and `kanachan.arrangement`.
+They are tried, not offered: their weights are measured in the process that trained them and are not kept.
+
+Shapes: as in `kanachan.models.transformer` and `kanachan.models.attention`.
 """
 
 from collections.abc import Iterator
@@ -12,26 +13,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-import kanachan.model
-from kanachan.arrangement import Arrangement, Padded
-from kanachan.batch import TokenLayout
+import kanachan.models.transformer
 from kanachan.config import ModelConfig
-from kanachan.model import DecoderBlock, Encoder
+from kanachan.data.batch import TokenLayout
+from kanachan.models.attention import Arrangement, Padded
+from kanachan.models.transformer import DecoderBlock, Encoder
 
 _ROTARY_PERIOD = 10_000.0
 
 
 @contextmanager
 def changed(parts: dict[str, type]) -> Iterator[None]:
-    """Within it, networks are built of `parts` where `kanachan.model` has classes of those names."""
-    former = {name: getattr(kanachan.model, name) for name in parts}
+    """Within it, networks are built of `parts` where `kanachan.models.transformer` has classes of those names."""
+    former = {name: getattr(kanachan.models.transformer, name) for name in parts}
     for name, part in parts.items():
-        setattr(kanachan.model, name, part)
+        setattr(kanachan.models.transformer, name, part)
     try:
         yield
     finally:
         for name, part in former.items():
-            setattr(kanachan.model, name, part)
+            setattr(kanachan.models.transformer, name, part)
 
 
 class FixedPositions(Encoder):

@@ -27,7 +27,7 @@ class Variant:
     settings: tuple[str, ...] = ()
     """of kanachan-train"""
     parts: dict[str, type] = field(default_factory=dict)
-    """of the network, by the names that they have in `kanachan.model`"""
+    """of the network, by the names that they have in `kanachan.models.transformer`"""
     is_fresh: bool = False
     """a later stage whose encoder does not come from imitation"""
 

@@ -24,15 +24,15 @@ from training import measure_half, measure_train
 
 from annotate.annotation import format_line
 from annotate.records.reading import Record, find_records, read_games, read_record
-from annotate.replay import annotate_game
-from annotate.simulate import simulate
-from annotate.terminal import run_cleanly
+from annotate.replay.replay import annotate_game
+from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.workers import num_cores
+from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
-from annotate.workers import num_cores
 from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
-from kanachan.devices import devices_of
-from kanachan.pack import pack
-from kanachan.packing import Packing
+from kanachan.data.pack import pack
+from kanachan.data.pack_options import Packing
+from kanachan.training.devices import devices_of
 
 PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "bot")
 _PLAYED = {"arena", "bot"}

@@ -14,14 +14,14 @@ from typing import Any
 
 from figures import Figure, in_turns
 
-import annotate.engine
+import annotate.game.engine
 from annotate.records.reading import Record, read_record
-from annotate.replay import annotate_game
+from annotate.replay.replay import annotate_game
+from annotate.runtime.workers import num_cores
 from annotate.vocabulary import FOUR_PLAYERS
-from annotate.workers import num_cores
-from kanachan.annotating import main as annotate_command
+from kanachan.cli.annotate import main as annotate_command
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "tests"))
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 
 class _RecordingEnv:
@@ -49,7 +49,7 @@ class _RecordingEnv:
         setattr(self._env, name, value)
 
 
-_ENGINE = annotate.engine.RiichiEnv
+_ENGINE = annotate.game.engine.RiichiEnv
 
 
 def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Figure]:
@@ -93,12 +93,12 @@ def _packing(files: list[str], jobs: int) -> Callable[[], None]:
 def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
     """The number of decision points in `files`, and what steps the engine as it is stepped for them."""
     _RecordingEnv.rounds = rounds = []
-    annotate.engine.RiichiEnv = _RecordingEnv
+    annotate.game.engine.RiichiEnv = _RecordingEnv
     try:
         games = [game for path in files for game in read_record(Record(path, 0))]
         num_decisions = sum(len(annotate_game(game, FOUR_PLAYERS).annotations) for game in games)
     finally:
-        annotate.engine.RiichiEnv = _ENGINE
+        annotate.game.engine.RiichiEnv = _ENGINE
 
     def step_alone() -> None:
         for settings, start, steps in rounds:
@@ -112,8 +112,8 @@ def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
 
 def _made_up_games(number: int, work: Path) -> dict[str, list[str]]:
     """By format: the files of games made up here, the same ones in all formats of a platform."""
-    from majsoul_made import simulated
-    from written import WRITERS, of_tenhou
+    from tests.support.writers.all_formats import WRITERS, of_tenhou
+    from tests.support.writers.majsoul_made import simulated
 
     of_mjsoul = [simulated(seed, style=1) for seed in range(number)]
     on_tenhou = [of_tenhou(simulated(seed, style=1, rules="tenhou")) for seed in range(number)]

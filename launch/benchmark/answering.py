@@ -9,16 +9,16 @@ import numpy as np
 import torch
 from figures import Figure, in_turns
 
-from annotate.features import SituationWriter
+from annotate.game.features import SituationWriter
 from annotate.records.reading import Record, find_records, read_record
-from annotate.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
-from annotate.simulate import simulate
+from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.bot import Bot
-from kanachan.bot_mind import Mind
-from kanachan.checkpoint import build_network
+from kanachan.cli.bot import Bot
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.policy import Policy
+from kanachan.inference.policy import Policy
+from kanachan.models.weights import build_network
+from kanachan.play.mjai_bot import Mind
 
 _SEAT = 0
 _STYLE = 1  # East and South

@@ -18,12 +18,12 @@ from figures import Figure
 from loading import batches_of
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.batch import Batch
-from kanachan.checkpoint import build_network
-from kanachan.columns import Columns
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.optimisation import make_optimizer
-from kanachan.shards import open_shards, rows_of_columns, write_shard
+from kanachan.data.batch import Batch
+from kanachan.data.columns import Columns
+from kanachan.data.shards import open_shards, rows_of_columns, write_shard
+from kanachan.models.weights import build_network
+from kanachan.training.optimizers import make_optimizer
 
 SIZES = (10_000, 100_000, 1_000_000)
 _ROWS_PER_SHARD = 100_000

@@ -8,10 +8,10 @@ from figures import Figure, in_turns
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.batch import Batch, batch_of_annotations
 from kanachan.config import DataConfig
-from kanachan.loader import Batches
-from kanachan.shards import open_shards
+from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.data.loader import Batches
+from kanachan.data.shards import open_shards
 
 _NUM_BATCHES = 400
 

@@ -11,10 +11,10 @@ from loading import batches_of
 from torch import nn
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.accounting import NO_WORK, matrix_flops_per_second, work_of
-from kanachan.checkpoint import build_network
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.optimisation import make_optimizer
+from kanachan.models.weights import build_network
+from kanachan.training.optimizers import make_optimizer
+from kanachan.training.throughput import NO_WORK, matrix_flops_per_second, work_of
 
 SIZES = ("small", "base")
 _STEPS = {"small": 8, "base": 1}

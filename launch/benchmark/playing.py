@@ -5,15 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from figures import Figure, in_turns
 
-from annotate.records.record import Event
+from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.arena_game import PLAYERS, Hall, Match
-from kanachan.arena_run import TOGETHER
-from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.players import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation, make_player, parse_player
-from kanachan.policy import Policy
-from kanachan.policy_player import PolicyPlayer, Scorer
+from kanachan.inference.policy import Policy
+from kanachan.models.weights import build_network
+from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation, make_player, parse_player
+from kanachan.play.policy_agent import PolicyPlayer, Scorer
+from kanachan.play.rollout import PLAYERS, Hall, Match
+from kanachan.play.workers import TOGETHER
 
 _MATCH = Match(players=("rule", "rule"), style=0)
 _NUM_DECISIONS = 10_000

@@ -19,13 +19,13 @@ from torch.utils.data import DataLoader, Dataset
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.accounting import matrix_flops_per_second, training_flops
-from kanachan.batch import Batch
-from kanachan.checkpoint import build_network
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
-from kanachan.model import Network
-from kanachan.objectives import Objective
-from kanachan.optimisation import make_optimizer
+from kanachan.data.batch import Batch
+from kanachan.models.transformer import Network
+from kanachan.models.weights import build_network
+from kanachan.objectives.registry import Objective
+from kanachan.training.optimizers import make_optimizer
+from kanachan.training.throughput import matrix_flops_per_second, training_flops
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""

@@ -1,0 +1,142 @@
+"""kanachan-annotate --verify: reads annotation lines again and reports every violation of what must hold of them.
+
+Shares with the program that writes the lines their vocabulary and their parser, and nothing else: the rules of the game
+in annotate.checks are worked out anew, without an engine, from what the lines themselves tell.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from itertools import chain
+
+from annotate.checks.games import GameLines
+from annotate.runtime.files import reading_text
+from annotate.runtime.workers import in_order
+
+MOST_SHOWN = 20
+_MOST_LINES = 20_000  # of a game: what is read at once is bounded, whatever a file holds
+_FILE = "file"
+
+
+@dataclass(frozen=True)
+class Violation:
+    """Something that cannot be true of a line."""
+
+    path: str
+    line: int
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind}: {self.text}"
+
+
+@dataclass
+class Verification:
+    """What was read and found; sums over games and files."""
+
+    lines: int = 0
+    games: int = 0
+    rounds: int = 0
+    gaps: int = 0
+    """places where rounds of a game are left out"""
+    kinds: Counter[str] = field(default_factory=Counter)
+    """violations by kind"""
+    shown: list[Violation] = field(default_factory=list)
+    """the first of them"""
+
+    def add(self, other: "Verification") -> None:
+        self.lines += other.lines
+        self.games += other.games
+        self.rounds += other.rounds
+        self.gaps += other.gaps
+        self.kinds += other.kinds
+        self.shown += other.shown[: MOST_SHOWN - len(self.shown)]
+
+    def fail(self, violation: Violation) -> None:
+        self.kinds[violation.kind] += 1
+        if len(self.shown) < MOST_SHOWN:
+            self.shown.append(violation)
+
+    def text(self) -> str:
+        """A report for people."""
+        lines = [str(violation) for violation in self.shown]
+        total = self.kinds.total()
+        if total > len(self.shown):
+            lines.append(f"… and {total - len(self.shown):,} more violations")
+        lines += [f"{self.lines:>12,} lines", f"{self.games:>12,} games", f"{self.rounds:>12,} rounds"]
+        if self.gaps:
+            lines.append(f"{self.gaps:>12,} places where rounds of a game are left out")
+        lines.append(f"{total:>12,} violations")
+        lines += [f"{count:>12,}   {kind}" for kind, count in self.kinds.most_common()]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive lines of one game, or what is wrong with the file there."""
+
+    path: str
+    first_line: int
+    lines: Sequence[str] = ()
+    problem: str | None = None
+
+
+def parts_of(path: str) -> Iterator[Part]:
+    """The games of a file of annotation lines, one after another."""
+    seen: set[int] = set()  # hashes of names, so that a large file takes little memory
+    game, lines, number = None, list[str](), 0
+    try:
+        with reading_text(path) as text:
+            for number, line in enumerate(text, 1):
+                name = line.partition("\t")[0]
+                if name != game or len(lines) == _MOST_LINES:
+                    if lines:
+                        yield Part(path, number - len(lines), lines)
+                    if hash(name) in seen:
+                        yield Part(
+                            path, number, problem=f"game {name} was there before: its lines must be in one piece"
+                        )
+                    seen.add(hash(name))
+                    game, lines = name, []
+                lines.append(line)
+    except ValueError as error:
+        yield Part(path, number + 1, problem=str(error))
+    if lines:
+        yield Part(path, number + 1 - len(lines), lines)
+        if not lines[-1].endswith("\n"):
+            yield Part(path, number, problem="the last line has no line break: it may be cut off")
+    if number == 0:
+        yield Part(path, 1, problem="there are no lines")
+
+
+def verify_part(part: Part) -> Verification:
+    """Checks the lines of one game."""
+    result = Verification(lines=len(part.lines), games=bool(part.lines))
+
+    def fail(kind: str, text: str) -> None:
+        result.fail(Violation(part.path, game.line, kind, text))
+
+    if part.problem:
+        result.fail(Violation(part.path, part.first_line, _FILE, part.problem))
+    game = GameLines(fail)
+    for number, line in enumerate(part.lines, part.first_line):
+        game.add(line.rstrip("\n"), number)
+    game.finish()
+    result.rounds, result.gaps = game.num_rounds, game.num_gaps
+    return result
+
+
+def verify(paths: Iterable[str], num_jobs: int) -> Verification:
+    """Checks files of annotation lines (plain, .gz, .zst, - for standard input) with `num_jobs` processes.
+
+    Raises:
+        OSError: a file cannot be opened.
+    """
+    total = Verification()
+    parts = chain.from_iterable(map(parts_of, paths))
+    with closing(in_order(verify_part, parts, num_jobs)) as results:
+        for result in results:
+            total.add(result)
+    return total

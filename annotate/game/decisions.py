@@ -1,0 +1,130 @@
+"""Plays a table to its end and keeps every decision point, whoever decides: a record, a rule-based player, a model."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from annotate.game.engine import Table, Turn
+from annotate.game.features import SituationWriter
+from annotate.vocabulary import Vocabulary
+
+CLAIMS = ("chi", "pon", "daiminkan")
+KINDS = ("discard", "riichi", "ankan", "kakan", "tsumo", "kyushu", "skip", "chi", "pon", "daiminkan", "ron")
+"""kinds of chosen actions, as reports name them"""
+
+
+@dataclass(slots=True)
+class Decision:
+    """One decision point: the situation, the possible actions and the choice."""
+
+    round_index: int
+    seat: int
+    sparse: tuple[int, ...]
+    numeric: tuple[int, ...]
+    progression: tuple[int, ...]
+    actions: tuple[int, ...]
+    chosen: int
+    is_preempted: bool
+    """another seat's call or ron hid the choice: no record of events could show it, only one of what was pressed"""
+    hidden: tuple[int, ...] | None = None
+
+
+class Choice(NamedTuple):
+    """What a seat does, and what its annotation says."""
+
+    token: int
+    move: Any
+    is_known: bool = True
+    """False: a record that cannot show the choice. The move is then a pass, and there is no decision point"""
+
+
+def choice_of(turn: Turn, token: int) -> Choice:
+    """The choice of an option by its action token."""
+    return Choice(token, turn.options[token][0])
+
+
+def prefer(turn: Turn, choice: Choice) -> None:
+    """Has its move played, of all moves that its token stands for, where only the token is told on."""
+    turn.options[choice.token].sort(key=lambda move: move is not choice.move)
+
+
+def play(
+    table: Table, writer: SituationWriter, choose: Callable[[list[Turn]], dict[int, Choice]]
+) -> tuple[list[Decision], int]:
+    """Plays to the end of `table`.
+
+    Args:
+        choose: a choice for each seat that must act.
+
+    Returns:
+        The decision points in order of play, and how many were left out because the choice is unknown.
+    """
+    decisions: list[Decision] = []
+    num_unknown = 0
+    while not table.done:
+        turns = table.turns
+        choices = choose(turns)
+        window: list[tuple[Decision, Turn]] = []
+        for turn in turns:
+            choice = choices[turn.seat]
+            if len(turn.options) < 2:
+                continue  # a forced move is no decision
+            if not choice.is_known:
+                num_unknown += 1
+                continue
+            actions = tuple(turn.options)
+            decision = Decision(
+                round_index=table.round_index,
+                seat=turn.seat,
+                sparse=writer.sparse(turn),
+                numeric=writer.numeric(turn),
+                progression=tuple(table.progression),
+                actions=actions,
+                chosen=actions.index(choice.token),
+                is_preempted=False,
+                hidden=writer.hidden(turn.seat, table) if writer.writes_hidden else None,
+            )
+            decisions.append(decision)
+            window.append((decision, turn))
+        table.step({seat: choice.move for seat, choice in choices.items()})
+        if window and turns[0].target is not None:
+            outcome = _outcome(choices, writer.vocabulary)
+            for decision, turn in window:
+                decision.is_preempted = is_hidden(
+                    turn.options, outcome, decision.actions[decision.chosen], writer.vocabulary
+                )
+    return decisions, num_unknown
+
+
+def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:
+    """What the table made of the answers to a discard or kan: the claim that was carried out, or "pass"."""
+    kinds = {vocabulary.action.block_of(choice.token).name for choice in choices.values()}
+    for kind in ("ron", "daiminkan", "pon", "chi"):
+        if kind in kinds:
+            return kind
+    return "pass"
+
+
+def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
+    """Whether `outcome` keeps a record from showing what a seat with `options` chose.
+
+    A ron stands above pon and kan, and those above chi. A ron is never hidden: several seats may win the same tile.
+    Neither is a call before an aborted round: the tile that aborts it can only be won.
+
+    Args:
+        outcome: the claim that was carried out ("ron", "daiminkan", "pon", "chi"), or "pass".
+        chosen: the seat's action if it is known; one that was carried out is never hidden.
+    """
+    if outcome in ("pass", "chi"):
+        return False
+    blocks = {vocabulary.action.block_of(token).name for token in options}
+    if chosen is not None and vocabulary.action.block_of(chosen).name == outcome:
+        return False
+    hidden = ("chi",) if outcome in ("pon", "daiminkan") else CLAIMS
+    return not blocks.isdisjoint(hidden)
+
+
+def kind_of(token: int, vocabulary: Vocabulary) -> str:
+    """The kind of an action, as reports name it: a discard with riichi is "riichi"."""
+    name, values = vocabulary.action.describe(token)
+    return "riichi" if values.get("riichi") else name

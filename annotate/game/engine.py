@@ -1,0 +1,400 @@
+"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. The only module that imports it.
+
+A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
+each with its options by action token; `step` plays one choice for each. What has happened it reads from the engine's
+log, or, faster, takes from a caller's record and compares the rest (see `annotate.replay.consistency`).
+The engine's own faults and habits end here: riichi is one action with its discard, the dealer's first discard is always
+a tedashi, an illegal action raises.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from riichienv import (
+    Action,
+    ActionType,
+    GameRule,
+    HandEvaluator,
+    Meld,
+    MeldType,
+    Phase,
+    RiichiEnv,
+    calculate_shanten,
+    check_riichi_candidates,
+)
+
+from annotate.game.progression import CALLS, call_token
+from annotate.game.record import Event, Rules
+from annotate.game.tiles import (
+    IDS_OF_TILE,
+    MJAI_NAMES,
+    NUM_DEAD,
+    NUM_INDICATORS,
+    NUM_TILE_IDS,
+    RED_IDS,
+    TILE_OF_ID,
+    TILE_OF_MJAI,
+    WINDS,
+)
+from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+
+_MELD_TYPES = {
+    "chi": MeldType.Chi,
+    "pon": MeldType.Pon,
+    "daiminkan": MeldType.Daiminkan,
+    "ankan": MeldType.Ankan,
+}
+
+_NUM_LIVE = NUM_TILE_IDS - NUM_DEAD - 4 * 13
+
+# attributes of the engine's classes are slow to look up
+_DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
+_WAIT_RESPONSE = Phase.WaitResponse
+
+# A game's hands are dealt from walls numbered onward from its seed, so seeds must lie far apart.
+_SEED_STRIDE = 1_000_003
+
+
+def shanten(hand: Sequence[int]) -> int:
+    """Shanten of the concealed tiles (physical ids, 3n + 1 or 3n + 2 of them): 0 is tenpai, -1 a complete hand."""
+    return calculate_shanten(list(hand))
+
+
+@dataclass(slots=True)
+class Turn:
+    """A seat that must act, what it may do, and the engine's view of the table from there."""
+
+    seat: int
+    observation: Any
+    """riichienv's Observation: melds, discards, scores, riichi_declared ..."""
+    hand: list[int]
+    """concealed tiles, physical, the drawn one among them"""
+    drawn: int | None
+    """the physical tile just drawn"""
+    dora_indicators: list[int]
+    """physical tiles, face up"""
+    left: int
+    """live wall tiles not yet drawn"""
+    target: int | None
+    """whose tile may be claimed; None on the seat's own turn"""
+    options: dict[int, list[tuple[Action, int | None]]]
+    """ascending action token to the moves that it stands for, the one to prefer first: the engine's action and, for
+    riichi, the tile to discard with it"""
+
+
+class Table:
+    """A round or a game in progress."""
+
+    def __init__(
+        self,
+        env: RiichiEnv,
+        observations: Mapping[int, Any],
+        vocabulary: Vocabulary,
+        is_wall_true: bool = True,
+        is_told: bool = False,
+    ) -> None:
+        self._env = env
+        self._is_told = is_told
+        self._discard = vocabulary.action["discard"]
+        self._discarded = vocabulary.progression["discard"]
+        self.vocabulary = vocabulary
+        self.is_wall_true = is_wall_true
+        self._action = vocabulary.action
+        self._followed = [0] * vocabulary.num_seats
+        self._num_events = 0
+        self._riichi_seat: int | None = None
+        self._untold_ankan: dict[int, Event] = {}
+        """by round: a closed kan that may be robbed, which the engine logs only after nobody has"""
+        self._shown: Sequence[int] = ()
+        """tiles of the closed kan that was declared last"""
+        self.progression: list[int] = [vocabulary.progression["begin"].first]
+        """tokens of the current round's public events so far"""
+        self.round_index = -1 + is_told
+        """counts the rounds begun at this table"""
+        self.undealt: list[list[int]] = []
+        """of each round begun: the tiles that were not dealt, physical, in the order of the wall"""
+        self.left = _NUM_LIVE
+        """live wall tiles of the round that are not yet drawn"""
+        self.turns: list[Turn] = []
+        self._look(observations)
+
+    @classmethod
+    def of_round(
+        cls,
+        rules: Rules,
+        start: Event,
+        wall: Sequence[int],
+        vocabulary: Vocabulary,
+        *,
+        is_wall_true: bool = True,
+        is_told: bool = False,
+    ) -> Self:
+        """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles).
+
+        Args:
+            is_wall_true: False where what nobody saw of the wall is made up.
+            is_told: the engine keeps no log: the caller tells every event after `start` before it asks for the
+                progression.
+        """
+        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=is_told)
+        observations = env.reset(
+            oya=start["oya"],
+            wall=list(wall),
+            round_wind=WINDS[start["bakaze"]],
+            scores=list(start["scores"]),
+            honba=start["honba"],
+            kyotaku=start["kyotaku"],
+        )
+        return cls(env, observations, vocabulary, is_wall_true, is_told)
+
+    @classmethod
+    def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
+        """A table that plays a whole game: `style` 0 East only, 1 East and South."""
+        mode = ("4p-red-east", "4p-red-half")[style]
+        # a seed given to reset() has no effect
+        env = RiichiEnv(game_mode=mode, rule=_rule(rules), seed=seed * _SEED_STRIDE)
+        return cls(env, env.reset(), vocabulary)
+
+    @property
+    def done(self) -> bool:
+        return self._env.done()
+
+    @property
+    def scores(self) -> list[int]:
+        return list(self._env.scores())
+
+    @property
+    def winners(self) -> set[int]:
+        """The seats that won the round."""
+        return set(self._env.win_results)
+
+    @property
+    def num_dora(self) -> int:
+        """Dora indicators that are face up."""
+        return len(self._env.dora_indicators)
+
+    @property
+    def unlogged_ankan(self) -> Event | None:
+        """The closed kan that may be robbed now; the engine logs it only afterwards."""
+        return self._untold_ankan.get(self.round_index)
+
+    @property
+    def deposits(self) -> int:
+        """Riichi sticks on the table."""
+        return int(self._env.riichi_sticks)
+
+    @property
+    def hands(self) -> list[list[int]]:
+        """The concealed tiles of every seat, physical."""
+        # the engine takes a closed kan out of the hand only after nobody has robbed it
+        return [[tile for tile in hand if tile not in self._shown] for hand in self._env.hands]
+
+    @property
+    def live_wall(self) -> list[int]:
+        """The tiles that can still be drawn, physical, the next one first."""
+        return self._env.wall[: NUM_DEAD - 1 : -1]
+
+    def log(self) -> list[Event]:
+        """All events so far as mjai, all hands open. Slow: ask once."""
+        assert not self._is_told, "the engine keeps no log"
+        events: list[Event] = []
+        untold, round_index = dict(self._untold_ankan), -1
+        for event in self._env.mjai_log:
+            round_index += event["type"] == "start_kyoku"
+            if event["type"] == "hora" and round_index in untold:
+                events.append(untold.pop(round_index))
+            events.append(event)
+        return events
+
+    def withhold_dora(self) -> None:
+        """Keeps the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
+
+        The engine turns it before the win on the second kakan. Tenhou turns none: the kan is not completed.
+        """
+        self._env.pending_kan_dora_count = 0
+
+    def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
+        """Plays one move for each seat of `turns`."""
+        assert moves.keys() == {turn.seat for turn in self.turns}
+        num_dora = NUM_INDICATORS
+        if self.turns[0].target is None:
+            ((action, _),) = moves.values()
+            self._shown = action.consume_tiles if action.action_type == _ANKAN else ()
+            if action.action_type == _KAKAN:
+                num_dora = len(self.turns[0].dora_indicators)
+        observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
+        for seat, (_, riichi_discard) in moves.items():
+            if riichi_discard is not None:
+                if not self._is_told:
+                    self._follow(seat, observations[seat])
+                discard = next(
+                    action
+                    for action in observations[seat].legal_actions()
+                    if action.action_type == _DISCARD and action.tile == riichi_discard
+                )
+                observations = self._env.step({seat: discard})
+        # the engine answers an illegal action with a penalty and no observations
+        assert observations or self._env.done(), moves
+        self._look(observations, num_dora)
+        if self._is_told:
+            return
+        for seat, (action, _) in moves.items():
+            if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
+                event = _ankan_event(seat, action)
+                self.tell(event)
+                self._untold_ankan[self.round_index] = event
+
+    @property
+    def _target(self) -> int | None:
+        """Whose tile may be claimed now; None at a seat's own turn."""
+        return self._env.current_player if self._env.phase == _WAIT_RESPONSE else None
+
+    def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
+        """Finds whose turn it is. `num_dora`: indicators that may be seen by those who could rob a kan."""
+        env = self._env
+        if env.done():
+            self.turns = []
+            assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
+            return
+        seats = sorted(observations)
+        if not self._is_told:
+            for seat in seats:
+                self._follow(seat, observations[seat])
+        target = self._target
+        self.turns = []
+        for seat in seats:
+            observation = observations[seat]
+            # the engine turns an earlier kan's indicator as soon as the next kan is declared; see withhold_dora
+            dora = observation.dora_indicators[: num_dora if target is not None else None]
+            hand = observation.hand
+            drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
+            if drawn is not None:
+                self.left -= 1
+            turn = Turn(seat, observation, hand, drawn, dora, self.left, target, {})
+            turn.options = self._options(turn)
+            if turn.options:
+                self.turns.append(turn)
+
+    def _follow(self, seat: int, observation: Any) -> None:
+        """Adds what has happened since the last look; every seat sees all events, so each is read only once."""
+        events = observation.new_events()
+        first = self._followed[seat]
+        self._followed[seat] = first + len(events)
+        for text in events[self._num_events - first :]:
+            self.tell(json.loads(text))
+        self._num_events = max(self._num_events, self._followed[seat])
+
+    def tell(self, event: Event) -> None:
+        """Adds a public event, mjai, to what has happened."""
+        kind = event["type"]
+        if kind == "start_kyoku":
+            self.progression = [self.vocabulary.progression["begin"].first]
+            self.round_index += 1
+            self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
+            self._riichi_seat = None
+            self.left = _NUM_LIVE
+        elif kind == "reach":
+            self._riichi_seat = event["actor"]
+        elif kind == "dahai":
+            seat = event["actor"]
+            by_seat, by_tile, by_tsumogiri, by_riichi = self._discarded.strides
+            token = self._discarded.first + seat * by_seat + TILE_OF_MJAI[event["pai"]] * by_tile
+            self.progression.append(token + event["tsumogiri"] * by_tsumogiri + (seat == self._riichi_seat) * by_riichi)
+            self._riichi_seat = None
+        elif kind == "ankan" and self.round_index in self._untold_ankan:
+            del self._untold_ankan[self.round_index]
+        elif kind in CALLS:
+            self.progression.append(call_token(event, self.vocabulary))
+
+    def _options(self, turn: Turn) -> dict[int, list[tuple[Action, int | None]]]:
+        observation = turn.observation
+        drawn = None if turn.drawn is None or observation.forced_tedashi else turn.drawn
+        options: dict[int, list[tuple[Action, int | None]]] = {}
+        discard, (by_tile, by_tsumogiri, by_riichi) = self._discard.first, self._discard.strides
+        for action in observation.legal_actions():
+            kind = action.action_type
+            if kind == _DISCARD:
+                tile = action.tile
+                token = discard + TILE_OF_ID[tile] * by_tile
+                if tile == drawn:
+                    token += by_tsumogiri
+                if token not in options:  # of equal tiles any will do
+                    options[token] = [(action, None)]
+                continue
+            if kind == _RIICHI:
+                for tile in check_riichi_candidates(sorted(turn.hand)):
+                    token = discard + TILE_OF_ID[tile] * by_tile + (tile == drawn) * by_tsumogiri + by_riichi
+                    options.setdefault(token, []).append((action, tile))
+                continue
+            options.setdefault(self._claim_token(turn, action), []).append((action, None))
+        if turn.target is not None:
+            pon = self._action["pon"]
+            for token, moves in options.items():
+                if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
+                    # the token cannot tell whether a red five of the hand is used: playing it uses the red one
+                    moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
+        assert len(options) < 64, (turn.seat, options)
+        return {token: options[token] for token in sorted(options)}
+
+    def _claim_token(self, turn: Turn, action: Action) -> int:
+        kind, block = action.action_type, self._action.blocks
+        if kind == ActionType.PASS:
+            return block["skip"].first
+        if kind == ActionType.TSUMO:
+            return block["tsumo"].first
+        if kind == ActionType.KYUSHU_KYUHAI:
+            return block["kyushu"].first
+        tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
+        if kind == ActionType.ANKAN:
+            return block["ankan"].token(tile34_of(tile))
+        if kind == ActionType.KAKAN:
+            return block["kakan"].token(tile)
+        if kind == ActionType.CHI:
+            return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
+        assert turn.target is not None, action
+        relative_seat = (turn.target - turn.seat - 1) % self.vocabulary.num_seats
+        if kind == ActionType.PON:
+            return block["pon"].token(relative_seat, tile)
+        if kind == ActionType.DAIMINKAN:
+            return block["daiminkan"].token(relative_seat, tile)
+        assert kind == ActionType.RON, kind
+        return block["ron"].token(relative_seat)
+
+
+def _ankan_event(seat: int, action: Action) -> Event:
+    return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
+
+
+def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
+    """By seat: whether the hand at the round's end waits for a tile that it does not hold four times itself."""
+    hands = [list(hand) for hand in events[0]["tehais"]]
+    melds: list[list[tuple[MeldType, list[str]]]] = [[] for _ in hands]
+    for event in events:
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind == "tsumo":
+            hands[seat].append(event["pai"])
+        elif kind in ("dahai", "kakan"):
+            hands[seat].remove(event["pai"])
+        elif kind in _MELD_TYPES:
+            for name in event["consumed"]:
+                hands[seat].remove(name)
+            called = [event["pai"]] if kind != "ankan" else []
+            melds[seat].append((_MELD_TYPES[kind], [*event["consumed"], *called]))
+        if kind == "kakan":
+            index = next(i for i, (_, names) in enumerate(melds[seat]) if sorted(names) == sorted(event["consumed"]))
+            melds[seat][index] = MeldType.Kakan, [*event["consumed"], event["pai"]]
+    return [_is_tenpai(hand, seat_melds) for hand, seat_melds in zip(hands, melds, strict=True)]
+
+
+def _is_tenpai(hand: Sequence[str], melds: Sequence[tuple[MeldType, Sequence[str]]]) -> bool:
+    pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
+    engine_melds = [Meld(kind, [pool[name].pop() for name in names], True) for kind, names in melds]
+    return HandEvaluator([pool[name].pop() for name in hand], engine_melds).is_tenpai()
+
+
+def _rule(rules: Rules) -> GameRule:
+    rule = {"tenhou": GameRule.default_tenhou, "mjsoul": GameRule.default_mjsoul}[rules]()
+    rule.dealer_first_discard_is_tedashi = True  # a record cannot tell
+    return rule

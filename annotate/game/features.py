@@ -1,0 +1,103 @@
+"""A seat's view of the table at a decision point, as the sparse and numeric fields. Records, arena and bot alike."""
+
+from collections.abc import Iterable
+
+from annotate.game.engine import Table, Turn
+from annotate.game.grading import ranks_of
+from annotate.game.tiles import TILE_OF_ID
+from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
+
+
+class SituationWriter:
+    """Writes the fields of one game's situations; what stays the same all game long is worked out once."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, room: int, style: int, grades: tuple[int, ...], writes_hidden: bool = False
+    ) -> None:
+        sparse = vocabulary.sparse
+        self.vocabulary = vocabulary
+        self.writes_hidden = writes_hidden
+        self._head = [sparse["room"].token(room), sparse["style"].token(style)]
+        self._seat = sparse["seat"].first
+        self._wind = sparse["wind"]
+        self._dealer = sparse["round"].first
+        self._dora = [sparse["dora"].token(position, 0) for position in range(5)]
+        self._none_left = sparse["left"].first + sparse["left"].size - 1
+        self._grades = [sparse["standing"].token(seat, grade) for seat, grade in enumerate(grades)]
+        self._ranks = [sparse["standing"].token(seat, NUM_GRADES) for seat in range(vocabulary.num_seats)]
+        self._round_tokens: dict[tuple[int, int, int], tuple[int, ...]] = {}
+        self._standing: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._hand = sparse["hand"].first
+        self._drawn = sparse["drawn"].first
+
+    def sparse(self, turn: Turn) -> tuple[int, ...]:
+        """The set of tokens that describes the table from the seat of `turn`, ascending."""
+        observation = turn.observation
+        place = turn.seat, observation.round_wind, observation.oya
+        round_tokens = self._round_tokens.get(place)
+        if round_tokens is None:
+            round_tokens = self._round_tokens[place] = self._tokens_of_round(*place)
+        scores = tuple(observation.scores)
+        standing = self._standing.get(scores)
+        if standing is None:
+            standing = self._standing[scores] = self._tokens_of_standing(scores)
+        dora = turn.dora_indicators
+        return (
+            *round_tokens,
+            *(
+                (self._dora[0] + TILE_OF_ID[dora[0]],)
+                if len(dora) == 1
+                else [first + TILE_OF_ID[i] for first, i in zip(self._dora, dora, strict=False)]
+            ),
+            self._none_left - turn.left,
+            *standing,
+            *self._hand_tokens(turn),
+        )
+
+    def _tokens_of_round(self, seat: int, wind: int, dealer: int) -> tuple[int, ...]:
+        if wind >= self._wind.size:
+            raise ValueError(f"a round of wind {wind} is not in the specification (East, South, West)")
+        return (*self._head, self._seat + seat, self._wind.first + wind, self._dealer + dealer)
+
+    def _tokens_of_standing(self, scores: tuple[int, ...]) -> tuple[int, ...]:
+        ranks = (first + place for first, place in zip(self._ranks, ranks_of(scores), strict=True))
+        return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
+
+    def numeric(self, turn: Turn) -> tuple[int, ...]:
+        """Honba, deposits and the seats' scores at the decision point."""
+        observation = turn.observation
+        return (observation.honba, observation.riichi_sticks, *observation.scores)
+
+    def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
+        """What `seat` cannot see: the other hands, next seat first, then, if it is true, the live wall as drawn."""
+        field, hands = self.vocabulary.hidden, table.hands
+        tokens: list[int] = []
+        for relative_seat in range(len(hands) - 1):
+            hand = hands[(seat + 1 + relative_seat) % len(hands)]
+            tokens += _slots(hand, field["hand"].token(relative_seat, 0))
+        if table.is_wall_true:
+            tokens += [field["wall"].first + TILE_OF_ID[tile] for tile in table.live_wall]
+        return tuple(tokens)
+
+    def _hand_tokens(self, turn: Turn) -> list[int]:
+        drawn = turn.drawn
+        if drawn is None:
+            return _slots(turn.hand, self._hand)
+        held = _slots([tile for tile in turn.hand if tile != drawn], self._hand)
+        held.append(self._drawn + TILE_OF_ID[drawn])
+        return held
+
+
+_SLOT_OF_ID = tuple(HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID)
+"""of each physical tile: the slot of the first copy of its kind"""
+
+
+def _slots(tiles: Iterable[int], first: int) -> list[int]:
+    """The tokens of concealed tiles (physical), ascending; `first` is that of slot 0."""
+    tokens = sorted([first + _SLOT_OF_ID[tile] for tile in tiles])
+    last = -1
+    for i, token in enumerate(tokens):
+        if token <= last:  # the next copy
+            token = tokens[i] = last + 1
+        last = token
+    return tokens

@@ -1,0 +1,104 @@
+"""What a seat does at its turn, as mjai events and as an option of the turn."""
+
+from annotate.game.decisions import Choice, choice_of
+from annotate.game.engine import Turn
+from annotate.game.record import Event
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
+from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+
+PASS = "none"
+"""the type of the event that mjai has for a pass"""
+
+
+def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
+    """The option of `turn` that an event plays.
+
+    Args:
+        event: dahai, chi, pon, daiminkan, ankan, kakan, hora, ryukyoku or none; of the seat of `turn`.
+        is_riichi: whether the discard declares riichi.
+
+    Raises:
+        ValueError: the seat may not do that.
+    """
+    token = token_of_event(turn, event, vocabulary, is_riichi)
+    moves = turn.options.get(token)
+    if moves is None:
+        raise ValueError(f"not a legal action of seat {turn.seat}: {event['type']}{_tile_of(event)}")
+    if "consumed" not in event:
+        return choice_of(turn, token)
+    wanted = sorted(TILE_OF_MJAI[name] for name in event["consumed"])
+    for move in moves:
+        tiles = sorted(TILE_OF_ID[i] for i in move[0].consume_tiles)
+        if tiles == wanted:
+            return Choice(token, move)
+    raise ValueError(f"seat {turn.seat} cannot {event['type']}{_tile_of(event)} with {' '.join(event['consumed'])}")
+
+
+def _tile_of(event: Event) -> str:
+    return f" {event['pai']}" if "pai" in event else ""
+
+
+def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
+    """The token of what an event plays at `turn`, whether or not it is an option there.
+
+    Raises:
+        ValueError: it plays nothing there.
+    """
+    kind, block = event["type"], vocabulary.action.blocks
+    if kind == "dahai":
+        is_tsumogiri = event["tsumogiri"] and not turn.observation.forced_tedashi
+        return block["discard"].token(TILE_OF_MJAI[event["pai"]], is_tsumogiri, is_riichi)
+    if kind == PASS:
+        return block["skip"].first
+    if kind == "ryukyoku":
+        return block["kyushu"].first
+    if kind == "ankan":
+        return block["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
+    if kind == "kakan":
+        return block["kakan"].token(TILE_OF_MJAI[event["pai"]])
+    if kind == "hora" and event["target"] == turn.seat:
+        return block["tsumo"].first
+    relative_seat = (event["target"] - turn.seat - 1) % vocabulary.num_seats
+    if event["target"] != turn.target:
+        raise ValueError(f"seat {turn.seat} cannot {kind} a tile of seat {event['target']} now")
+    if kind == "hora":
+        return block["ron"].token(relative_seat)
+    tile = TILE_OF_MJAI[event["pai"]]
+    if kind == "chi":
+        consumed = frozenset(TILE_OF_MJAI[name] for name in event["consumed"])
+        if (consumed, tile) not in CHI_OF_TILES:
+            raise ValueError(f"no sequence: chi {event['pai']} with {' '.join(event['consumed'])}")
+        return block["chi"].token(CHI_OF_TILES[consumed, tile])
+    return block[kind].token(relative_seat, tile)
+
+
+def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Event]:
+    """The mjai events by which the seat of `turn` plays an option: one, or for riichi `reach` and `dahai`."""
+    name, at = vocabulary.action.describe(token)
+    actor = {"actor": turn.seat}
+    if name == "skip":
+        return [{"type": PASS}]
+    if name == "kyushu":
+        return [{"type": "ryukyoku", **actor}]
+    action = turn.options[token][0][0]
+    if name == "discard":
+        # the table says of a tile that it is the drawn one even where a record would not (see `annotate.game.engine`)
+        pai = MJAI_NAMES[at["tile"]]
+        is_drawn = bool(at["tsumogiri"]) or _only_as_drawn(turn, at["tile"])
+        dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}
+        return [{"type": "reach", **actor}, dahai] if at["riichi"] else [dahai]
+    if name in ("tsumo", "ron"):
+        target = turn.seat if name == "tsumo" else turn.target
+        return [{"type": "hora", **actor, "target": target, "pai": MJAI_NAMES[TILE_OF_ID[action.tile]]}]
+    consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
+    if name == "ankan":
+        return [{"type": name, **actor, "consumed": consumed}]
+    pai = MJAI_NAMES[TILE_OF_ID[action.tile]]
+    if name == "kakan":
+        return [{"type": name, **actor, "pai": pai, "consumed": consumed[:3]}]
+    return [{"type": name, **actor, "target": turn.target, "pai": pai, "consumed": consumed}]
+
+
+def _only_as_drawn(turn: Turn, tile: int) -> bool:
+    """Whether a discard counts as one from the hand only because it is the dealer's first, and the tile was drawn."""
+    return turn.drawn is not None and [i for i in turn.hand if TILE_OF_ID[i] == tile] == [turn.drawn]

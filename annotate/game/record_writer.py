@@ -1,0 +1,43 @@
+"""A game that was played here as a record: mjai JSON lines as `annotate.records.mjai.reader` reads them back."""
+
+import json
+from collections.abc import Sequence
+
+from annotate.game.engine import Table
+from annotate.game.record import Event
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.runtime.files import writing_text
+
+SUFFIX = ".jsonl.gz"
+
+
+def recorded_events(table: Table, header: Event) -> list[Event]:
+    """A game that has ended, from start_game to end_game.
+
+    Args:
+        header: what start_game has under "kanachan": id, rules, style, room, grades, grading_deltas.
+    """
+    events = table.log()
+    events[0] = {"type": "start_game", "kanachan": header}
+    events[-1] = {"type": "end_game", "scores": table.scores}
+    starts = (event for event in events if event["type"] == "start_kyoku")
+    for start, undealt in zip(starts, table.undealt, strict=True):
+        start["kanachan"] = {"wall": [MJAI_NAMES[TILE_OF_ID[tile]] for tile in undealt]}
+    return events
+
+
+def write_record(path: str, events: Sequence[Event]) -> None:
+    """Writes events as lines, complete or not at all; compressed as the suffix says."""
+    with writing_text(path) as file:
+        file.writelines(f"{json.dumps(event, separators=(',', ':'))}\n" for event in events)
+
+
+def rounds_of(events: Sequence[Event]) -> list[list[Event]]:
+    """The rounds of a whole game's events, each from start_kyoku to its last hora or ryukyoku."""
+    rounds: list[list[Event]] = []
+    for event in events:
+        if event["type"] == "start_kyoku":
+            rounds.append([event])
+        elif event["type"] not in ("start_game", "end_kyoku", "end_game"):
+            rounds[-1].append(event)
+    return rounds

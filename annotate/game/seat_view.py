@@ -1,0 +1,311 @@
+"""The table as one seat sees it, from mjai events in which the others' tiles may be hidden.
+
+A round is played in the engine by puppets. The seat's own tiles are real; the others hold a dull hand until an event
+says what they do, and are given the tiles for it just before they do it. So it is the engine that knows what may be
+claimed, what is furiten and when a riichi is paid, and the seat gets the turns that it gets where the whole record is
+played again (`annotate.replay.replay`) or at a table of the arena.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from annotate.game.decisions import Choice, choice_of
+from annotate.game.engine import Table, Turn
+from annotate.game.mjai_actions import choice_of_event
+from annotate.game.record import Event, Rules, places_dealt
+from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
+from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
+
+# kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
+_FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
+_HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
+_DULL = (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26)
+"""honours and 147m 258p 369s: no pair and no two neighbours, so that nothing can be claimed with them. The honours come
+first, as no rule forbids to discard them after a chi"""
+_ENDS = ("hora", "ryukyoku")
+_SEQUENCES = range(0, _FIRST_HONOUR, 3)
+"""the lowest tiles of nine sequences that share none"""
+
+
+class SeatTable(Table):
+    """One round as one seat sees it."""
+
+    @classmethod
+    def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
+        """The table at the beginning of a round.
+
+        Args:
+            start: mjai start_kyoku; only the hand of `seat` is looked at.
+
+        Raises:
+            ValueError: the hand is hidden, or the round cannot start so.
+        """
+        pool = [list(ids) for ids in IDS_OF_TILE]
+        hand = [_taken(pool, name) for name in start["tehais"][seat]]
+        indicator = _taken(pool, start["dora_marker"])
+        wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator)
+        try:
+            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, is_told=True)
+        except OverflowError as error:  # the engine counts honba in a byte
+            raise ValueError(str(error)) from None
+        table._sit_down(seat, pool, indicator)
+        return table
+
+    def _sit_down(self, seat: int, pool: list[list[int]], indicator: int) -> None:
+        self.seat = seat
+        self._pool = pool
+        """by tile: the physical ones that nobody has seen"""
+        self._dora = [indicator]
+        self._asked: Turn | None = None
+        self._own: Turn | None = None
+        """the last turn of the seat, until it or somebody else acts"""
+        self._awaits_draw = True
+        """the engine has drawn a tile of which no event has told yet"""
+        self._has_missed_in_riichi = False
+        self._is_over = False
+        self._before_discard: tuple[Any, dict[int, Any]] | None = None
+        """the engine before the last discard, and the moves that were the discard"""
+        self._handlers: dict[str, Callable[[Event], None]] = {
+            "tsumo": self._draw,
+            "dahai": self._discard_tile,
+            "reach": self._declare,
+            "dora": self._turn_indicator,
+            **dict.fromkeys(("chi", "pon", "daiminkan"), self._claim),
+            **dict.fromkeys(("ankan", "kakan"), self._declare_kan),
+            **dict.fromkeys(_ENDS, self._end),
+        }
+        for other in range(self.vocabulary.num_seats):
+            if other != seat:
+                self._hold(other, [])
+
+    def follow(self, event: Event) -> Turn | None:
+        """Takes the next event of the round, mjai; what the seat may do now, if it is its turn.
+
+        After its own `reach` the options are the discards that declare it. Events that change nothing (reach_accepted,
+        none) are passed over.
+
+        Raises:
+            ValueError: the event cannot follow on those before it. The table is of no use then.
+        """
+        handler = self._handlers.get(event["type"])
+        self._asked = None
+        if handler is not None:
+            if event["type"] not in _ENDS and (self._is_over or self._env.done()):
+                raise ValueError("after the end of the round")
+            handler(event)
+        return self._asked
+
+    @property
+    def is_furiten(self) -> bool:
+        """Whether the seat, before it draws, waits for tiles of which it may not win another's."""
+        env, seat = self._env, self.seat
+        if self._target is None and env.current_player == seat and env.drawn_tile is not None:
+            env, hands = env.clone(), env.hands
+            hands[seat] = [tile for tile in hands[seat] if tile != env.drawn_tile]
+            env.hands = hands
+        waits = env.get_observation(seat).waits
+        if not waits:
+            return False
+        has_missed = self._has_missed_in_riichi or env.missed_agari_doujun[seat]
+        return has_missed or any(tile // 4 in waits for tile in env.discards[seat])
+
+    # Events ----------------------------------------------------------------------------------------------------------
+
+    def _draw(self, event: Event) -> None:
+        seat = event["actor"]
+        if self._target is not None:
+            self._answer({})
+        if self._env.done() or not self._awaits_draw or self._env.current_player != seat:
+            raise ValueError(f"seat {seat} cannot draw a tile now")
+        self._awaits_draw, self._before_discard = False, None
+        if seat == self.seat:
+            hands, tile = self._env.hands, self._take(event["pai"])
+            hands[seat].remove(self._env.drawn_tile)
+            hands[seat].append(tile)
+            self._env.hands, self._env.drawn_tile = hands, tile
+            self._ask()
+
+    def _declare(self, event: Event) -> None:
+        seat = event["actor"]
+        self._require_turn(seat, event)
+        if self._riichi_seat is not None:
+            raise ValueError("riichi is declared already")
+        self.tell(event)
+        if seat == self.seat:
+            assert self._own is not None
+            riichi = {
+                token: moves for token, moves in self._own.options.items() if any(tile is not None for _, tile in moves)
+            }
+            if not riichi:
+                raise ValueError(f"seat {seat} cannot declare riichi now")
+            self._asked = replace(self._own, options=riichi)
+
+    def _discard_tile(self, event: Event) -> None:
+        seat = event["actor"]
+        self._require_turn(seat, event)
+        is_riichi = self._riichi_seat == seat
+        if seat != self.seat:
+            self._arrange_discard(seat, self._take(event["pai"]), event["tsumogiri"], is_riichi)
+        turn = self._turn_of(seat)
+        choice = choice_of_event(turn, event, self.vocabulary, is_riichi)
+        is_forced_tedashi = event["tsumogiri"] and turn.observation.forced_tedashi
+        self.tell({**event, "tsumogiri": False} if is_forced_tedashi else event)
+        moves = {seat: choice.move}
+        self._before_discard = self._env.clone(), moves
+        self._play([turn], moves)
+        self._ask_claim()
+
+    def _claim(self, event: Event) -> None:
+        seat = event["actor"]
+        if self._before_discard is None:
+            raise ValueError(f"there is no tile to {event['type']}")
+        before, moves = self._before_discard
+        (discarder,) = moves
+        if event["target"] != discarder or seat == discarder:
+            raise ValueError(f"seat {seat} cannot {event['type']} a tile of seat {event['target']} now")
+        if seat != self.seat:
+            # the engine has asked who claims the tile, but nobody had tiles to
+            self._env = before
+            tiles = [self._take(name) for name in event["consumed"]]
+            self._hold(seat, tiles)
+            self._play([self._turn_of(discarder)], moves)
+        choice = choice_of_event(self._require_turn_of(seat, event), event, self.vocabulary)
+        self.tell(event)
+        self._before_discard = None
+        self._answer({seat: choice})
+        if seat == self.seat and self._target is None and event["type"] != "daiminkan":
+            self._ask()
+
+    def _declare_kan(self, event: Event) -> None:
+        seat = event["actor"]
+        self._require_turn(seat, event)
+        if self._riichi_seat is not None:
+            raise ValueError("a discard must follow on reach")
+        if seat != self.seat:
+            names = event["consumed"] if event["type"] == "ankan" else [event["pai"]]
+            self._arrange_kan(seat, [self._take(name) for name in names])
+        turn = self._turn_of(seat)
+        choice = choice_of_event(turn, event, self.vocabulary)
+        self.tell(event)
+        self._before_discard = None
+        self._play([turn], {seat: choice.move})
+        self._ask_claim()
+
+    def _turn_indicator(self, event: Event) -> None:
+        self._dora.append(self._take(event["dora_marker"]))
+
+    def _end(self, event: Event) -> None:
+        self._own = None
+        self._is_over = True
+
+    # Turns -----------------------------------------------------------------------------------------------------------
+
+    def _look(self, observations: Mapping[int, Any], num_dora: int = 0) -> None:
+        """The table asks its seat alone."""
+        self.turns = []
+
+    def _ask(self) -> None:
+        self._own = self._asked = self._turn_of(self.seat)
+
+    def _ask_claim(self) -> None:
+        self._own = None
+        if self._target is not None and self.seat in self._env.active_players:
+            self._ask()
+
+    def _turn_of(self, seat: int) -> Turn:
+        env = self._env
+        observation, target = env.get_observation(seat), self._target
+        hand = observation.hand
+        drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
+        turn = Turn(seat, observation, hand, drawn, list(self._dora), len(env.wall) - NUM_DEAD, target, {})
+        turn.options = self._options(turn)
+        return turn
+
+    def _require_turn(self, seat: int, event: Event) -> None:
+        """Raises ValueError if `seat` cannot discard or declare now."""
+        if self._env.done() or self._awaits_draw or self._target is not None or self._env.current_player != seat:
+            raise ValueError(f"{event['type']} of seat {seat}, but it is not its turn")
+
+    def _require_turn_of(self, seat: int, event: Event) -> Turn:
+        if self._target is None or seat not in self._env.active_players:
+            raise ValueError(f"seat {seat} cannot {event['type']} now")
+        return self._turn_of(seat)
+
+    def _answer(self, choices: Mapping[int, Choice]) -> None:
+        """Answers to a tile that may be claimed; who is not in `choices` passes."""
+        skip = self.vocabulary.action["skip"].first
+        turns = [self._turn_of(seat) for seat in self._env.active_players]
+        if self._env.riichi_declared[self.seat] and self._own is not None:
+            self._has_missed_in_riichi |= self._own.target is not None
+        moves = {turn.seat: choice_of(turn, skip).move for turn in turns}
+        self._play(turns, moves | {seat: choice.move for seat, choice in choices.items()})
+
+    def _play(self, turns: list[Turn], moves: Mapping[int, Any]) -> None:
+        self.turns = turns
+        self.step(moves)
+        self._awaits_draw = self._target is None and not self._env.done() and self._env.drawn_tile is not None
+
+    # Puppets ---------------------------------------------------------------------------------------------------------
+
+    def _take(self, name: str) -> int:
+        return _taken(self._pool, name)
+
+    def _hold(self, seat: int, tiles: Sequence[int], drawn: int | None = None) -> None:
+        """Gives another seat these tiles (physical) and dull ones.
+
+        Args:
+            drawn: the one that it has just drawn, if it has drawn one; a dull one by default.
+        """
+        env, hands = self._env, self._env.hands
+        kinds = {tile // 4 for tile in tiles}
+        dull = [4 * kind + 3 for kind in _DULL if kind not in kinds]
+        hands[seat] = [*tiles, *dull][: len(hands[seat])]
+        env.hands = hands
+        if env.current_player == seat and self._target is None and env.drawn_tile is not None:
+            env.drawn_tile = hands[seat][-1] if drawn is None else drawn
+
+    def _arrange_discard(self, seat: int, tile: int, is_tsumogiri: bool, is_riichi: bool) -> None:
+        tiles = [tile]
+        if is_riichi:
+            tiles += self._waiting(seat, len(self._env.hands[seat]) - 1, {tile // 4})
+        self._hold(seat, tiles, tile if is_tsumogiri else None)
+
+    def _arrange_kan(self, seat: int, tiles: list[int]) -> None:
+        if not self._env.riichi_declared[seat]:
+            self._hold(seat, tiles)
+            return
+        # what a riichi waits for must not depend on the four tiles
+        kind = tiles[0] // 4
+        first = kind // RANKS_PER_SUIT * RANKS_PER_SUIT
+        near = {*range(first, first + RANKS_PER_SUIT)} if kind < _FIRST_HONOUR else {kind}
+        count = len(self._env.hands[seat]) - len(tiles)
+        self._hold(seat, [*tiles, *self._waiting(seat, count, near)], tiles[0])
+
+    def _waiting(self, seat: int, count: int, avoided: set[int]) -> list[int]:
+        """Sequences and an honour to be paired, without the kinds avoided and those of the seat's melds."""
+        melds = {tile // 4 for meld in self._env.melds[seat] for tile in meld.tiles}
+        sequences = [
+            [4 * (first + i) + 3 for i in range(3)]
+            for first in _SEQUENCES
+            if not (melds | avoided) & {first, first + 1, first + 2}
+        ]
+        honour = next(kind for kind in _HONOURS if kind not in melds | avoided)
+        return [tile for sequence in sequences[: count // 3] for tile in sequence] + [4 * honour + 3]
+
+
+def _taken(pool: list[list[int]], name: str) -> int:
+    """Takes one of the physical tiles that nobody has seen."""
+    tile = TILE_OF_MJAI.get(name)
+    if tile is None:
+        raise ValueError(f"{name!r} is no tile that can be seen")
+    if not pool[tile]:
+        raise ValueError(f"more {name} than there are")
+    return pool[tile].pop(0)
+
+
+def _wall(places: Sequence[int], hand: Sequence[int], indicator: int) -> list[int]:
+    """A wall, in the order of the deal, with a hand at its places and the first indicator; the rest is made up."""
+    known = {**dict(zip(places, hand, strict=True)), NUM_TILE_IDS - 1 - NUM_RINSHAN: indicator}
+    rest = iter(sorted({*range(NUM_TILE_IDS)} - {*known.values()}))
+    return [known[place] if place in known else next(rest) for place in range(NUM_TILE_IDS)]

@@ -1,0 +1,210 @@
+"""kanachan-annotate: game records to annotation lines, on all cores, with a report of what was left out and why."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from annotate.annotation import Annotation, parse_line
+from annotate.game.record import Game, all_readable
+from annotate.pipeline.convert import lacks_end
+from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
+from annotate.pipeline.run import Conversion, run
+from annotate.records.finding import SUFFIXES, Shard, names_one_record
+from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
+from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.runtime.files import check_output, reading_text
+from annotate.runtime.signals import Stopped
+from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.workers import num_cores
+from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.words import describe
+
+
+def _explain(conversion: Conversion, number: int) -> str:
+    records = list(islice(records_of(find_records(conversion.paths)), 2))
+    if len(records) != 1:
+        raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
+    annotations = _annotations_of(records[0], conversion, most=max(number, 1))
+    if not 1 <= number <= len(annotations):
+        raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
+    return describe(annotations[number - 1], FOUR_PLAYERS)
+
+
+def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[Annotation]:
+    """The annotations of a record as they would be written, or the first `most` of a file of annotation lines.
+
+    Raises:
+        ValueError: there are neither; or only of games that are not written, as they are incomplete.
+    """
+    try:
+        found = list(games_of(record))
+        games = [game for game in found if isinstance(game, Game)] or all_readable(found)
+    except ValueError as error:
+        if record.data is not None or record.problem is not None:
+            raise
+        return _parse_lines(record.name, str(error), most)
+    whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
+    if games and not whole:
+        raise ValueError(f"{record.name}: {games[0].incomplete}: such games are read with --keep-incomplete")
+    room, grade, writes_hidden = conversion.room, conversion.grade, conversion.writes_hidden
+    reports = [annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden) for game in whole]
+    return [annotation for report in reports for annotation in report.annotations]
+
+
+def _parse_lines(path: str, why_no_record: str, most: int) -> list[Annotation]:
+    annotations: list[Annotation] = []
+    with reading_text(path) as lines:
+        for line in islice(lines, most):
+            try:
+                annotations.append(parse_line(line, FOUR_PLAYERS))
+            except ValueError as error:
+                number = len(annotations) + 1
+                raise ValueError(f"{why_no_record}; nor are these annotations: line {number}: {error}") from None
+    return annotations
+
+
+def _verify(paths: Sequence[str], jobs: int) -> int:
+    from annotate.checks.verify import verify  # its tables take a moment, which nobody else should wait
+
+    verification = verify(paths, jobs)
+    print(verification.text())
+    return 1 if verification.kinds else 0
+
+
+def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kanachan-annotate",
+        description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
+        f"one line of text. Accepts {ACCEPTED}; formats are told by content. A round that the rules engine cannot "
+        "replay exactly is left out and named in the report, which goes to standard error.",
+    )
+    parser.add_argument(
+        "records",
+        nargs="+",
+        help="files, folders (with all below them), glob patterns; archives "
+        "(zip, or tar that is plain, gzip or zstd) are read member by member, archive.zip!folder/game.xml is one. In "
+        f"folders and archives, files with one of these suffixes alone: {', '.join(SUFFIXES)}",
+    )
+    what = _add_outputs(parser)
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+    )
+    parser.add_argument(
+        "--hidden",
+        action="store_true",
+        help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
+        "shards keep the hands alone",
+    )
+    parser.add_argument(
+        "--keep-incomplete",
+        action="store_true",
+        help="annotate games whose final scores the record does not tell, too, as where it is cut off: their whole "
+        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
+        "points. Good for imitation and round_delta alone. Of a game that is there twice the first copy counts",
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=Shard(1, 1),
+        metavar="I/N",
+        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
+        "count one by one. A game that is in two shards is seen when the shards are packed",
+    )
+    parser.add_argument(
+        "--restart", action="store_true", help="begin anew, whatever an interrupted run has left for this output"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
+    add_assumptions(parser)
+    if other_format is not None:
+        other_format.add_options(parser, what)
+    return parser
+
+
+def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
+    """Adds the options of which one is needed: what is to be made."""
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
+        "continued by the same command; till then its files are beside FILE, with names that begin with a dot",
+    )
+    what.add_argument(
+        "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
+    )
+    what.add_argument(
+        "--verify",
+        action="store_true",
+        help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check "
+        "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
+    )
+    return what
+
+
+def add_assumptions(parser: argparse.ArgumentParser) -> None:
+    """Adds the options --room and --grade: what to take for granted where a record does not tell."""
+    parser.add_argument(
+        "--room",
+        type=int,
+        default=DEFAULT_ROOM,
+        choices=range(5),
+        help="room of games whose record does not tell: 0 Bronze ... 4 Throne (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--grade",
+        type=int,
+        default=DEFAULT_GRADE,
+        choices=range(NUM_GRADES),
+        metavar=f"0...{NUM_GRADES - 1}",
+        help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+    )
+
+
+def _shard(text: str) -> Shard:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not I/N with I from 1 to N, such as 1/4")
+    return Shard(int(number), int(of))
+
+
+def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> Output:
+    other = other_format.output(options) if other_format is not None else None
+    if other is not None:
+        return other
+    check_output(options.output, options.records, may_stream=True)
+    if options.output == "-":
+        return StandardOutput()
+    if names_one_record(options.output) and Path(options.output).exists():
+        raise ValueError(f"{options.output}: a file named like a game record is there: name another, such as x.txt")
+    return TextOutput(options.output)
+
+
+def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:
+    """The command kanachan-annotate, which can write text and `other_format`."""
+    parser = _parser(other_format)
+    options = parser.parse_args(argv)
+    if options.jobs < 1:
+        parser.error(f"--jobs must be at least 1, not {options.jobs}")
+
+    def body() -> int:
+        if options.verify:
+            return _verify(options.records, options.jobs)
+        conversion = Conversion(
+            options.records, options.room, options.grade, options.hidden, options.shard, options.keep_incomplete
+        )
+        if options.explain is not None:
+            print(_explain(conversion, options.explain))
+            return 0
+        try:
+            report = run(conversion, _output(options, other_format), options.jobs, restart=options.restart)
+        except Stopped as stopped:
+            print(f"{parser.prog}: {stopped}", file=sys.stderr)
+            return stopped.status
+        if report.num_faults:
+            return 1
+        return 3 if options.strict and report.num_left_out else 0
+
+    return run_cleanly(parser.prog, body)

@@ -1,0 +1,92 @@
+"""One game record to what is written of it, in whichever process."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from annotate.annotation import Annotation
+from annotate.game.record import Game, Unreadable
+from annotate.pipeline.outputs import encode_text
+from annotate.pipeline.report import Report
+from annotate.records.reading import Record, games_of
+from annotate.replay.replay import GameReport, annotate_game
+from annotate.vocabulary import FOUR_PLAYERS
+
+INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)"
+
+
+@dataclass
+class AnnotatedGame:
+    """One game's annotations as they are written, with what the report needs to know of it."""
+
+    id: str
+    file: str
+    data: bytes
+    report: Report
+
+    @property
+    def lines(self) -> str:
+        """If they were encoded as text."""
+        return self.data.decode()
+
+
+def annotate_record(
+    record: Record,
+    room: int,
+    grade: int,
+    writes_hidden: bool = False,
+    keeps_incomplete: bool = False,
+    encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
+) -> tuple[list[AnnotatedGame], Report]:
+    """The games of one record, and the report of the record itself (its games' reports are their own).
+
+    Args:
+        keeps_incomplete: annotates games without final scores, too.
+    """
+    annotate = partial(annotate_game, vocabulary=FOUR_PLAYERS, room=room, grade=grade, writes_hidden=writes_hidden)
+    annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
+    try:
+        for game in games_of(record):
+            if isinstance(game, Unreadable):
+                record_report.leave_out(game.problem)
+            elif lacks_end(game) and not keeps_incomplete:
+                report = Report(games=1, notes=Counter([INCOMPLETE]))
+                report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
+                annotated.append(AnnotatedGame(game.id, record.name, b"", report))
+            else:
+                annotated.append(_annotated(game, record.name, annotate, encode))
+    except ValueError as error:
+        record_report.leave_out(str(error))
+    except Exception as error:
+        record_report.leave_out(f"{record.name}: {_fault(error)}", is_fault=True)
+    return annotated, record_report
+
+
+def _annotated(
+    game: Game, file: str, annotate: Callable[[Game], GameReport], encode: Callable[[Sequence[Annotation]], bytes]
+) -> AnnotatedGame:
+    try:
+        result = annotate(game)
+        data = encode(result.annotations)
+    except Exception as error:
+        report = Report(games=1)
+        report.leave_out(f"{file}: the whole game {game.id}: {_fault(error)}", is_fault=True)
+        return AnnotatedGame(game.id, file, b"", report)
+    report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
+    for text in result.left_out:
+        report.leave_out(f"{file}: {text}")
+    report.differences = [f"{file}: {text}" for text in result.differences]
+    report.num_differences = len(report.differences)
+    report.count(result.annotations)
+    return AnnotatedGame(game.id, file, data, report)
+
+
+def _fault(error: Exception) -> str:
+    """What is told of a fault of ours, which must cost no other game; it fails the run in the end."""
+    return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
+
+
+def lacks_end(game: Game) -> bool:
+    """Whether there are rounds, of which it is not known to what ranks and scores they led."""
+    return bool(game.rounds) and game.final_scores is None

@@ -1,0 +1,196 @@
+"""Where annotations go, one game at a time, and how what was written survives an interruption."""
+
+import argparse
+import gzip
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import zstandard
+
+from annotate.annotation import Annotation, format_line
+from annotate.pipeline.journal import RESTART
+
+
+class Output(Protocol):
+    """What kanachan-annotate writes to.
+
+    The JSON values that it gives come back to it, maybe in a later process.
+    """
+
+    name: str
+    """for messages"""
+    journal: Path | None
+    """file for the journal of the run; None: the run cannot be resumed"""
+    left_out: Path | None
+    """file for a long list of what was left out"""
+    settings: dict[str, Any]
+    """JSON values: all that the output depends on but for the annotations"""
+    encode: Callable[[Sequence[Annotation]], bytes]
+    """the annotations of one game as they are given to `write`; called in other processes, so it must pickle"""
+    seconds_between_saves: float
+
+    def begin(self, saved: dict[str, Any] | None) -> None:
+        """Prepares for writing; with the value of an earlier `save`, goes back to what was written then.
+
+        Raises:
+            ValueError: that is no longer there.
+        """
+
+    def write(self, data: bytes) -> None:
+        """Takes the next game, as `encode` gave it."""
+
+    def save(self) -> dict[str, Any]:
+        """Makes lasting what was written and returns what `begin` needs to find it."""
+
+    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+        """Makes the output from what was saved, not yet under its name. May be called again if interrupted."""
+
+    def publish(self, completed: dict[str, Any]) -> None:
+        """Puts what `complete` made under its name. May be called again if interrupted."""
+
+    def discard(self) -> None:
+        """Removes all that is not under its name, but for the journal."""
+
+    def close(self) -> None:
+        """Lets go of open files; what was saved stays."""
+
+
+class OutputFormat(Protocol):
+    """A further format of kanachan-annotate.
+
+    This is the seam to formats of which this package knows nothing, such as shards: whoever knows one, and imports this
+    package, hands it to `annotate.pipeline.cli.annotate`, and makes the command of that.
+    """
+
+    def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
+        """Adds the option that asks for this format to `outputs`, the options that go with it to `parser`."""
+
+    def output(self, options: argparse.Namespace) -> Output | None:
+        """None: another output was asked for.
+
+        Raises:
+            ValueError: an option does not go with the others.
+        """
+
+
+def encode_text(annotations: Sequence[Annotation]) -> bytes:
+    """Lines."""
+    return "".join([f"{format_line(annotation)}\n" for annotation in annotations]).encode()
+
+
+def encode_gzip(annotations: Sequence[Annotation]) -> bytes:
+    """Lines as a gzip member, which depends on nothing but them."""
+    return gzip.compress(encode_text(annotations), compresslevel=6, mtime=0)
+
+
+def encode_zstd(annotations: Sequence[Annotation]) -> bytes:
+    """Lines as a zstandard frame with a checksum."""
+    return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations))
+
+
+class TextOutput:
+    """A file of annotation lines, compressed as its suffix says: a frame, or gzip member, for each game.
+
+    So as many processes compress as there are, and the file may be cut after any game. A game is long enough for
+    this to cost no space.
+    """
+
+    seconds_between_saves = 2.0
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.encode: Callable[[Sequence[Annotation]], bytes] = (
+            encode_gzip if name.endswith(".gz") else encode_zstd if name.endswith(".zst") else encode_text
+        )
+        self.settings: dict[str, Any] = {"output": self.encode.__name__}
+        path = Path(name)
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{name}: no regular file; `-o - > {name}` writes into it")
+        path = path.resolve() if path.is_symlink() else path  # the link stays
+        self._path = path
+        self._temporary = path.with_name(f".{path.name}.part")
+        self._file: IO[bytes] | None = None
+        self.journal: Path | None = path.with_name(f".{path.name}.journal")
+        self.left_out: Path | None = path.with_name(f"{path.name}.left-out.txt")
+
+    def begin(self, saved: dict[str, Any] | None) -> None:
+        size = saved["size"] if saved else 0
+        if saved is None:
+            self._file = open(self._temporary, "wb")
+            return
+        if not self._temporary.exists() or self._temporary.stat().st_size < size:
+            raise ValueError(
+                f"{self._temporary}: what the interrupted run has written is not there any more; {RESTART}"
+            )
+        self._file = open(self._temporary, "r+b")
+        self._file.truncate(size)
+        self._file.seek(size)
+
+    def write(self, data: bytes) -> None:
+        assert self._file is not None
+        self._file.write(data)
+
+    def save(self) -> dict[str, Any]:
+        assert self._file is not None
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return {"size": self._file.tell()}
+
+    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+        if saved["size"] == 0:
+            self.begin(saved)
+            self.write(self.encode([]))
+            saved = self.save()
+        self.close()
+        return saved
+
+    def publish(self, completed: dict[str, Any]) -> None:
+        if self._temporary.exists():
+            self._temporary.replace(self._path)
+
+    def discard(self) -> None:
+        self.close()
+        self._temporary.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
+
+
+class StandardOutput:
+    """Annotation lines on standard output, which cannot be resumed."""
+
+    name = "standard output"
+    journal: Path | None = None
+    left_out: Path | None = None
+    settings: dict[str, Any] = {}
+    seconds_between_saves = float("inf")
+
+    def __init__(self) -> None:
+        self.encode: Callable[[Sequence[Annotation]], bytes] = encode_text
+
+    def begin(self, saved: dict[str, Any] | None) -> None:
+        assert saved is None
+
+    def write(self, data: bytes) -> None:
+        sys.stdout.write(data.decode())
+
+    def save(self) -> dict[str, Any]:
+        sys.stdout.flush()
+        return {}
+
+    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+        return saved
+
+    def publish(self, completed: dict[str, Any]) -> None:
+        pass
+
+    def discard(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

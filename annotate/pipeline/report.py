@@ -1,0 +1,113 @@
+"""What became of game records: counts for people, and what was left out and why."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from itertools import chain
+from typing import Any
+
+from annotate.annotation import Annotation
+from annotate.game.decisions import KINDS, kind_of
+from annotate.vocabulary import FOUR_PLAYERS
+
+_KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
+
+MOST_SHOWN = 100
+"""of what was left out, and of the differences, a sum of reports keeps no more than it shows"""
+
+
+@dataclass
+class Report:
+    """What became of the records; sums over games, files and workers."""
+
+    files: int = 0
+    """and members of archives"""
+    size: int = 0
+    """bytes of them, as they lie on the disk"""
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """other files in folders and archives, by suffix"""
+    games: int = 0
+    rounds: int = 0
+    decisions: int = 0
+    unknown: int = 0
+    chosen: Counter[str] = field(default_factory=Counter)
+    """decision points by the kind of the action taken"""
+    possible: Counter[str] = field(default_factory=Counter)
+    """decision points by the kinds of the possible actions"""
+    notes: Counter[str] = field(default_factory=Counter)
+    num_left_out: int = 0
+    left_out: list[str] = field(default_factory=list)
+    num_faults: int = 0
+    """of what was left out, that which is this program's fault"""
+    num_differences: int = 0
+    differences: list[str] = field(default_factory=list)
+    """options that a record lists and the rules engine does not have, or the reverse"""
+
+    def leave_out(self, text: str, *, is_fault: bool = False) -> None:
+        self.num_left_out += 1
+        self.num_faults += is_fault
+        self.left_out.append(text)
+
+    def add(self, other: "Report") -> None:
+        for name in (each.name for each in fields(self)):
+            mine, others = getattr(self, name), getattr(other, name)
+            setattr(self, name, (mine + others)[:MOST_SHOWN] if isinstance(mine, list) else mine + others)
+
+    def as_json(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+    @classmethod
+    def of_json(cls, values: dict[str, Any]) -> "Report":
+        """The inverse of `as_json`."""
+        report = cls()
+        for name, value in values.items():
+            setattr(report, name, Counter(value) if isinstance(value, dict) else value)
+        return report
+
+    def count(self, annotations: Sequence[Annotation]) -> None:
+        self.decisions += len(annotations)
+        kind = _KIND_OF_ACTION.__getitem__
+        self.chosen.update([kind(annotation.actions[annotation.chosen]) for annotation in annotations])
+        kinds_of_each = [{*map(kind, annotation.actions)} for annotation in annotations]
+        self.possible.update(chain.from_iterable(kinds_of_each))
+
+    def text(self, whole_list: str | None = None) -> str:
+        """A table for people.
+
+        Args:
+            whole_list: where all that was left out is listed.
+        """
+        lines = [
+            f"{self.files:>12,} files",
+            f"{self.games:>12,} games",
+            f"{self.rounds:>12,} rounds",
+            f"{self.decisions:>12,} decision points",
+            "",
+            f"{'kind':<12}{'taken':>12}{'possible':>12}",
+        ]
+        lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
+        lines += [
+            "",
+            f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
+        ]
+        lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
+        if self.passed_over:
+            suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))
+            lines.append(f"files not looked at, as their suffixes are not those of records: {suffixes}")
+        if self.num_differences:
+            lines.append(
+                f"{self.num_differences:,} options on which record and rules engine differ (the engine's stand):"
+            )
+            lines += _shown(self.differences, self.num_differences, None)
+        if self.num_left_out:
+            lines += [f"{self.num_left_out:,} left out:", *_shown(self.left_out, self.num_left_out, whole_list)]
+        else:
+            lines.append("nothing else left out")
+        return "\n".join(lines)
+
+
+def _shown(texts: Sequence[str], num_texts: int, whole_list: str | None) -> list[str]:
+    shown = [f"  {text}" for text in texts[:MOST_SHOWN]]
+    if num_texts > len(shown):
+        shown.append(f"  ... {num_texts - len(shown):,} more" + (f": all are in {whole_list}" if whole_list else ""))
+    return shown

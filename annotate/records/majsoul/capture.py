@@ -1,0 +1,208 @@
+"""What Mahjong Soul's server sends for a game record, taken out of its wrappings: protobuf as captured, or JSON of it.
+
+The captured message is `Wrapper(ResGameRecord(head, Wrapper(GameDetailRecords)))`, before it three bytes of the
+WebSocket frame or not. JSON has the same shape; tools leave out names, or leave a wrapping as base64 text.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from annotate.records.majsoul.protobuf import RECORDS, decode, of_json, squeezed
+
+_NOTICE, _REQUEST, _RESPONSE = 1, 2, 3
+"""kinds of frames, their first byte"""
+_FRAME_HEADER = 3
+_NO_NAME = b"\x0a\x00"
+_LENGTH_DELIMITED = 2
+
+_RULES = "head.config.mode.detailrule."
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One game as the server tells it."""
+
+    head: Message
+    """RecordGame"""
+    steps: tuple[Message, ...]
+    """Record… messages, and GameUserInput between them where the record has what players pressed"""
+    unknown_rules: tuple[str, ...]
+    """settings of the game's rules that this program does not know"""
+
+
+def is_capture(data: bytes) -> bool:
+    """Whether `data` begins as a captured message does, which no text, archive or compressed file begins like."""
+    if data[:1] in (bytes([_RESPONSE]), bytes([_REQUEST])) or data.startswith(bytes([_NOTICE, 0x0A])):
+        return True
+    return data.startswith((_NO_NAME + b"\x12", b"\x12")) or (data[:1] == b"\x0a" and data[2:6] == b".lq.")
+
+
+def is_capture_json(value: Any) -> bool:
+    """Whether a JSON document is a game record of Mahjong Soul."""
+    if type(value) is not dict:
+        return False
+    keys = set(map(squeezed, value))
+    return "head" in keys or {"name", "data"} <= keys
+
+
+def open_capture(data: bytes) -> Recording:
+    """Takes a game record out of a captured message.
+
+    Raises:
+        ValueError: it is another message, is cut off or damaged, or does not hold the game itself.
+    """
+    if data[0] in (_NOTICE, _REQUEST):
+        raise ValueError("a captured message of Mahjong Soul, but not the response that holds a game record")
+    wrapper = decode("Wrapper", data[_FRAME_HEADER:] if data[0] == _RESPONSE else data)
+    _require_name(wrapper.name, "ResGameRecord", "the message")
+    if not wrapper.data:
+        raise ValueError("cut off: a message without content")
+    response = decode("ResGameRecord", wrapper.data)
+    if response.error.code:
+        _refuse_error(response.error.code)
+    if not response.HasField("head"):
+        raise ValueError("no head: it tells the game's id, room and players")
+    if not response.data:
+        _refuse_without_data(response.data_url)
+    rules = UnknownFieldSet(response.head.config.mode.detail_rule)
+    unknown = [f"number {rule.field_number}" for rule in rules if rule.wire_type == _LENGTH_DELIMITED or rule.data]
+    return Recording(response.head, tuple(_steps_of_bytes(response.data)), tuple(unknown))
+
+
+def open_capture_json(value: Any) -> Recording:
+    """Takes a game record out of JSON that a tool made of the message.
+
+    Raises:
+        ValueError: a part is missing or of the wrong type, or the document does not hold the game itself.
+    """
+    response = _by_key(_contents(value, "ResGameRecord", "the document"), "the document")
+    error = response.get("error")
+    if type(error) is dict and error.get("code"):
+        _refuse_error(error["code"])
+    if "head" not in response:
+        raise ValueError("no head: it tells the game's id, room and players")
+    head, unknown = of_json("RecordGame", response["head"], "head")
+    data = response.get("data")
+    if not data:
+        _refuse_without_data(response.get("dataurl"))
+    steps = _steps_of_bytes(_of_base64(data, "data")) if type(data) is str else _steps_of_json(data)
+    rules = [key for key in unknown if key.replace("_", "").lower().startswith(_RULES)]
+    return Recording(head, tuple(steps), tuple(key.rpartition(".")[2] for key in rules))
+
+
+def _refuse_error(code: Any) -> None:
+    raise ValueError(f"the server answered with error {code}: no game was sent")
+
+
+def _refuse_without_data(url: Any) -> None:
+    if url:
+        raise ValueError(f"the game itself is not in the file but at {str(url)[:200]} (data_url): get it from there")
+    raise ValueError("the game itself (data) is missing")
+
+
+def _steps_of_bytes(data: bytes) -> Iterator[Message]:
+    wrapper = decode("Wrapper", data)
+    _require_name(wrapper.name, "GameDetailRecords", "data")
+    yield from _steps_of_details(decode("GameDetailRecords", wrapper.data))
+
+
+def _steps_of_details(details: Message) -> Iterator[Message]:
+    # version 0 has records, later ones actions
+    for number, record in enumerate(details.records if not details.actions else ()):
+        yield _record_of_bytes(record, f"records[{number}]")
+    for number, action in enumerate(details.actions):
+        if action.result:
+            yield _record_of_bytes(action.result, f"actions[{number}].result")
+        if action.HasField("user_input"):
+            yield action.user_input
+
+
+def _steps_of_json(data: Any) -> Iterator[Message]:
+    if type(data) is list:  # the records alone
+        data = {"records": data}
+    content = _contents(data, "GameDetailRecords", "data")
+    if type(content) is str:
+        yield from _steps_of_details(decode("GameDetailRecords", _of_base64(content, "data.data")))
+        return
+    details = _by_key(content, "data")
+    actions = _list(details.get("actions"), "data.actions")
+    for number, record in enumerate(_list(details.get("records"), "data.records") if not actions else ()):
+        yield _record_of_json(record, f"records[{number}]")
+    for number, action in enumerate(actions):
+        parts = _by_key(action, f"actions[{number}]")
+        if parts.get("result"):
+            yield _record_of_json(parts["result"], f"actions[{number}].result")
+        if parts.get("userinput"):
+            yield of_json("GameUserInput", parts["userinput"], f"actions[{number}].user_input")[0]
+
+
+def _record_of_bytes(data: bytes, where: str) -> Message:
+    try:
+        wrapper = decode("Wrapper", data)
+        return decode(_record_name(wrapper.name), wrapper.data)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+
+
+def _record_of_json(value: Any, where: str) -> Message:
+    if type(value) is str:
+        return _record_of_bytes(_of_base64(value, where), where)
+    parts = _by_key(value, where)
+    try:
+        name = _record_name(parts.get("name"))
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    content = parts.get("data")
+    if type(content) is str:
+        return decode(name, _of_base64(content, f"{where}.data"))
+    return of_json(name, {} if content is None else content, f"{where}.data")[0]
+
+
+def _record_name(name: Any) -> str:
+    bare = _bare(name)
+    if bare not in RECORDS:
+        raise ValueError(f"a record of an unknown kind, {ascii(name)[:60]}: of other rules or of a later version")
+    return bare
+
+
+def _require_name(name: Any, expected: str, where: str) -> None:
+    if name and _bare(name) != expected:
+        raise ValueError(f"{where} is a {ascii(name)[:60]}, where a {expected} is expected")
+
+
+def _bare(name: Any) -> str:
+    return name.removeprefix(".").removeprefix("lq.") if type(name) is str else ""
+
+
+def _contents(value: Any, name: str, where: str) -> Any:
+    """What a wrapping holds, or `value` itself where a tool left the wrapping out."""
+    parts = _by_key(value, where)
+    if "data" in parts and "name" in parts and "head" not in parts:
+        _require_name(parts["name"], name, where)
+        return parts["data"]
+    return value
+
+
+def _by_key(value: Any, where: str) -> dict[str, Any]:
+    if type(value) is not dict:
+        raise ValueError(f"{where} must be an object")
+    return {squeezed(key): part for key, part in value.items()}
+
+
+def _list(value: Any, where: str) -> list[Any]:
+    if value is not None and type(value) is not list:
+        raise ValueError(f"{where} must be a list")
+    return value or []
+
+
+def _of_base64(text: str, where: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError(f"{where} must be an object, or bytes as base64") from None

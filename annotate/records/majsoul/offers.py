@@ -1,0 +1,74 @@
+"""The options that Mahjong Soul's server offered a player, and which of them the player pressed."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from google.protobuf.message import Message
+
+from annotate.game.record import Event, Offer
+from annotate.records.majsoul.tiles import seat_of, tile_of, tiles_of
+
+# types of OptionalOperation
+_DISCARD, _RIICHI = 1, 7
+_BY_TILES = {2: "chi", 3: "pon", 4: "ankan", 5: "daiminkan", 6: "kakan"}
+_WITHOUT_TILES = {8: "hora", 9: "hora", 10: "ryukyoku"}
+
+# GameUserInput: the type of an answer to another player's tile
+_ANSWER = 3
+
+
+@dataclass(slots=True)
+class OfferDraft:
+    """An offer while it may still be answered."""
+
+    after: int
+    seat: int
+    options: tuple[Event, ...]
+    by_button: dict[tuple[int, int], Event] = field(default_factory=dict)
+    """by type and by place among those of a type: what a button means"""
+    pressed: Event | None = None
+
+    def press(self, step: Message) -> None:
+        """Notes a GameUserInput of this seat. Only the first answer to another player's tile counts."""
+        if step.type != _ANSWER or self.pressed is not None:
+            return
+        is_pass = step.cpg.cancel_operation
+        self.pressed = {"type": "none"} if is_pass else self.by_button.get((step.cpg.type, step.cpg.index))
+
+    def finished(self) -> Offer:
+        return Offer(self.after, self.seat, self.options, self.pressed)
+
+
+def offers_of(step: Message, after: int) -> list[OfferDraft]:
+    """What a Record… message offers, to whom.
+
+    Args:
+        after: place of the event that is answered; see Offer.
+
+    Raises:
+        ValueError: there is no such seat or tile.
+    """
+    fields = step.DESCRIPTOR.fields_by_name
+    lists = list(step.operations) if "operations" in fields else []
+    if "operation" in fields and step.HasField("operation"):
+        lists.append(step.operation)
+    offers = []
+    for offered in lists:
+        buttons = {button: event for operation in offered.operation_list for button, event in _events(operation)}
+        if buttons:  # a player in riichi who can only go on is sent an empty list
+            offers.append(OfferDraft(after, seat_of(offered.seat), tuple(buttons.values()), buttons))
+    return offers
+
+
+def _events(operation: Message) -> Iterator[tuple[tuple[int, int], Event]]:
+    kind, combinations = operation.type, operation.combination
+    if kind == _DISCARD:
+        yield (kind, 0), {"type": "dahai", "forbidden": tiles_of(combinations)}
+    elif kind == _RIICHI:
+        for index, name in enumerate(combinations):
+            yield (kind, index), {"type": "reach", "pai": tile_of(name)}
+    elif kind in _BY_TILES:
+        for index, names in enumerate(combinations):
+            yield (kind, index), {"type": _BY_TILES[kind], "consumed": tiles_of(names.split("|"))}
+    else:
+        yield (kind, 0), {"type": _WITHOUT_TILES.get(kind, f"operation {kind}")}

@@ -1,0 +1,75 @@
+"""Mahjong Soul's game records: the captured response message, or the JSON that tools make of it, to one Game.
+
+What the record says of itself is taken over: id, room, length, grades by seat, final scores, change of the grading
+points. Games of rooms and contests are read if they are played by the rules of ranked games; they have no room.
+"""
+
+from typing import Any
+
+from google.protobuf.message import Message
+
+from annotate.game.record import Game, require_gain_of_first
+from annotate.records.majsoul.capture import Recording, open_capture, open_capture_json
+from annotate.records.majsoul.rounds import read_rounds
+from annotate.records.majsoul.rules import grade, room_and_style
+from annotate.records.majsoul.tiles import LARGEST_SCORE, NUM_SEATS, in_range
+
+
+def read_majsoul(data: bytes) -> Game:
+    """Reads a captured message, with the frame's header of three bytes or without.
+
+    Raises:
+        ValueError: no game record, damaged, or a game that is not supported. The caller names the file.
+    """
+    return _game(open_capture(data))
+
+
+def read_majsoul_json(document: Any) -> Game:
+    """Reads the JSON of a captured message, already parsed.
+
+    Raises:
+        ValueError: as `read_majsoul`.
+    """
+    return _game(open_capture_json(document))
+
+
+def _game(recording: Recording) -> Game:
+    head = recording.head
+    if not head.uuid or not head.uuid.isprintable():
+        raise ValueError(f"head.uuid, the game's id, must be a printable text, not {ascii(head.uuid)[:60]}")
+    room, style = room_and_style(head.config, recording.unknown_rules)
+    players = _by_seat(head.result.players, "head.result.players") if head.result.players else None
+    grades = None
+    if room is not None:
+        accounts = _by_seat(head.accounts, "head.accounts")
+        grades = tuple(grade(account.level.id) for account in accounts)
+    rounds, incomplete = read_rounds(recording.steps)
+    final_scores = deltas = None
+    if players is not None:
+        final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)
+        if room is not None:
+            deltas = tuple(_points(player.grading_score, "grading_score") for player in players)
+            require_gain_of_first(final_scores, deltas)
+    return Game(
+        id=head.uuid,
+        rules=("mjsoul",),
+        style=style,
+        rounds=tuple(rounds),
+        room=room,
+        grades=grades,
+        final_scores=final_scores,
+        grading_deltas=deltas,
+        incomplete=incomplete if players is not None or incomplete else "the result (head.result) is missing",
+    )
+
+
+def _by_seat(entries: Any, where: str) -> list[Message]:
+    by_seat = {entry.seat: entry for entry in entries}
+    if len(entries) != NUM_SEATS or sorted(by_seat) != list(range(NUM_SEATS)):
+        raise ValueError(f"{where}: one for each of {NUM_SEATS} seats expected, not {[e.seat for e in entries][:8]}")
+    return [by_seat[seat] for seat in range(NUM_SEATS)]
+
+
+def _points(value: int, name: str) -> int:
+    in_range(abs(value), name, LARGEST_SCORE)
+    return value

@@ -1,0 +1,275 @@
+"""Mahjong Soul's messages of one game to rounds of mjai events, in the order in which the engine tells them.
+
+What a message means is in its fields: whether the drawn tile was discarded (moqie), when an indicator was turned
+(doras grows), when a riichi stick was paid (liqi). Whether the moves are possible is not asked: replaying finds out.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from google.protobuf.message import Message
+
+from annotate.game.record import Event, Round, places_dealt
+from annotate.records.majsoul.offers import OfferDraft, offers_of
+from annotate.records.majsoul.rules import THREE_PLAYERS
+from annotate.records.majsoul.tiles import LARGEST_SCORE, NUM_SEATS, in_range, kind_of, seat_of, tile_of, tiles_of
+
+LARGEST_COUNT = 1000
+NUM_TILES = 136
+
+_CALLS = ("chi", "pon", "daiminkan")
+_ADDED_KAN, _CLOSED_KAN = 2, 3
+_CLAIMED = ("dahai", "ankan", "kakan")
+_ANSWERED = ("tsumo", *_CALLS, *_CLAIMED)
+_DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
+
+
+def read_rounds(steps: Iterable[Message]) -> tuple[list[Round], str | None]:
+    """Reads the messages of a game in their order.
+
+    Returns:
+        The rounds that have an end, and why the last one has none, if so.
+
+    Raises:
+        ValueError: a message says what no game can; the text names it.
+    """
+    reader = _Reader()
+    for number, step in enumerate(steps):
+        name = step.DESCRIPTOR.name
+        try:
+            reader.read(name, step)
+        except ValueError as error:
+            raise ValueError(f"message {number}, {name}{reader.place}: {error}") from None
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._rounds: list[Round] = []
+        self._round: _Draft | None = None
+
+    @property
+    def place(self) -> str:
+        return f" in {Round(tuple(self._round.events)).name}" if self._round else ""
+
+    def read(self, name: str, step: Message) -> None:
+        if name == "RecordNewRound":
+            if self._round is not None:
+                if not self._round.is_over:
+                    raise ValueError("a new round, but the last one has not ended")
+                self._rounds.append(self._round.finished())
+            self._round = _Draft(step)
+        elif self._round is None:
+            if name != "GameUserInput":  # players say that they are ready
+                raise ValueError("before the first round")
+        elif name == "GameUserInput":
+            self._round.press(step)
+        elif self._round.is_over:
+            raise ValueError("after the end of the round")
+        else:
+            self._round.read(name, step)
+
+    def finish(self) -> tuple[list[Round], str | None]:
+        if self._round is None:
+            return [], "it holds no round"
+        if self._round.is_over:
+            self._rounds.append(self._round.finished())
+            return self._rounds, None
+        return self._rounds, f"the record stops{self.place}"
+
+
+class _Draft:
+    """A round while its messages are being read."""
+
+    def __init__(self, start: Message) -> None:
+        if len(start.scores) == 3:
+            raise ValueError(THREE_PLAYERS)
+        doras = list(start.doras) or [start.dora]
+        if len(doras) != 1:
+            raise ValueError(f"one indicator expected at the start, not {len(doras)}")
+        dealer = in_range(start.ju, "ju", NUM_SEATS - 1)
+        hands = [tiles_of(getattr(start, f"tiles{seat}")) for seat in range(NUM_SEATS)]
+        counts = [13 + (seat == dealer) for seat in range(NUM_SEATS)]
+        if [len(hand) for hand in hands] != counts:
+            raise ValueError(f"hands of {counts} tiles expected, not of {[len(hand) for hand in hands]}")
+        self.is_over = False
+        self.events: list[Event] = [
+            {
+                "type": "start_kyoku",
+                "bakaze": "ESWN"[in_range(start.chang, "chang", NUM_SEATS - 1)],
+                "dora_marker": tile_of(doras[0]),
+                "kyoku": dealer + 1,
+                "honba": in_range(start.ben, "ben", LARGEST_COUNT),
+                "kyotaku": in_range(start.liqibang, "liqibang", LARGEST_COUNT),
+                "oya": dealer,
+                "scores": _points(start.scores, "scores"),
+                "tehais": [hand[:13] for hand in hands],
+            },
+            {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
+        ]
+        self._wall = _wall(start.paishan, *self.events)
+        self._doras = doras
+        self._pons: dict[tuple[int, str], list[str]] = {}
+        """by seat and kind of tile"""
+        self._riichi: int | None = None
+        """who has discarded with riichi and not paid yet"""
+        self._offers: list[OfferDraft] = []
+        self._claims: dict[int, OfferDraft] = {}
+        """by seat: those of the offers that concern another seat's last tile"""
+        self._handlers: dict[str, Callable[[Message], None]] = {
+            "RecordDealTile": self._deal,
+            "RecordDiscardTile": self._discard,
+            "RecordChiPengGang": self._call,
+            "RecordAnGangAddGang": self._kan,
+            "RecordHule": self._win,
+            "RecordLiuJu": self._abort,
+            "RecordNoTile": self._exhaust,
+        }
+        self._offer(start)
+
+    def read(self, name: str, step: Message) -> None:
+        if name not in self._handlers:
+            raise ValueError(THREE_PLAYERS)  # RecordBaBei
+        self._handlers[name](step)
+
+    def finished(self) -> Round:
+        offers = tuple(offer.finished() for offer in self._offers)
+        return Round(tuple(self.events), offers=offers or None, wall=self._wall)
+
+    def press(self, step: Message) -> None:
+        """Notes what a player pressed, if another player's tile can be answered now."""
+        if step.seat in self._claims:
+            self._claims[step.seat].press(step)
+
+    def _deal(self, step: Message) -> None:
+        self._pay_riichi(step)
+        self._turn_doras(step.doras)
+        self.events.append({"type": "tsumo", "actor": seat_of(step.seat), "pai": tile_of(step.tile)})
+        self._offer(step)
+
+    def _discard(self, step: Message) -> None:
+        seat = seat_of(step.seat)
+        self._turn_doras(step.doras)
+        if step.is_liqi or step.is_wliqi:
+            self.events.append({"type": "reach", "actor": seat})
+            self._riichi = seat
+        self.events.append({"type": "dahai", "actor": seat, "pai": tile_of(step.tile), "tsumogiri": step.moqie})
+        self._offer(step)
+
+    def _call(self, step: Message) -> None:
+        self._pay_riichi(step)
+        seat, tiles, froms = seat_of(step.seat), tiles_of(step.tiles), [seat_of(source) for source in step.froms]
+        if step.type >= len(_CALLS):
+            raise ValueError(f"a call of type {step.type}: 0 ... {len(_CALLS) - 1} expected")
+        kind = _CALLS[step.type]
+        called = [i for i, source in enumerate(froms) if source != seat]
+        if len(tiles) != (4 if kind == "daiminkan" else 3) or len(froms) != len(tiles) or len(called) != 1:
+            raise ValueError(f"a {kind} of {len(tiles)} tiles from seats {froms}")
+        pai = tiles.pop(called[0])
+        if kind == "pon":
+            self._pons[seat, kind_of(pai)] = [*tiles, pai]
+        target = froms[called[0]]
+        self.events.append({"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles})
+        self._offer(step)
+
+    def _kan(self, step: Message) -> None:
+        seat, pai = seat_of(step.seat), tile_of(step.tiles)
+        kind = kind_of(pai)
+        if step.type == _CLOSED_KAN:
+            is_five = kind[0] == "5" and len(kind) == 2
+            self.events.append({"type": "ankan", "actor": seat, "consumed": [kind + "r" * is_five, kind, kind, kind]})
+        elif step.type == _ADDED_KAN:
+            consumed = self._pons.get((seat, kind), [kind] * 3)  # without a pon the engine disagrees
+            self.events.append({"type": "kakan", "actor": seat, "pai": pai, "consumed": consumed})
+        else:
+            raise ValueError(f"a kan of type {step.type}: {_ADDED_KAN} or {_CLOSED_KAN} expected")
+        self._turn_doras(step.doras)
+        self._offer(step)
+
+    def _win(self, step: Message) -> None:
+        if not step.hules:
+            raise ValueError("a win without a winner")
+        last = next((event for event in reversed(self.events) if event["type"] in _CLAIMED), None)
+        wins: list[Event] = []
+        for hule in step.hules:
+            seat = seat_of(hule.seat)
+            if not hule.zimo and last is None:
+                raise ValueError("a win on a discard before any discard")
+            target = seat if hule.zimo or last is None else last["actor"]
+            ura = tiles_of(hule.li_doras)
+            wins.append(
+                {"type": "hora", "actor": seat, "target": target, "pai": tile_of(hule.hu_tile), "ura_markers": ura}
+            )
+        wins.sort(key=lambda win: (win["actor"] - win["target"]) % NUM_SEATS)
+        # of several winners only the sum of their payments is recorded
+        wins[-1]["deltas"] = _points(step.delta_scores, "delta_scores")
+        if step.scores:
+            wins[-1]["scores"] = _points(step.scores, "scores")
+        for hule in step.hules:
+            self._turn_doras(hule.doras)
+        self.events += wins
+        self.is_over = True
+
+    def _abort(self, step: Message) -> None:
+        if step.type not in _DRAWS:
+            raise ValueError(f"an aborted round of type {step.type}: 1 ... {len(_DRAWS)} expected")
+        # the stick of a riichi that aborts the round is on the table, whether or not the record says so here; that of a
+        # riichi whose tile is won is not
+        self._pay_riichi(step, is_certain=_DRAWS[step.type] != "sanchaho")
+        self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * NUM_SEATS})
+        self.is_over = True
+
+    def _exhaust(self, step: Message) -> None:
+        deltas = [0] * NUM_SEATS
+        for payment in step.scores:
+            if payment.delta_scores:
+                deltas = [a + b for a, b in zip(deltas, _points(payment.delta_scores, "delta_scores"), strict=True)]
+        reason = "nagashimangan" if step.liujumanguan else "exhaustive_draw"
+        event: Event = {"type": "ryukyoku", "reason": reason, "deltas": deltas}
+        if step.scores and step.scores[0].old_scores:
+            old = _points(step.scores[0].old_scores, "old_scores")
+            event["scores"] = [a + b for a, b in zip(old, deltas, strict=True)]
+        self.events.append(event)
+        self.is_over = True
+
+    def _pay_riichi(self, step: Message, is_certain: bool = False) -> None:
+        is_told = step.HasField("liqi") and not step.liqi.failed
+        if is_told or (is_certain and self._riichi is not None):
+            seat = seat_of(step.liqi.seat) if is_told else self._riichi
+            self.events.append({"type": "reach_accepted", "actor": seat})
+        self._riichi = None
+
+    def _turn_doras(self, doras: Sequence[str]) -> None:
+        """Tells of the indicators that were not there before; messages hold all of them or none."""
+        before = self._doras
+        if list(doras[: len(before)]) != before[: len(doras)]:
+            raise ValueError(f"the indicators {', '.join(doras)}, before {', '.join(before)}")
+        for name in doras[len(before) :]:
+            self.events.append({"type": "dora", "dora_marker": tile_of(name)})
+            before.append(name)
+
+    def _offer(self, step: Message) -> None:
+        """Keeps what the message of the last event offers."""
+        after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _ANSWERED)
+        offers = offers_of(step, after)
+        self._offers += offers
+        is_claim = self.events[after]["type"] in _CLAIMED
+        self._claims = {offer.seat: offer for offer in offers} if is_claim else {}
+
+
+def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
+    """The whole wall, if `paishan` tells it: all of it or, in older records, what is left after the first draw.
+
+    Whether it is the wall of this round is found out by replaying.
+    """
+    tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
+    hands = zip(places_dealt(start["oya"], NUM_SEATS), start["tehais"], strict=True)
+    dealt = {place: name for places, hand in hands for place, name in zip(places, hand, strict=True)}
+    if len(tiles) + len(dealt) + 1 == NUM_TILES:
+        return (*(dealt[place] for place in range(len(dealt))), first["pai"], *tiles)
+    return tuple(tiles) if len(tiles) == NUM_TILES else None
+
+
+def _points(values: Sequence[int], name: str) -> list[int]:
+    if len(values) != NUM_SEATS or max(map(abs, values)) > LARGEST_SCORE:
+        raise ValueError(f"{name} must be {NUM_SEATS} numbers of points, not {list(values)[:8]}")
+    return list(values)

@@ -1,0 +1,302 @@
+"""mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
+
+Other programs' dialects are brought to one: fields that are not needed are dropped, the others get their usual names.
+Whether the moves are possible is not asked here: replaying finds out.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from annotate.game import grading, results
+from annotate.game.record import Event, Game, Round, Rules, Unreadable, all_readable, require_gain_of_first, whole_wall
+from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, NUM_SEATS, SCORES, SEEN, WALL, WINDS, Field, normalised
+from annotate.records.strict_json import objects_of, parse_json
+
+_THREE_PLAYERS = "a three-player game: three players are not supported yet"
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A game while its lines are being read."""
+
+    line: int
+    """where it begins"""
+    start: Event
+    header: Event
+    content: Any = field(default_factory=hashlib.sha256)
+    rounds: list[Round] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+    """of the round that is being read"""
+    wall: tuple[str, ...] | None = None
+    """its wall"""
+    end: Event | None = None
+
+
+def read_mjai(text: str, name: str) -> list[Game]:
+    """Reads all games of a file: `mjai_games`, of which each must be readable.
+
+    Raises:
+        ValueError: names the line and the field.
+    """
+    return all_readable(mjai_games(text, name))
+
+
+def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
+    """Reads the games of a file, in their order. One that cannot be read costs what comes before the next start_game.
+
+    The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
+    the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
+    its end: East only if nobody is below 0 points and the last round is E4 ... S3, where a longer game cannot end,
+    and no round is one that an East game does not come to; else East and South.
+
+    Args:
+        text: the file's content.
+        name: the file's name without folders and suffixes.
+
+    Raises:
+        ValueError: there is no game.
+    """
+    reader = _Reader(name)
+    lines = text.split("\n")  # not splitlines: names may hold other line separators
+    for number, line in enumerate(lines, start=1):
+        for part in objects_of(line):
+            if part.strip():
+                yield from reader.take(part, number, is_unended=number == len(lines))
+    yield from reader.end_game()
+    if not reader.has_read:
+        raise ValueError("no start_game")
+
+
+def seen_event(event: Event) -> Event:
+    """An event of a round as a seat at the table is told of it, checked; tiles that it cannot see may be "?".
+
+    Raises:
+        ValueError: names the field; or it is no event of a round.
+    """
+    kind = event["type"]
+    if kind not in SEEN:
+        raise ValueError("an unknown type of event")
+    if kind == "start_kyoku":
+        return _start_kyoku(event, SEEN)
+    return {"type": kind, **normalised(event, SEEN[kind])}
+
+
+def require_four_players(start_game: Event) -> None:
+    """Raises ValueError if a start_game is that of a three-player game."""
+    names = start_game.get("names")
+    if type(names) is list and len(names) == 3:
+        raise ValueError(_THREE_PLAYERS)
+
+
+def parse_event(line: str) -> Event:
+    """One line: an object with a type. Raises ValueError if it is something else."""
+    try:
+        event = parse_json(line)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    if type(event) is not dict or type(event.get("type")) is not str:
+        raise ValueError('an mjai event, an object with a "type", expected')
+    return event
+
+
+class _Reader:
+    """Takes the lines of a file and gives its games."""
+
+    def __init__(self, name: str) -> None:
+        self.has_read = False
+        """whether there was a game, or a problem"""
+        self._name = name
+        self._draft: _Draft | None = None
+        self._is_lost = False
+        """whether what comes belongs to a game with a problem"""
+        self._is_cut_off = False
+
+    def take(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
+        """Reads a line; `is_unended`: it has no line feed."""
+        try:
+            event = parse_event(line)
+        except ValueError as error:
+            # a file that is still being written, or was cut off, ends in the middle of a line
+            self._is_cut_off = is_unended and self._draft is not None
+            if not self._is_cut_off:
+                yield from self._lose(f"line {number}: {error}")
+            return
+        if event["type"] == "start_game":
+            yield from self.end_game()
+            self._is_lost = False
+        if self._is_lost:
+            return
+        try:
+            self._draft = _take(event, line, number, self._draft)
+        except ValueError as error:
+            yield from self._lose(f"line {number}: {event['type']}: {error}")
+
+    def end_game(self) -> Iterator[Game | Unreadable]:
+        """Gives the game that is being read, if there is one."""
+        draft, self._draft = self._draft, None
+        if draft is None:
+            return
+        self.has_read = True
+        try:
+            yield _game(draft, self._name, self._is_cut_off)
+        except ValueError as error:
+            yield Unreadable(f"the game from line {draft.line}: {error}")
+
+    def _lose(self, problem: str) -> Iterator[Game | Unreadable]:
+        """Gives up the game that is being read; one that has ended is not concerned."""
+        if self._is_lost:
+            return
+        if self._draft is not None and self._draft.end is None:
+            self._draft = None
+        yield from self.end_game()
+        self.has_read = self._is_lost = True
+        yield Unreadable(problem)
+
+
+def _take(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
+    """Adds the event of a line to a game, or starts a new one."""
+    kind = event["type"]
+    if kind == "start_game":
+        draft = _start_game(event, number)
+    elif draft is None:
+        raise ValueError("before any start_game")
+    elif draft.end is not None:
+        raise ValueError("after end_game")
+    draft.content.update(line.strip().encode() + b"\n")
+    if kind == "end_game":
+        if "scores" in event:
+            normalised(event, (SCORES,))
+        if not _finish_round(draft):
+            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+        draft.end = event
+    elif kind == "start_kyoku":
+        if not _finish_round(draft):
+            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+        draft.events = [_start_kyoku(event)]
+        rest = normalised(_own_part(event), (WALL,))
+        draft.wall = whole_wall(draft.events[0], rest["wall"]) if rest else None
+    elif kind == "end_kyoku":
+        if not _finish_round(draft):
+            raise ValueError("the round has neither hora nor ryukyoku")
+    elif kind not in ("start_game", "none"):  # "none" is a player's pass, not an event
+        draft.events.append(_round_event(event, draft.events))
+    return draft
+
+
+def _start_game(event: Event, number: int) -> _Draft:
+    require_four_players(event)
+    return _Draft(line=number, start=event, header=normalised(_own_part(event), HEADER))
+
+
+def _own_part(event: Event) -> Event:
+    """What this program has written into an event besides."""
+    part = event.get("kanachan", {})
+    if type(part) is not dict:
+        raise ValueError('"kanachan" must be an object')
+    return part
+
+
+def _start_kyoku(event: Event, fields: Mapping[str, Sequence[Field]] = FIELDS) -> Event:
+    for name in ("scores", "tehais"):
+        if type(event.get(name)) is list and len(event[name]) == 3:
+            raise ValueError(_THREE_PLAYERS)
+    if fields is FIELDS and HIDDEN in str(event.get("tehais")):
+        raise ValueError('hands are hidden ("?"): a record that shows all four hands is needed')
+    start = normalised(event, fields["start_kyoku"])
+    if start["oya"] != start["kyoku"] - 1:
+        raise ValueError(
+            f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"
+        )
+    return {"type": "start_kyoku", **start}
+
+
+def _round_event(event: Event, events: Sequence[Event]) -> Event:
+    kind = event["type"]
+    if kind in ("kita", "nukidora"):
+        raise ValueError(_THREE_PLAYERS)
+    if kind not in FIELDS:
+        raise ValueError("an unknown type of event")
+    if not events:
+        raise ValueError("outside of a round")
+    if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
+        raise ValueError("after the end of the round")
+    return {"type": kind, **normalised(event, FIELDS[kind])}
+
+
+def _finish_round(draft: _Draft) -> bool:
+    """Moves the round that is being read to the finished ones; returns False if it has no end yet."""
+    if draft.events:
+        if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
+            return False
+        draft.rounds.append(Round(tuple(draft.events), wall=draft.wall))
+        draft.events = []
+    return True
+
+
+def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
+    incomplete = _close(draft, is_cut_off)
+    final_scores = None
+    if incomplete is None and draft.end is not None:
+        scores = draft.end.get("scores")
+        final_scores = results.final_scores(draft.rounds[-1].events) if scores is None else tuple(scores)
+    rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
+    style = draft.header.get("style", _style(draft.rounds, final_scores))
+    room = draft.header.get("room")
+    grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
+    deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
+    if deltas is not None and final_scores is not None:
+        require_gain_of_first(final_scores, deltas)
+    if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
+        deltas = grading.mjsoul_deltas(final_scores, room, grades, style)
+    return Game(
+        id=_game_id(draft, name),
+        rules=rules,
+        style=style,
+        rounds=tuple(draft.rounds),
+        room=room,
+        grades=grades,
+        final_scores=final_scores,
+        grading_deltas=deltas,
+        incomplete=incomplete,
+    )
+
+
+def _close(draft: _Draft, is_cut_off: bool) -> str | None:
+    """Ends a game that has no end_game at its last whole round; returns why the game is incomplete, if it is."""
+    if draft.end is None:
+        reason = "the file is cut off" if is_cut_off else "there is no end_game"
+        if draft.events and draft.events[-1]["type"] == "ryukyoku":
+            _finish_round(draft)
+        if draft.events:
+            # after a win another winner of the same tile might have followed
+            return f"{reason}; the record stops in {Round(tuple(draft.events)).name}"
+        return f"{reason}; the record stops after {draft.rounds[-1].name if draft.rounds else 'start_game'}"
+    return None if draft.rounds else "it holds no round"
+
+
+def _game_id(draft: _Draft, name: str) -> str:
+    for given in (draft.header.get("id"), draft.start.get("id")):
+        if type(given) is str:
+            if not given or not given.isprintable():
+                raise ValueError(f"start_game: id {given!r} must be a printable text that is not empty")
+            return given
+    readable = "".join(character if character.isprintable() else "_" for character in name)
+    return f"{readable}-{draft.content.hexdigest()[:12]}"
+
+
+def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int:
+    if final_scores is None or min(final_scores) < 0:
+        return 1
+    starts = [round_.events[0] for round_ in rounds]
+    number = WINDS.index(starts[-1]["bakaze"]) * NUM_SEATS + starts[-1]["kyoku"]
+    is_short = NUM_SEATS <= number < 2 * NUM_SEATS
+    return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
+
+
+def _is_beyond_east_game(start: Event) -> bool:
+    """Whether an East game would have been over: a dealer who stays may play on."""
+    scores = start["scores"]
+    is_usual = sum(scores) + 1000 * start["kyotaku"] == 25_000 * NUM_SEATS
+    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= 30_000

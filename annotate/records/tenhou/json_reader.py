@@ -1,0 +1,373 @@
+"""tenhou.net/6 JSON, Tenhou's own and as converted from Mahjong Soul: one game an object, one or more objects a file.
+
+Tenhou's object may be of a whole game or of some of its rounds. Which platform a game was played on, its room and its
+length are told by `rule.disp`: Tenhou's "鳳南喰赤", Mahjong Soul's "玉の間南喰赤" or "Jade Room South".
+"""
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from annotate.game import grading
+from annotate.game.record import Event, Game, Round, Rules, Unreadable, all_readable
+from annotate.records.strict_json import objects_of, parse_json
+from annotate.records.tenhou.excerpts import joined
+from annotate.records.tenhou.turn_order import NUM_SEATS, TILES, events_of, turns_of
+
+LARGEST_SCORE = 10_000_000
+"""far beyond any game"""
+
+DRAW_REASONS = {
+    "exhaustive_draw": ("流局", "全員聴牌", "全員不聴", "Ryuukyoku", "Exhaustive Draw"),
+    "nagashimangan": ("流し満貫", "Nagashi Mangan", "Mangan at Draw"),
+    "kyushu_kyuhai": ("九種九牌", "Kyuushu Kyuuhai", "Nine Terminal Abortion"),
+    "sufuurenta": ("四風連打", "Suufon Renda", "Four Wind Abortion"),
+    "suucha_riichi": ("四家立直", "Suucha Riichi", "Four Riichi Abortion"),
+    "suukansansen": ("四槓散了", "四開槓", "Suukaikan", "Four Kan Abortion"),
+    "sanchaho": ("三家和了", "三家和", "Sanchahou", "Three Ron Abortion"),
+}
+"""reason of the mjai event -> names of the result, of Tenhou and of the converters"""
+
+TENHOU_JSON_MEMBERS = ("log", "rule")
+"""what every game in this format has, and a text in it tells"""
+
+_REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
+_WIN = "和了"
+_ROUND_LENGTH = 5 + 3 * NUM_SEATS
+
+_TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
+_TENHOU_DISP = re.compile(r"四?([^東南\s]?)([東南])(喰?)赤?速?")
+_MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
+_MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
+_UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's own spelling
+_MJSOUL_GRADES = (
+    ("初心", "Novice"),
+    ("雀士", "Adept"),
+    ("雀傑", "雀杰", "Expert"),
+    ("雀豪", "Master"),
+    ("雀聖", "雀圣", "Saint"),
+    ("魂天", "Celestial"),
+)
+_LEVELS = {"1": 0, "2": 1, "3": 2, "I": 0, "II": 1, "III": 2, "★": 0, "★★": 1, "★★★": 2}
+_TENHOU_DANS = ("新人", *(f"{n}級" for n in range(9, 0, -1)), "初段", *(f"{n}段" for n in "二三四五六七八九十"))
+
+
+class _Kind(NamedTuple):
+    """What `rule.disp` tells of a game."""
+
+    rules: tuple[Rules, ...]
+    style: int
+    is_ranked: bool
+    room: int | None
+    """Mahjong Soul's, 0 ... 4"""
+    table: grading.TenhouTable | None
+
+
+def read_tenhou_json(text: str, name: str) -> list[Game]:
+    """Reads all games of a file: `tenhou_json_games`, of which each must be readable.
+
+    Raises:
+        ValueError: names the line if there are several, the round and what is wrong with it.
+    """
+    return all_readable(tenhou_json_games(text, name))
+
+
+def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
+    """Reads the games of a file, in their order; where there are several, one that cannot be read costs no other.
+
+    The id of a game is `ref`, which holds the platform's own, else `name` and a checksum of the game. Objects of one
+    `ref` with different rounds, as where each round has an address of its own, are one game.
+
+    Args:
+        text: a JSON object, or one a line, or addresses of tenhou.net/6 that hold one in their fragment, one a line.
+        name: the file's name without folders and suffixes.
+
+    Raises:
+        ValueError: the only game cannot be read; names the round and what is wrong with it.
+    """
+    lines = [line.strip() for line in text.split("\n")]
+    is_one_a_line = sum(map(bool, lines)) > 1 and all(_begins_game(line) for line in lines if line)
+    if not is_one_a_line:
+        try:
+            document = parse_json(text)
+        except json.JSONDecodeError:  # not one object: perhaps one a line
+            pass
+        else:
+            yield _game(document, name)
+            return
+    yield from joined(_games_of_lines(lines, name))
+
+
+def _begins_game(line: str) -> bool:
+    return line.startswith(("{", "http"))
+
+
+def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadable]:
+    is_lost = False
+    parts = ((number, part) for number, line in enumerate(lines, start=1) for part in objects_of(line))
+    for number, line in parts:
+        if not line or (is_lost and not _begins_game(line)):  # the rest of an object over many lines
+            continue
+        try:
+            game: Game | Unreadable = _game(_parse_line(line), name)
+        except ValueError as error:
+            game = Unreadable(f"line {number}: {error}")
+        is_lost = isinstance(game, Unreadable)
+        yield game
+
+
+def _parse_line(line: str) -> Any:
+    before, _, fragment = line.strip().partition("#json=")
+    content = unquote(fragment) if before.startswith("http") else line
+    try:
+        return parse_json(content)
+    except ValueError as error:
+        raise ValueError(f"tenhou.net/6 JSON, but cut off or damaged: {error}") from None
+
+
+def _game(document: Any, name: str) -> Game:
+    if not isinstance(document, dict) or not isinstance(document.get("log"), list) or "rule" not in document:
+        raise ValueError('no game in the format of tenhou.net/6: an object with "rule" and a list "log" expected')
+    rule, names = document["rule"], document.get("name")
+    if not isinstance(rule, dict) or not isinstance(rule.get("disp", ""), str):
+        raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
+    kind = _kind(rule.get("disp", ""))
+    rounds = document["log"]
+    if (isinstance(names, list) and len(names) == 3) or any(map(_is_for_three, rounds)):
+        raise ValueError("a three-player game: three players are not supported yet")
+    _require_red_fives(rule, rounds)
+    if not rounds:
+        raise ValueError("it holds no round")
+    final_scores = _final_scores(document)
+    grades, deltas = _grading(document, kind, final_scores)
+    read = tuple(_round(number, columns) for number, columns in enumerate(rounds, start=1))
+    return Game(
+        id=_game_id(document, name),
+        rules=kind.rules,
+        style=kind.style,
+        rounds=read,
+        room=grading.tenhou_room(kind.table) if kind.table is not None else kind.room,
+        grades=grades,
+        final_scores=final_scores,
+        grading_deltas=deltas,
+        incomplete=None if final_scores else f"the record stops after {read[-1].name}, without the final scores",
+    )
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:80]
+
+
+def _game_id(document: dict[str, Any], name: str) -> str:
+    ref = document.get("ref")
+    if isinstance(ref, str) and ref and ref.isprintable():
+        return ref
+    readable = "".join(character if character.isprintable() else "_" for character in name)
+    content = json.dumps(document, sort_keys=True).encode()
+    return f"{readable}-{hashlib.sha256(content).hexdigest()[:12]}"
+
+
+# The header ----------------------------------------------------------------------------------------------------------
+
+
+def _kind(disp: str) -> _Kind:
+    if disp.startswith(("三", "3")):
+        raise ValueError("a three-player game: three players are not supported yet")
+    is_east = "東" in disp or "东" in disp or "East" in disp
+    style = 0 if is_east else 1
+    room = _MJSOUL_ROOM.search(disp)
+    if room is not None:
+        places = [place for place, names in enumerate(_MJSOUL_ROOMS) if room[1].endswith(names)]
+        return _Kind(("mjsoul",), style, bool(places), places[0] if places else None, None)
+    if any(word in disp for word in _UNRANKED):
+        return _Kind(("mjsoul",), style, False, None, None)
+    tenhou = _TENHOU_DISP.match(disp)
+    if tenhou is None:
+        return _Kind(("tenhou", "mjsoul"), style, False, None, None)
+    if not tenhou[3]:
+        raise ValueError(f"a game without open tanyao ({disp}): this rule variant is not supported")
+    place = _TENHOU_TABLES.get(tenhou[1])
+    table = None if place is None else grading.TENHOU_TABLES[place]
+    return _Kind(("tenhou",), style, table is not None, None, table)
+
+
+def _is_for_three(columns: Any) -> bool:
+    """Whether a round has no fourth seat."""
+    if not isinstance(columns, list) or len(columns) < 2:
+        return False
+    scores = columns[1]
+    return (isinstance(scores, list) and len(scores) == 3) or (
+        len(columns) == _ROUND_LENGTH and columns[4 + 3 * (NUM_SEATS - 1)] == []
+    )
+
+
+def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any]) -> None:
+    """Raises ValueError unless the game is played with the three usual red fives."""
+    told = {key: value for key, value in rule.items() if key.startswith("aka")}
+    if told:
+        counts = set(told.values()) if all(type(value) is int for value in told.values()) else {-1}
+        if counts != {1}:
+            raise ValueError(f"red fives {_short(told)}: only one of each suit is supported")
+    elif "赤" not in rule.get("disp", "") and not any(red in _dealt(rounds) for red in (51, 52, 53)):
+        raise ValueError("a game without red fives: this rule variant is not supported")
+
+
+def _dealt(rounds: Sequence[Any]) -> set[int]:
+    lists = [column for columns in rounds if isinstance(columns, list) for column in columns[4:-1]]
+    return {tile for column in lists if isinstance(column, list) for tile in column if type(tile) is int}
+
+
+def _final_scores(document: dict[str, Any]) -> tuple[int, ...] | None:
+    if "sc" not in document:
+        return None
+    both = document["sc"]  # each seat's score and placement points
+    if not isinstance(both, list) or len(both) != 2 * NUM_SEATS:
+        raise ValueError(f'"sc" must be a list of {2 * NUM_SEATS} numbers, not {_short(both)}')
+    return tuple(_points(both[::2], '"sc"'))
+
+
+def _grading(
+    document: dict[str, Any], kind: _Kind, final_scores: tuple[int, ...] | None
+) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
+    """The seats' grades, and what the platform's table makes of the final scores."""
+    names = document.get("dan")
+    if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != NUM_SEATS:
+        return None, None
+    names = [unicodedata.normalize("NFKC", name) if isinstance(name, str) else "" for name in names]
+    ranks = grading.ranks_of(final_scores) if final_scores is not None else None
+    if kind.table is not None:
+        dans = [_tenhou_dan(name) for name in names]
+        if any(dan is None for dan in dans):
+            return None, None
+        known = [dan for dan in dans if dan is not None]
+        deltas = ranks and tuple(
+            grading.tenhou_delta(rank, dan, kind.table, kind.style) for rank, dan in zip(ranks, known, strict=True)
+        )
+        return tuple(map(grading.tenhou_grade, known)), deltas
+    grades = tuple(grade for grade in map(_mjsoul_grade, names) if grade is not None)
+    if len(grades) != NUM_SEATS or kind.room is None:
+        return None, None
+    if ranks is None or final_scores is None:
+        return grades, None
+    return grades, grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
+
+
+def _tenhou_dan(name: str) -> int | None:
+    """Tenhou's dan, 0 ... 20, by its name."""
+    if name.startswith("天鳳"):
+        return grading.TENHOUI
+    return _TENHOU_DANS.index(name) if name in _TENHOU_DANS else None
+
+
+def _mjsoul_grade(name: str) -> int | None:
+    """Mahjong Soul's grade, 0 ... 15, by its name, such as "雀豪★2" or "Master II"."""
+    for tier, words in enumerate(_MJSOUL_GRADES):
+        word = next((word for word in words if name.startswith(word)), None)
+        if word is None:
+            continue
+        if 3 * tier == grading.CELESTIAL:
+            return grading.CELESTIAL
+        level = name.removeprefix(word).strip()
+        if len(level) > 1 and level[1:] in "123":
+            level = level.removeprefix("★")
+        return 3 * tier + _LEVELS[level] if level in _LEVELS else None
+    return None
+
+
+# Rounds --------------------------------------------------------------------------------------------------------------
+
+
+def _round(number: int, columns: Any) -> Round:
+    try:
+        if not isinstance(columns, list) or len(columns) != _ROUND_LENGTH:
+            raise ValueError(f"a list of {_ROUND_LENGTH} elements expected, not {_short(columns)}")
+        lists = [_list(column) for column in columns]
+        start = _start_kyoku(lists)
+        dora, ura = _tiles(lists[2]), _tiles(lists[3])
+        turns = [turns_of(seat, lists[5 + 3 * seat], lists[6 + 3 * seat]) for seat in range(NUM_SEATS)]
+        riichi_seats = {event["actor"] for seat in turns for turn in seat for event in turn if event["type"] == "reach"}
+        return Round(events_of(start, turns, dora[1:], _ending(lists[-1], ura, riichi_seats)))
+    except ValueError as error:
+        raise ValueError(f"round {number}: {error}") from None
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"a list expected, not {_short(value)}")
+    return value
+
+
+def _tiles(numbers: Sequence[Any]) -> list[str]:
+    for number in numbers:
+        if type(number) is not int or number not in TILES:
+            raise ValueError(f"{_short(number)} is no tile")
+    return [TILES[number] for number in numbers]
+
+
+def _points(values: Any, what: str) -> list[int]:
+    if (
+        not isinstance(values, list)
+        or len(values) != NUM_SEATS
+        or not all(type(v) is int and abs(v) <= LARGEST_SCORE for v in values)
+    ):
+        raise ValueError(f"{what}: {NUM_SEATS} integers expected, not {_short(values)}")
+    return list(values)
+
+
+def _start_kyoku(lists: Sequence[list[Any]]) -> Event:
+    counts, hands = lists[0], [_tiles(lists[4 + 3 * seat]) for seat in range(NUM_SEATS)]
+    if len(counts) < 3 or not all(type(count) is int and 0 <= count <= 1000 for count in counts[:3]):
+        raise ValueError(f"its number, honba and deposits expected, not {_short(counts)}")
+    number, honba, deposits = counts[:3]
+    if number >= 4 * NUM_SEATS:
+        raise ValueError(f"number {number} is beyond the North round")
+    if any(len(hand) != 13 for hand in hands):
+        raise ValueError("13 tiles for each seat expected")
+    if not lists[2]:
+        raise ValueError("a dora indicator expected")
+    return {
+        "type": "start_kyoku",
+        "bakaze": "ESWN"[number // NUM_SEATS],
+        "dora_marker": _tiles(lists[2])[0],
+        "kyoku": number % NUM_SEATS + 1,
+        "honba": honba,
+        "kyotaku": deposits,
+        "oya": number % NUM_SEATS,
+        "scores": _points(lists[1], "scores"),
+        "tehais": hands,
+    }
+
+
+def _ending(result: list[Any], ura: list[str], riichi_seats: set[int]) -> list[Event]:
+    name = result[0] if result else None
+    if name == _WIN:
+        wins = list(_wins(result[1:], ura, riichi_seats))
+        target = wins[0]["target"]
+        if any(win["target"] != target for win in wins):
+            raise ValueError("winners of different tiles")
+        wins.sort(key=lambda win: (win["actor"] - target) % NUM_SEATS)  # the order in which they are paid
+        return wins
+    if not isinstance(name, str) or name not in _REASONS:
+        raise ValueError(f"{_short(name)} is no known end of a round")
+    deltas = _points(result[1], "its payments") if len(result) > 1 else [0] * NUM_SEATS
+    return [{"type": "ryukyoku", "reason": _REASONS[name], "deltas": deltas}]
+
+
+def _wins(result: Sequence[Any], ura: list[str], riichi_seats: set[int]) -> Iterator[Event]:
+    if not result or len(result) % 2:
+        raise ValueError("each win's payments and description expected")
+    for deltas, described in zip(result[::2], result[1::2], strict=True):
+        seats = _list(described)[:2]
+        if len(seats) != 2 or not all(type(seat) is int and 0 <= seat < NUM_SEATS for seat in seats):
+            raise ValueError(f"the winner and whose tile it was expected, not {_short(described)}")
+        yield {
+            "type": "hora",
+            "actor": seats[0],
+            "target": seats[1],
+            "deltas": _points(deltas, "its payments"),
+            "ura_markers": list(ura) if seats[0] in riichi_seats else [],
+        }

@@ -1,0 +1,95 @@
+"""Tenhou's tiles 0 ... 135 and its melds, each packed into 16 bits.
+
+The lowest two bits of a meld say from whom the tile was called: 1 right, 2 across, 3 left of the caller, 0 nobody.
+"""
+
+from typing import NamedTuple
+
+from annotate.game.record import Event
+
+CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
+
+_KINDS = [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)] + list("ESWNPFC")
+_RED_FIVES = {16: "5mr", 52: "5pr", 88: "5sr"}
+_NAMES = [_RED_FIVES.get(tile, _KINDS[tile // 4]) for tile in range(4 * len(_KINDS))]
+
+
+class Meld(NamedTuple):
+    """A meld as an mjai event, and which physical tile was called (for a closed kan: one of its own)."""
+
+    event: Event
+    called: int
+
+
+def tile_name(tile: int) -> str:
+    """mjai's name of tile 0 ... 135, such as "1m", "5pr" or "E"."""
+    return _NAMES[tile]
+
+
+def decode_meld(code: int, seat: int) -> Meld:
+    """The meld `code` (0 ... 65535) of `seat`.
+
+    Raises:
+        ValueError: no such meld, or a north set aside, which only three players have.
+    """
+    if code & CHI:
+        _require_unset(code, 0x200)
+        return _chi(code, seat)
+    if code & (PON | ADDED_KAN):
+        _require_unset(code, 0x180 | (ADDED_KAN if code & PON else 0))
+        return _pon_or_added_kan(code, seat)
+    if code & KITA:
+        raise ValueError(f"meld {code} sets aside a north: three players are not supported yet")
+    _require_unset(code, 0xFC)
+    return _kan(code, seat)
+
+
+def _require_unset(code: int, bits: int) -> None:
+    """Raises ValueError if one of the bits is set that a kind of meld does not use."""
+    if code & bits:
+        raise ValueError(f"meld {code} has bits set that mean nothing in a meld of its kind")
+
+
+def _chi(code: int, seat: int) -> Meld:
+    lowest, place = divmod(code >> 10, 3)
+    suit, rank = divmod(lowest, 7)
+    if suit > 2 or code & 3 != 3:
+        raise ValueError(f"meld {code} is no chi from the left")
+    first = 9 * suit + rank
+    tiles = [4 * (first + i) + (code >> (3 + 2 * i) & 3) for i in range(3)]
+    called = tiles.pop(place)
+    return Meld(_event("chi", seat, code, called, tiles), called)
+
+
+def _pon_or_added_kan(code: int, seat: int) -> Meld:
+    kind, place = divmod(code >> 9, 3)
+    if kind >= len(_KINDS) or code & 3 == 0:
+        raise ValueError(f"meld {code} is no pon and no added kan")
+    unused = 4 * kind + (code >> 5 & 3)
+    tiles = [tile for tile in range(4 * kind, 4 * kind + 4) if tile != unused]
+    if code & PON:
+        called = tiles.pop(place)
+        return Meld(_event("pon", seat, code, called, tiles), called)
+    event = {"type": "kakan", "actor": seat, "pai": _NAMES[unused], "consumed": [_NAMES[tile] for tile in tiles]}
+    return Meld(event, unused)
+
+
+def _kan(code: int, seat: int) -> Meld:
+    called = code >> 8
+    if called >= len(_NAMES):
+        raise ValueError(f"meld {code} is no kan")
+    tiles = list(range(called // 4 * 4, called // 4 * 4 + 4))
+    if code & 3 == 0:
+        return Meld({"type": "ankan", "actor": seat, "consumed": [_NAMES[tile] for tile in tiles]}, called)
+    tiles.remove(called)
+    return Meld(_event("daiminkan", seat, code, called, tiles), called)
+
+
+def _event(name: str, seat: int, code: int, called: int, consumed: list[int]) -> Event:
+    return {
+        "type": name,
+        "actor": seat,
+        "target": (seat + (code & 3)) % 4,
+        "pai": _NAMES[called],
+        "consumed": [_NAMES[tile] for tile in consumed],
+    }

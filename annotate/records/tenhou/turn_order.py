@@ -1,0 +1,212 @@
+"""One round of tenhou.net/6 JSON, which tells what each seat did in turn but not the order between the seats.
+
+A seat's draws and discards become its turns, each from a draw or call to a discard. A turn that begins with a draw
+follows a turn of the seat to the left, one that begins with a call follows the discard that it names, and the dealer
+begins. That a call may fit several equal discards is settled by trying: at most one order takes in all turns.
+
+For if two orders first part after a turn of seat s, going on with x and with y, then y's next turn in the first order
+(and x's in the second) can only follow a later turn of s. So the next turn of s, whose beginning tells whom it follows,
+follows neither y nor x, but the fourth seat in both orders; and the fourth seat's first turn since the parting, whose
+beginning tells likewise, follows x in the first order and y in the second, which cannot be.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from annotate.game.record import Event
+
+NUM_SEATS = 4
+MOST_TURNS = 112
+"""of a round: its 70 draws and at most 16 calls of other seats' tiles fit easily"""
+MOST_DEAD_ENDS = 20_000
+
+TILES = {10 * suit + rank: f"{rank}{'mps'[suit - 1]}" for suit in (1, 2, 3) for rank in range(1, 10)}
+TILES |= {41 + number: name for number, name in enumerate("ESWNPFC")}
+TILES |= {50 + suit: f"5{'mps'[suit - 1]}r" for suit in (1, 2, 3)}
+
+_DRAWN = 60
+_NO_DISCARD = 0
+_MELD = re.compile(r"((?:\d\d)*)([cpmka])((?:\d\d)+)")
+_KINDS = {"c": ("chi", 3), "p": ("pon", 3), "m": ("daiminkan", 4), "k": ("kakan", 4), "a": ("ankan", 4)}
+# tiles before the letter: they tell which seat's tile was called, 1 right, 2 across, 3 left of the caller
+_SOURCES = {"c": {0: 3}, "p": {0: 3, 1: 2, 2: 1}, "m": {0: 3, 1: 2, 3: 1}}
+
+Turn = tuple[Event, ...]
+
+
+def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[Turn]:
+    """What `seat` did: tuples of events, each from a draw or call to a discard or to the end of the round.
+
+    Raises:
+        ValueError: an element is no draw, call or discard, or the two lists do not fit each other.
+    """
+    turns: list[Turn] = []
+    turn: list[Event] = []
+    rest = list(discards)[::-1]
+    for number, draw in enumerate(draws):
+        taken = _meld(seat, draw, "cpm") if type(draw) is str else {"type": "tsumo", "actor": seat, "pai": _tile(draw)}
+        if turn and taken["type"] != "tsumo":
+            raise ValueError(f"seat {seat}: call {draw!r} where the tile after a kan is expected")
+        turn.append(taken)
+        if taken["type"] == "daiminkan":
+            if rest and rest[-1] == _NO_DISCARD:
+                rest.pop()
+            continue
+        if not rest:
+            if number + 1 < len(draws):
+                raise ValueError(f"seat {seat}: {len(draws)} draws, but only {len(discards)} discards")
+            break
+        turn += _act(seat, rest.pop(), taken)
+        if turn[-1]["type"] == "dahai":
+            turns.append(tuple(turn))
+            turn = []
+    if rest:
+        raise ValueError(f"seat {seat}: {len(rest)} discards more than draws")
+    return [*turns, tuple(turn)] if turn else turns
+
+
+def events_of(
+    start: Event, turns: Sequence[Sequence[Turn]], dora: Sequence[str], ending: Sequence[Event]
+) -> tuple[Event, ...]:
+    """The round's events from start_kyoku to the last hora or ryukyoku.
+
+    Args:
+        start: start_kyoku.
+        turns: by seat.
+        dora: the indicators that were turned after the first one.
+        ending: the round's last events.
+
+    Raises:
+        ValueError: the turns do not fit together.
+    """
+    if sum(map(len, turns)) > MOST_TURNS:
+        raise ValueError(f"more than {MOST_TURNS} turns, which no wall has tiles for")
+    order = order_of(turns, start["oya"])
+    if order is None:
+        raise ValueError("no order of the seats' draws, calls and discards takes in all of them")
+    return (start, *_with_consequences(order, dora, ending))
+
+
+def _tile(number: Any) -> str:
+    if type(number) is not int or number not in TILES:
+        raise ValueError(f"{number!r} is no tile")
+    return TILES[number]
+
+
+def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
+    """What `seat` did with the tile that it has taken: one kan or discard, with riichi before it where declared."""
+    if type(discard) is str and discard[:1] != "r":
+        return [_meld(seat, discard, "ka")]
+    is_riichi = type(discard) is str
+    if is_riichi:
+        if not re.fullmatch(r"r\d\d", discard):
+            raise ValueError(f"seat {seat}: {discard!r} is no discard")
+        discard = int(discard[1:])
+    is_drawn = discard == _DRAWN
+    if is_drawn and taken["type"] != "tsumo":
+        raise ValueError(f"seat {seat} discards the tile drawn, but it has called")
+    pai = taken["pai"] if is_drawn else _tile(discard)
+    dahai = {"type": "dahai", "actor": seat, "pai": pai, "tsumogiri": is_drawn}
+    return [{"type": "reach", "actor": seat}, dahai] if is_riichi else [dahai]
+
+
+def _meld(seat: int, text: str, letters: str) -> Event:
+    match = _MELD.fullmatch(text)
+    if "f" in text:
+        raise ValueError(f"{text!r} sets aside a north: three players are not supported yet")
+    if match is None or match[2] not in letters:
+        raise ValueError(f"seat {seat}: {text!r} is no call or kan that may stand here")
+    letter, place = match[2], len(match[1]) // 2
+    tiles = [_tile(int(pair)) for pair in re.findall(r"\d\d", text)]
+    kind, count = _KINDS[letter]
+    if len(tiles) != count or (letter in _SOURCES and place not in _SOURCES[letter]):
+        raise ValueError(f"seat {seat}: {text!r} is no {kind}")
+    if kind == "ankan":
+        return {"type": kind, "actor": seat, "consumed": tiles}
+    pai = tiles.pop(place)
+    if kind == "kakan":
+        return {"type": kind, "actor": seat, "pai": pai, "consumed": tiles}
+    target = (seat + _SOURCES[letter][place]) % NUM_SEATS
+    return {"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles}
+
+
+def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
+    """The only order of all turns that begins with seat `first`, or None if they do not fit together.
+
+    Raises:
+        ValueError: too much was tried in vain.
+    """
+    total = tuple(map(len, turns))
+    dead_ends: set[tuple[tuple[int, ...], int]] = set()
+
+    def from_here(done: tuple[int, ...], seat: int) -> list[Turn] | None:
+        """All turns that are left if the next one is `seat`'s, last one first; `done` counts the turns by seat."""
+        if (done, seat) in dead_ends:
+            return None
+        turn = turns[seat][done[seat]]
+        after = (*done[:seat], done[seat] + 1, *done[seat + 1 :])
+        if after == total:
+            return [turn]
+        for follower in followers(turn[-1], after):
+            rest = from_here(after, follower)
+            if rest is not None:
+                rest.append(turn)
+                return rest
+        dead_ends.add((done, seat))
+        if len(dead_ends) > MOST_DEAD_ENDS:
+            raise ValueError("the seats' draws, calls and discards fit together in too many ways to try them all")
+        return None
+
+    def followers(discard: Event, done: tuple[int, ...]) -> list[int]:
+        """The seats whose next turn may follow a discard."""
+        if discard["type"] != "dahai":
+            return []
+        heads = {seat: turns[seat][done[seat]][0] for seat in range(len(turns)) if done[seat] < total[seat]}
+        callers = [
+            seat
+            for seat, head in heads.items()
+            if head.get("target") == discard["actor"] and head["pai"] == discard["pai"]
+        ]
+        drawer = (discard["actor"] + 1) % len(turns)
+        return [*callers, drawer] if heads.get(drawer, {}).get("type") == "tsumo" else callers
+
+    if not turns[first] or turns[first][0][0]["type"] != "tsumo":
+        return None
+    order = from_here((0,) * len(turns), first)
+    return order and order[::-1]
+
+
+def _with_consequences(order: Sequence[Turn], dora: Sequence[str], ending: Sequence[Event]) -> Iterator[Event]:
+    """The events of an order, with dora and riichi acceptance where the rules put them, and the round's end.
+
+    A closed kan turns its indicator at once, another one before the next discard or after the next kan, unless that
+    is robbed.
+    """
+    events = [event for turn in order for event in turn]
+    is_ron = ending[0]["type"] == "hora" and ending[0]["actor"] != ending[0]["target"]
+    takes_last = is_ron or ending[0].get("reason") == "sanchaho"
+    unturned = [{"type": "dora", "dora_marker": marker} for marker in dora][::-1]
+    due = 0
+
+    def turned(count: int) -> list[Event]:
+        return [unturned.pop() for _ in range(min(count, len(unturned)))]
+
+    riichi_seat: int | None = None
+    for number, event in enumerate(events):
+        kind, is_last = event["type"], number + 1 == len(events)
+        if kind == "dahai":
+            yield from turned(due)
+            due = 0
+        yield event
+        if kind == "reach":
+            riichi_seat = event["actor"]
+        elif kind == "dahai" and riichi_seat is not None:
+            if not (is_last and takes_last):
+                yield {"type": "reach_accepted", "actor": riichi_seat}
+            riichi_seat = None
+        elif kind in ("ankan", "kakan", "daiminkan") and not (is_last and is_ron):
+            yield from turned(due + (kind == "ankan"))
+            due = int(kind != "ankan")
+    yield from turned(len(unturned))  # more than the rules turn: replaying names the difference
+    yield from ending

@@ -1,0 +1,367 @@
+"""Tenhou's mjlog XML: one game, its elements in the order in which things happened.
+
+Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
+Scores are in hundreds. Elements of a cut-off file are read as far as whole rounds go.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from xml.parsers import expat
+
+from annotate.game import grading
+from annotate.game.record import Event, Game, Round
+from annotate.records.tenhou.meld import decode_meld, tile_name
+from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
+
+NUM_SEATS = 4
+NUM_TILES = 136
+LARGEST_NUMBER = 100_000
+"""far beyond any number in a record; scores are in hundreds"""
+
+# bits of <GO type>
+HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x80
+KNOWN_BITS = 0xFF
+
+DRAW_REASONS = {
+    None: "exhaustive_draw",
+    "yao9": "kyushu_kyuhai",
+    "kaze4": "sufuurenta",
+    "reach4": "suucha_riichi",
+    "kan4": "suukansansen",
+    "ron3": "sanchaho",
+    "nm": "nagashimangan",
+}
+"""`type` of <RYUUKYOKU> -> reason of the mjai event, in riichienv's words"""
+
+_DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILES)}
+_DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILES)}
+_MOVE = re.compile(r"[DEFGTUVW]\d+$")
+_LOG_NAME = re.compile(r"(?<!\d)\d{10}gm-[0-9a-f]{4}-\w+-[0-9a-zA-Z]{8}(?![0-9a-zA-Z])")
+
+Attributes = dict[str, str]
+
+
+def read_tenhou_xml(data: bytes, name: str) -> Game:
+    """Reads one uncompressed mjlog document.
+
+    Args:
+        data: the document.
+        name: the file's name without folders; Tenhou's log name is taken from it. Where it holds none, the game's id
+            is made from the content, so that no two games share one.
+
+    Raises:
+        ValueError: `data` is malformed, or a game that is not supported. The caller names the file.
+    """
+    reader = _Reader()
+    cut_off = reader.feed(data)
+    return reader.game(_game_id(data, name), cut_off)
+
+
+def _game_id(data: bytes, name: str) -> str:
+    found = _LOG_NAME.search(name)
+    return found[0] if found else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}"
+
+
+class _Reader:
+    """Collects rounds from a stream of elements."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._type: int | None = None
+        self._is_ranked = False
+        self._dan: tuple[int, ...] | None = None
+        self._rounds: list[Round] = []
+        self._events: list[Event] | None = None
+        self._ended = False
+        self._walls: Iterator[list[int]] | None = None
+        self._wall: tuple[str, ...] | None = None
+        self._drawn: int | None = None
+        self._last_discard: tuple[int, int] | None = None
+        self._final_scores: tuple[int, ...] | None = None
+        self._parser = expat.ParserCreate()
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = self._doctype
+        self._handlers = {
+            "SHUFFLE": self._shuffle,
+            "GO": self._go,
+            "UN": self._un,
+            "INIT": self._init,
+            "N": self._call,
+            "DORA": self._dora,
+            "REACH": self._reach,
+            "AGARI": self._agari,
+            "RYUUKYOKU": self._ryuukyoku,
+        }
+
+    def feed(self, data: bytes) -> bool:
+        """Reads `data`; returns whether it stops before the end of the document."""
+        try:
+            self._parser.Parse(data, False)
+        except expat.ExpatError as error:
+            raise ValueError(f"malformed XML: {error}") from None
+        except ValueError as error:
+            line, column = self._parser.CurrentLineNumber, self._parser.CurrentColumnNumber
+            raise ValueError(f"{error} (line {line}, column {column})") from None
+        try:
+            self._parser.Parse(b"", True)
+        except expat.ExpatError:
+            return True
+        return False
+
+    def game(self, game_id: str, cut_off: bool) -> Game:
+        """The game, once everything has been fed."""
+        if self._type is None:
+            raise ValueError("no <GO> element: the kind of game is not known")
+        incomplete = self._finish_last_round(cut_off)
+        style = 1 if self._type & SOUTH else 0
+        table = grading.TENHOU_TABLES[(2 if self._type & TOKUJOU else 0) + (1 if self._type & JOUKYUU else 0)]
+        grades = deltas = None
+        if self._is_ranked and self._dan is not None:
+            grades = tuple(map(grading.tenhou_grade, self._dan))
+            if self._final_scores is not None:
+                ranks = grading.ranks_of(self._final_scores)
+                deltas = tuple(
+                    grading.tenhou_delta(rank, dan, table, style) for rank, dan in zip(ranks, self._dan, strict=True)
+                )
+        return Game(
+            id=game_id,
+            rules=("tenhou",),
+            style=style,
+            rounds=tuple(self._rounds),
+            room=grading.tenhou_room(table) if self._is_ranked else None,
+            grades=grades,
+            final_scores=self._final_scores,
+            grading_deltas=deltas,
+            incomplete=incomplete,
+        )
+
+    def _finish_last_round(self, cut_off: bool) -> str | None:
+        reason = "the file is cut off" if cut_off else "the record stops early"
+        if self._events is None:
+            return f"{reason}: it holds no round"
+        last = Round(tuple(self._events), wall=self._wall)
+        # a second winner of the same tile may be missing where a file breaks off after a win by ron
+        ending = self._events[-1]
+        open_end = (
+            cut_off and not self._final_scores and ending["type"] == "hora" and ending["actor"] != ending["target"]
+        )
+        if not self._ended or open_end:
+            return f"{reason} in {last.name}"
+        self._rounds.append(last)
+        if self._final_scores is None:
+            return f"{reason} after {last.name}, without the final scores"
+        return None
+
+    def _start(self, tag: str, attributes: Attributes) -> None:
+        self._depth += 1
+        if self._depth != 2:
+            if self._depth > 2 or tag != "mjloggm":
+                raise ValueError(f"unexpected element <{tag}>")
+            return
+        move = _DRAWS.get(tag)
+        if move is not None:
+            self._drawn = move[1]
+            self._add({"type": "tsumo", "actor": move[0], "pai": tile_name(move[1])})
+            return
+        move = _DISCARDS.get(tag)
+        if move is not None:
+            seat, tile = move
+            is_drawn, self._drawn, self._last_discard = tile == self._drawn, None, move
+            self._add({"type": "dahai", "actor": seat, "pai": tile_name(tile), "tsumogiri": is_drawn})
+            return
+        handler = self._handlers.get(tag)
+        if handler is not None:
+            handler(attributes)
+        elif _MOVE.match(tag):
+            raise ValueError(f"<{tag}/>: there are {NUM_TILES} tiles, 0 ... {NUM_TILES - 1}")
+        # other elements (TAIKYOKU, BYE, later additions) are no moves; a missed one would not replay
+
+    def _end(self, tag: str) -> None:
+        self._depth -= 1
+
+    def _text(self, text: str) -> None:
+        if text.strip():
+            raise ValueError(f"unexpected text {text.strip()[:40]!r}")
+
+    def _doctype(self, *declaration: object) -> None:
+        raise ValueError("a document type declaration, which no mjlog has")
+
+    def _add(self, event: Event) -> None:
+        if self._events is None or self._ended:
+            raise ValueError(f"a {event['type']} outside of a round")
+        self._events.append(event)
+
+    def _shuffle(self, attributes: Attributes) -> None:
+        seed = attributes.get("seed", "")
+        if seed.startswith(SEED_PREFIX):  # of other kinds, and of no seed, nothing is known
+            self._walls = walls_of_seed(seed)
+
+    def _go(self, attributes: Attributes) -> None:
+        if self._type is not None:
+            raise ValueError("a second <GO>: records of several games?")
+        kind = _integer(attributes, "GO", "type", 0, 1 << 16)
+        if kind & THREE_PLAYERS:
+            raise ValueError("a three-player game: three players are not supported yet")
+        if kind & NO_RED_FIVES:
+            raise ValueError("a game without red fives: this rule variant is not supported")
+        if kind & NO_OPEN_TANYAO:
+            raise ValueError("a game without open tanyao: this rule variant is not supported")
+        if kind & ~KNOWN_BITS:
+            raise ValueError(f'<GO type="{kind}">: an unknown rule variant')
+        self._type = kind
+        self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
+
+    def _un(self, attributes: Attributes) -> None:
+        if "dan" not in attributes or self._dan is not None:
+            return  # a reconnection, or a record that does not tell
+        dan = _integers(attributes, "UN", "dan", NUM_SEATS)
+        if not all(0 <= number <= grading.TENHOUI for number in dan):
+            raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
+        self._dan = dan
+
+    def _init(self, attributes: Attributes) -> None:
+        if self._type is None:
+            raise ValueError("<INIT> before <GO>")
+        if self._final_scores is not None:
+            raise ValueError("<INIT> of a new round after the final scores")
+        if self._events is not None:
+            last = Round(tuple(self._events), wall=self._wall)
+            if not self._ended:
+                raise ValueError(f"<INIT> of a new round, but {last.name} has not ended")
+            self._rounds.append(last)
+        self._events = [_start_kyoku(attributes)]
+        self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
+        self._ended = False
+        self._drawn = self._last_discard = None
+
+    def _call(self, attributes: Attributes) -> None:
+        seat = _integer(attributes, "N", "who", 0, NUM_SEATS)
+        meld = decode_meld(_integer(attributes, "N", "m", 0, 1 << 16), seat)
+        if "target" in meld.event and (meld.event["target"], meld.called) != self._last_discard:
+            raise ValueError(f'<N who="{seat}" m="{attributes["m"]}">: the tile called is not the last discard')
+        self._drawn = None
+        self._add(meld.event)
+
+    def _dora(self, attributes: Attributes) -> None:
+        self._add({"type": "dora", "dora_marker": tile_name(_integer(attributes, "DORA", "hai", 0, NUM_TILES))})
+
+    def _reach(self, attributes: Attributes) -> None:
+        step = _integer(attributes, "REACH", "step", 1, 3)
+        seat = _integer(attributes, "REACH", "who", 0, NUM_SEATS)
+        self._add({"type": "reach" if step == 1 else "reach_accepted", "actor": seat})
+
+    def _agari(self, attributes: Attributes) -> None:
+        event: Event = {
+            "type": "hora",
+            "actor": _integer(attributes, "AGARI", "who", 0, NUM_SEATS),
+            "target": _integer(attributes, "AGARI", "fromWho", 0, NUM_SEATS),
+            "pai": tile_name(_integer(attributes, "AGARI", "machi", 0, NUM_TILES)),
+            "ura_markers": [],
+            **_payments(attributes, "AGARI"),
+        }
+        if "doraHaiUra" in attributes:
+            event["ura_markers"] = [tile_name(tile) for tile in _tiles(attributes, "AGARI", "doraHaiUra")]
+        if self._events is not None and self._events[-1]["type"] == "hora":
+            self._ended = False  # several winners of one tile; the first has taken the deposits
+        else:
+            self._require_sticks(attributes, "AGARI")
+        self._add(event)
+        self._ended = True
+        self._owari(attributes, "AGARI")
+
+    def _ryuukyoku(self, attributes: Attributes) -> None:
+        kind = attributes.get("type")
+        if kind not in DRAW_REASONS:
+            raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
+        self._require_sticks(attributes, "RYUUKYOKU")
+        self._add({"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU")})
+        self._ended = True
+        self._owari(attributes, "RYUUKYOKU")
+
+    def _require_sticks(self, attributes: Attributes, tag: str) -> None:
+        """Raises ValueError unless the counters and deposits at the end of a round are those that the round led to."""
+        if "ba" not in attributes or self._events is None:
+            return
+        start, paid = self._events[0], sum(event["type"] == "reach_accepted" for event in self._events)
+        honba, deposits = start["honba"], start["kyotaku"] + paid
+        if _integers(attributes, tag, "ba") != (honba, deposits):
+            words = f"{honba} counters and {deposits} deposits by the round itself"
+            raise ValueError(f'<{tag} ba="{attributes["ba"]}">: {words}')
+
+    def _owari(self, attributes: Attributes, tag: str) -> None:
+        if "owari" in attributes:
+            # each seat's score and its placement points, which have a fraction
+            scores = ",".join(attributes["owari"].split(",")[: 2 * NUM_SEATS : 2])
+            final = _integers({"owari": scores}, tag, "owari", NUM_SEATS)
+            self._final_scores = tuple(100 * score for score in final)
+
+
+def _start_kyoku(attributes: Attributes) -> Event:
+    # the two dice, seed[3:5], are empty in some old records
+    seed = _attribute(attributes, "INIT", "seed").split(",")
+    played = ",".join(seed[:3] + seed[5:])
+    number, honba, deposits, dora = _integers({"seed": played}, "INIT", "seed", 4)
+    dealer = _integer(attributes, "INIT", "oya", 0, NUM_SEATS)
+    if not (0 <= number < 4 * NUM_SEATS and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILES):
+        raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
+    if dealer != number % NUM_SEATS:
+        raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {number % NUM_SEATS}')
+    hands = [_tiles(attributes, "INIT", f"hai{seat}") for seat in range(NUM_SEATS)]
+    dealt = [dora, *(tile for hand in hands for tile in hand)]
+    if len(dealt) != 1 + 13 * NUM_SEATS or len(set(dealt)) != len(dealt):
+        raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
+    return {
+        "type": "start_kyoku",
+        "bakaze": "ESWN"[number // NUM_SEATS],
+        "dora_marker": tile_name(dora),
+        "kyoku": number % NUM_SEATS + 1,
+        "honba": honba,
+        "kyotaku": deposits,
+        "oya": dealer,
+        "scores": [100 * score for score in _integers(attributes, "INIT", "ten", NUM_SEATS)],
+        "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
+    }
+
+
+def _payments(attributes: Attributes, tag: str) -> Event:
+    """What each seat pays or gets, and the scores that this leads to."""
+    numbers = [100 * number for number in _integers(attributes, tag, "sc", 2 * NUM_SEATS)]
+    before, deltas = numbers[::2], numbers[1::2]
+    return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}
+
+
+def _attribute(attributes: Attributes, tag: str, name: str) -> str:
+    if name not in attributes:
+        raise ValueError(f"<{tag}> without {name}")
+    return attributes[name]
+
+
+def _integers(attributes: Attributes, tag: str, name: str, count: int | None = None) -> tuple[int, ...]:
+    text = _attribute(attributes, tag, name)
+    try:
+        values = tuple(map(int, text.split(",")))
+    except ValueError:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: comma-separated integers expected') from None
+    if max(map(abs, values)) > LARGEST_NUMBER:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: out of range')
+    if count is not None and len(values) != count:
+        raise ValueError(f'<{tag} {name}="{text[:80]}">: {count} integers expected')
+    return values
+
+
+def _integer(attributes: Attributes, tag: str, name: str, low: int, high: int) -> int:
+    """One integer in low ... high - 1."""
+    value = _integers(attributes, tag, name, 1)[0]
+    if not low <= value < high:
+        raise ValueError(f'<{tag} {name}="{value}">: {low} ... {high - 1} expected')
+    return value
+
+
+def _tiles(attributes: Attributes, tag: str, name: str) -> tuple[int, ...]:
+    tiles = _integers(attributes, tag, name)
+    if not all(0 <= tile < NUM_TILES for tile in tiles):
+        raise ValueError(f'<{tag} {name}="{attributes[name]}">: tiles are 0 ... {NUM_TILES - 1}')
+    return tiles

@@ -1,0 +1,116 @@
+"""Whether a round that was played again ended as its record says, whatever the dialect leaves out.
+
+What happens before the end needs no comparison here: the record's actions are played on the record's wall, and an
+action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay.replay`, and
+`annotate.replay.script`, where the record's choices are told).
+"""
+
+from collections.abc import Sequence
+
+from annotate.game.engine import Table
+from annotate.game.record import Event
+from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
+from annotate.game.tiles import NUM_DEAD, NUM_TILE_IDS
+
+
+class Disagreement(ValueError):
+    """The record's round cannot be played as it is written, or ends otherwise than it says."""
+
+
+_TRIPLE_RON = "sanchaho"
+_REASONS = (
+    EXHAUSTIVE[0],
+    NAGASHI,
+    "kyushu_kyuhai",
+    "sufuurenta",
+    "suukansansen",
+    "suucha_riichi",
+    _TRIPLE_RON,
+)
+"""of draws, as this program's readers say them; other dialects have others, or none"""
+_KANS = ("daiminkan", "ankan", "kakan")
+_MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
+_NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
+
+
+def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
+    """Returns the events of a round whose ending is the engine's; its payments and the reason of a draw are in them.
+
+    Args:
+        recorded: from start_kyoku to the last hora or ryukyoku.
+        abort: the reason of a draw that the players chose or three of them caused; None if the engine ended the round.
+        table: the same actions played to the end of the round.
+
+    Raises:
+        Disagreement: names what the record and the engine tell differently.
+    """
+    num_seats = len(recorded[0]["scores"])
+    num_drawn = sum(event["type"] == "tsumo" for event in recorded)
+    _require_same("tiles drawn", num_drawn, NUM_TILE_IDS - NUM_DEAD - 13 * num_seats - table.left)
+    num_dora = 1 + sum(event["type"] == "dora" for event in recorded)
+    _require_same("dora indicators", num_dora, table.num_dora)
+    winners = {event["actor"] for event in recorded if event["type"] == "hora"}
+    _require_same("winners", sorted(winners), sorted(table.winners))
+    start, scores = recorded[0]["scores"], table.scores
+    changes = [after - before for before, after in zip(start, scores, strict=True)]
+    ending = recorded[-1]
+    if winners and "deltas" not in ending and "scores" not in ending:
+        raise Disagreement("the record does not tell what was paid")
+    if "deltas" not in ending and "scores" in ending:
+        ending = {**ending, "deltas": _payments(recorded, changes)}
+    events = [*recorded[:-1], ending]
+    _require_same("change of the scores", round_delta(events, num_seats), changes)
+    _require_same("scores after the round", list(ending.get("scores", scores)), scores)
+    # the stick of a riichi that wins comes back, so that the scores do not show whether it was paid
+    _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
+    if winners:
+        return events
+    _require_same("deposits", leftover_deposits(events), table.deposits)
+    reason = abort or _reason_of_draw(events, table.left)
+    if ending.get("reason") in _REASONS:
+        _require_same("reason of the draw", ending["reason"], reason)
+    return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
+
+
+def _payments(recorded: Sequence[Event], changes: Sequence[int]) -> list[int]:
+    """What the last event must pay for the round to change the scores so: the sticks of riichi, and what other winners
+    got, are in events before it."""
+    nothing_more = {**recorded[-1], "deltas": [0] * len(changes)}
+    before = round_delta([*recorded[:-1], nothing_more], len(changes))
+    return [change - paid for change, paid in zip(changes, before, strict=True)]
+
+
+def _riichi_paid(events: Sequence[Event]) -> list[int]:
+    return sorted(event["actor"] for event in events if event["type"] == "reach_accepted")
+
+
+def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
+    """The seats that declared riichi, but for one whose discard was won."""
+    moves = [event for event in events if event["type"] in _MOVES]
+    ending = events[-1]
+    is_won = abort == _TRIPLE_RON or (ending["type"] == "hora" and ending["actor"] != ending["target"])
+    if is_won and [event["type"] for event in moves[-2:]] == ["reach", "dahai"]:
+        del moves[-2]
+    return sorted(event["actor"] for event in moves if event["type"] == "reach")
+
+
+def _reason_of_draw(events: Sequence[Event], left: int) -> str:
+    """Why the engine ended a round that nobody won."""
+    deltas = events[-1].get("deltas") or ()
+    kans = [event["actor"] for event in events if event["type"] in _KANS]
+    if len(kans) == 4 and len(set(kans)) > 1 and not any(deltas):
+        return "suukansansen"
+    if left == 0:
+        return EXHAUSTIVE[0] if _NOTEN_PAYMENTS.issuperset(map(abs, deltas)) else NAGASHI
+    return "suucha_riichi" if sum(event["type"] == "reach" for event in events) == 4 else "sufuurenta"
+
+
+def _require_same(what: str, recorded: object, engine: object) -> None:
+    if recorded != engine:
+        raise Disagreement(f"{what}: record {recorded}, engine {engine}")
+
+
+def in_words(event: Event) -> str:
+    """An event for people."""
+    values = ", ".join(f"{key} {value}" for key, value in event.items() if key != "type")
+    return f"{event['type']} ({values})"

@@ -1,0 +1,189 @@
+"""A recorded game stepped through the engine again: every decision point of every seat, or the round that disagrees.
+
+A round is trusted only if the engine, playing the record's actions on the record's wall, produces the record's events,
+dora indicators, payments and scores.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from annotate.annotation import Annotation
+from annotate.game.decisions import Decision, play
+from annotate.game.engine import Table, tenpai_at_end
+from annotate.game.features import SituationWriter
+from annotate.game.grading import mjsoul_deltas, ranks_of
+from annotate.game.record import Event, Game, Round, Rules
+from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
+from annotate.replay.consistency import Disagreement, agreed_events
+from annotate.replay.continuity import Course
+from annotate.replay.script import Script
+from annotate.replay.walls import wall_of
+from annotate.vocabulary import Vocabulary
+
+DEFAULT_ROOM = 4  # Throne
+DEFAULT_GRADE = 14  # 雀聖3
+
+
+@dataclass
+class GameReport:
+    """What became of one recorded game."""
+
+    id: str
+    annotations: list[Annotation] = field(default_factory=list)
+    num_rounds: int = 0
+    """rounds that replayed"""
+    left_out: list[str] = field(default_factory=list)
+    """"round: why" for each round left out"""
+    num_unknown: int = 0
+    """choices that the record cannot show, because another seat's call or ron came first"""
+    differences: list[str] = field(default_factory=list)
+    """"round: what" where options that the record lists are not those of the engine; the round is kept"""
+    notes: list[str] = field(default_factory=list)
+    """assumptions made for want of better knowledge, such as a default room"""
+
+
+class Replayed(NamedTuple):
+    """A round that was played again and found to be as recorded."""
+
+    decisions: list[Decision]
+    """the decision points"""
+    results: list[tuple[int, ...]]
+    """the round's part of the results, by seat"""
+    num_unknown: int
+    """choices left out because the record cannot show them"""
+    differences: list[str]
+    """where options that the record lists are not those of the engine"""
+
+
+def annotate_game(
+    game: Game,
+    vocabulary: Vocabulary,
+    room: int = DEFAULT_ROOM,
+    grade: int = DEFAULT_GRADE,
+    writes_hidden: bool = False,
+) -> GameReport:
+    """Replays a game and writes the annotation of every decision point.
+
+    Args:
+        room, grade: for games whose record does not tell.
+        writes_hidden: adds the hidden field.
+    """
+    report = GameReport(game.id)
+    if game.incomplete is not None:
+        report.left_out.append(game.incomplete)
+    if not game.rounds:
+        return report
+    if game.room is None or game.grades is None:
+        report.notes.append("room or grades unknown: defaults taken")
+    room = game.room if game.room is not None else room
+    grades = game.grades if game.grades is not None else (grade,) * vocabulary.num_seats
+    if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
+        report.notes.append("wall unknown: the hidden field holds hands alone")
+    writer = SituationWriter(vocabulary, room, game.style, grades, writes_hidden)
+    game_part = _end_of_game(game, report, room, grades)
+    course = Course(game.rounds, game.style)
+    for recorded in game.rounds:
+        try:
+            with course.through(recorded):
+                replayed = _replay_under_any(recorded, game.rules, writer)
+        except Disagreement as error:
+            report.left_out.append(f"{recorded.name}: {error}")
+            continue
+        report.num_rounds += 1
+        report.num_unknown += replayed.num_unknown
+        report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
+        report.annotations += [
+            annotation_of(game.id, decision, replayed.results, game_part) for decision in replayed.decisions
+        ]
+    if report.num_rounds == 0:
+        return report
+    try:
+        course.end(game.final_scores or final_scores(game.rounds[-1].events))
+    except Disagreement as error:
+        return GameReport(game.id, left_out=[*report.left_out, f"the whole game: {error}"])
+    report.left_out += course.missing
+    return report
+
+
+def annotation_of(
+    game_id: str, decision: Decision, round_part: Sequence[tuple[int, ...]], game_part: Sequence[tuple[int, ...]]
+) -> Annotation:
+    """Joins a decision with how its round and its game ended, by seat (see `round_part` and `game_part`)."""
+    return Annotation(
+        game=game_id,
+        sparse=decision.sparse,
+        numeric=decision.numeric,
+        progression=decision.progression,
+        actions=decision.actions,
+        chosen=decision.chosen,
+        results=round_part[decision.seat] + game_part[decision.seat],
+        hidden=decision.hidden,
+    )
+
+
+def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
+    """The first five results of each seat: round result and round deltas."""
+    num_seats = len(events[0]["scores"])
+    draw = events[-1]
+    is_tenpai = [False] * num_seats
+    if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
+        # payments tell who was tenpai, unless all or none were
+        is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
+    delta = round_delta(events, num_seats)
+    return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
+
+
+def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
+    """The last seven results of each seat: all ranks, its own rank, final score and change of grading points."""
+    ranks = ranks_of(scores)
+    return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
+
+
+def _end_of_game(game: Game, report: GameReport, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
+    scores = game.final_scores
+    if scores is None:
+        report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
+        scores = final_scores(game.rounds[-1].events)
+    deltas = game.grading_deltas
+    if deltas is None:
+        report.notes.append("change of grading points not recorded: Mahjong Soul's for the rooms and grades written")
+        deltas = mjsoul_deltas(scores, room, grades, game.style)
+    return game_part(scores, deltas)
+
+
+def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: SituationWriter) -> Replayed:
+    first: Disagreement | None = None
+    for rule in rules:
+        try:
+            return replay_round(recorded, rule, writer)
+        except Disagreement as error:
+            first = first or error
+    assert first is not None, "a game has at least one rule set"
+    raise first
+
+
+def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Replayed:
+    """Plays one recorded round again.
+
+    Raises:
+        Disagreement: with the first difference between the record and the engine.
+    """
+    events = recorded.events
+    try:
+        table = Table.of_round(
+            rules,
+            events[0],
+            wall_of(recorded),
+            writer.vocabulary,
+            is_wall_true=recorded.wall is not None,
+            is_told=True,
+        )
+        script = Script(recorded, table)
+        decisions, num_unknown = play(table, writer, script.choose)
+    except Disagreement:
+        raise
+    except (ValueError, OverflowError) as error:  # the engine counts honba in a byte
+        raise Disagreement(str(error)) from error
+    script.check_finished()
+    return Replayed(decisions, round_part(agreed_events(events, script.abort, table)), num_unknown, script.differences)

@@ -1,0 +1,199 @@
+"""What a record chose at each decision point, and that it tells the same draws and indicators as the engine."""
+
+from bisect import bisect
+
+from annotate.game.decisions import CLAIMS, Choice, is_hidden
+from annotate.game.engine import Table, Turn
+from annotate.game.mjai_actions import choice_of_event, token_of_event
+from annotate.game.record import Event, Round
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
+from annotate.replay.consistency import Disagreement, in_words
+from annotate.replay.offered_actions import Witness
+
+_CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "hora", "ryukyoku")
+_OPENING = ("tsumo", "chi", "pon")
+"""after these a seat must discard or declare"""
+
+
+def _draw(tile: int | None) -> str:
+    return "a call" if tile is None else f"drawing {MJAI_NAMES[tile]}"
+
+
+class Script:
+    """Chooses what the record chose."""
+
+    def __init__(self, recorded: Round, table: Table) -> None:
+        events = self._events = recorded.events
+        self._places: list[int] = []
+        self._openings: list[int] = []
+        """for each choice: the place of the last draw or call before it"""
+        self._dora: list[int] = []
+        """the places of events that turn an indicator"""
+        opening = 0
+        for place, event in enumerate(events):
+            kind = event["type"]
+            if kind in _CHOICES:
+                self._places.append(place)
+                self._openings.append(opening)
+            elif kind == "dora":
+                self._dora.append(place)
+            if kind in _OPENING:
+                opening = place
+        self._openings.append(opening)
+        self._choices = [events[place] for place in self._places]
+        self._next = 0
+        self._told = 1
+        """events that the table knows"""
+        self._forced_tedashi: Event | None = None
+        self._table = table
+        self.abort: str | None = None
+        """the reason of a draw that players chose or caused by their choices"""
+        self._vocabulary = table.vocabulary
+        self._witness = Witness(recorded, table.vocabulary)
+
+    @property
+    def differences(self) -> list[str]:
+        """Where options that the record lists are not those of the engine."""
+        return self._witness.differences
+
+    def choose(self, turns: list[Turn]) -> dict[int, Choice]:
+        answered = self._answered = self._place_answered(turns)
+        for event in self._events[self._told : answered + 1]:
+            if event["type"] != "tsumo":  # nobody else sees it
+                self._table.tell(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
+        self._told = answered + 1
+        self._check_seen(turns[0], answered)
+        self._witness.compare(answered, turns)
+        if turns[0].target is None:
+            assert len(turns) == 1, turns
+            return {turns[0].seat: self._own_turn(turns[0])}
+        return self._claims(turns)
+
+    def _place_answered(self, turns: list[Turn]) -> int:
+        """The place of the event that the seats act on: a discard or kan, or the last tile drawn or called."""
+        if turns[0].target is not None:
+            return self._places[self._next - 1]
+        return self._openings[self._next]
+
+    def _check_seen(self, turn: Turn, answered: int) -> None:
+        """Raises Disagreement if the record has another draw, or other indicators face up, than the engine."""
+        if turn.target is None:
+            event = self._events[answered]
+            drawn = None if turn.drawn is None else TILE_OF_ID[turn.drawn]
+            told = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
+            if event.get("actor") != turn.seat or told != drawn:
+                # before any draw the last event is the start of the round, which is long
+                found = f"not after {in_words(event)}" if answered else "but the record has no draw before that"
+                raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, {found}")
+        num_dora = 1 + bisect(self._dora, answered)
+        if num_dora != len(turn.dora_indicators):
+            event = self._events[answered]
+            raise Disagreement(
+                f"dora indicators after {in_words(event)}: record {num_dora}, engine {len(turn.dora_indicators)}"
+            )
+
+    def check_finished(self) -> None:
+        self._witness.finish()
+        rest = self._choices[self._next :]
+        if rest and rest[0]["type"] == "ryukyoku" and not self._table.winners:
+            del rest[0]  # the engine draws of itself
+        if rest:
+            raise Disagreement(f"the round is over, but the record goes on with {in_words(rest[0])}")
+
+    def _peek(self) -> Event:
+        if self._next == len(self._choices):
+            raise Disagreement("the record ends before the round is over")
+        return self._choices[self._next]
+
+    def _own_turn(self, turn: Turn) -> Choice:
+        event = self._peek()
+        self._next += 1
+        kind = event["type"]
+        if kind == "ryukyoku":
+            self.abort = "kyushu_kyuhai"
+            return self._choice(turn, event)
+        if event["actor"] != turn.seat:
+            raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
+        if kind == "dahai":
+            return self._discard(turn, event)
+        if kind == "reach":
+            discard = self._peek()
+            self._next += 1
+            if discard["type"] != "dahai" or discard["actor"] != turn.seat:
+                raise Disagreement(f"riichi is followed by {in_words(discard)}")
+            return self._discard(turn, discard, is_riichi=True)
+        if kind == "ankan" or (kind == "hora" and event["target"] == turn.seat):
+            return self._choice(turn, event)
+        if kind == "kakan":
+            place = self._places[self._next - 1]
+            if self._events[place + 1 : place + 2] and self._events[place + 1]["type"] == "hora":  # robbed
+                self._table.withhold_dora()
+            return self._choice(turn, event)
+        raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
+
+    def _discard(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
+        if event["tsumogiri"] and turn.observation.forced_tedashi:
+            self._forced_tedashi = event
+        return self._choice(turn, event, is_riichi)
+
+    def _claims(self, turns: list[Turn]) -> dict[int, Choice]:
+        claims, outcome = self._next_claims(turns)
+        self._next += len(claims)
+        if outcome == "ryukyoku":
+            # three winners abort the round; before any other end all was passed
+            is_triple = self._peek().get("reason") in ("sanchaho", "triple_ron", "ron3")
+            outcome = "ron" if is_triple else "pass"
+            if is_triple:
+                self.abort = "sanchaho"
+                claims = {turn.seat: {"type": "hora", "target": turns[0].target} for turn in turns}
+        choices: dict[int, Choice] = {}
+        skip = self._vocabulary.action["skip"].first
+        for turn in turns:
+            claim = claims.pop(turn.seat, None)
+            if claim is not None and token_of_event(turn, claim, self._vocabulary) in turn.options:
+                choices[turn.seat] = self._choice(turn, claim)
+            elif claim is not None and outcome != "ron":
+                raise Disagreement(f"not a legal action: {in_words(claim)}")
+            else:
+                is_known = not is_hidden(turn.options, outcome, None, self._vocabulary)
+                pressed = skip if is_known else self._pressed(turn)
+                token = skip if pressed is None else pressed
+                choices[turn.seat] = Choice(token, turn.options[skip][0], pressed is not None)
+        if claims:
+            raise Disagreement(f"not a legal action: {in_words(next(iter(claims.values())))}")
+        return choices
+
+    def _pressed(self, turn: Turn) -> int | None:
+        """What the seat wanted, if the record says that although another seat came first."""
+        event = self._witness.pressed(self._answered, turn.seat)
+        if event is not None and event["type"] == "none":
+            return self._vocabulary.action["skip"].first
+        if event is None or event["type"] not in CLAIMS or event["pai"] is None:
+            return None
+        try:
+            token = token_of_event(turn, event, self._vocabulary)
+        except ValueError:
+            return None  # its options differ from the engine's, which is told
+        return token if token in turn.options else None
+
+    def _next_claims(self, turns: list[Turn]) -> tuple[dict[int, Event], str]:
+        """The claims of the tile in question that the record goes on with, and what became of it."""
+        claims: dict[int, Event] = {}
+        for event in self._choices[self._next :]:
+            kind = event["type"]
+            if kind == "ryukyoku" and not claims:
+                return {}, kind
+            if kind not in ("hora", "chi", "pon", "daiminkan") or event["target"] != turns[0].target:
+                break
+            if kind == "hora" and event["actor"] == event["target"]:
+                break
+            claims[event["actor"]] = event
+            if kind != "hora":
+                return claims, kind
+        return claims, "ron" if claims else "pass"
+
+    def _choice(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
+        try:
+            return choice_of_event(turn, event, self._vocabulary, is_riichi)
+        except ValueError:
+            raise Disagreement(f"not a legal action: {in_words(event)}") from None

@@ -1,0 +1,96 @@
+"""The wall that a recorded round is played on: the record's own, or one that gives what its events show."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from annotate.game.record import Event, Round, places_dealt
+from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_INDICATORS, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
+
+
+class _Shown(NamedTuple):
+    """Tiles of the wall that a round's events show, in the order in which they are taken from it."""
+
+    live: list[str]
+    rinshan: list[str]
+    dora: list[str]
+    ura: list[str]
+
+
+def wall_of(recorded: Round) -> list[int]:
+    """A wall of physical tiles, in the order of the deal, for the engine to play the round on.
+
+    It is the record's own, if that gives what the events show. Where there is none, tiles that nobody saw are filled
+    in from those left over, in no particular order.
+
+    Raises:
+        ValueError: the events show more than four equal tiles, or more tiles than a wall has, or others than the
+            record's own wall.
+    """
+    start, shown = recorded.events[0], _shown(recorded.events)
+    dealt = places_dealt(start["oya"], len(start["tehais"]))
+    first = sum(map(len, dealt))
+    if (
+        first + len(shown.live) > NUM_TILE_IDS - NUM_DEAD
+        or max(len(shown.dora), len(shown.ura)) > NUM_INDICATORS
+        or len(shown.rinshan) > NUM_RINSHAN
+    ):
+        raise ValueError("the round draws more tiles than the wall has")
+    wall: list[str | None] = [None] * NUM_TILE_IDS
+    wall[first : first + len(shown.live)] = shown.live
+    for i, name in enumerate(shown.rinshan):
+        wall[-1 - i] = name
+    for i, name in enumerate(shown.dora):
+        wall[-1 - NUM_RINSHAN - 2 * i] = name
+    for i, name in enumerate(shown.ura):
+        wall[-2 - NUM_RINSHAN - 2 * i] = name
+    if recorded.wall is not None:
+        _require_same(recorded.wall, wall)
+        for seat, (places, hand) in enumerate(zip(dealt, start["tehais"], strict=True)):
+            if sorted(recorded.wall[place] for place in places) != sorted(hand):
+                raise ValueError(f"the record's wall deals seat {seat} another hand than the record shows")
+        return _physical(recorded.wall)
+    for places, hand in zip(dealt, start["tehais"], strict=True):
+        for place, name in zip(places, hand, strict=True):
+            wall[place] = name
+    return _physical(wall)
+
+
+def _shown(events: Sequence[Event]) -> _Shown:
+    shown = _Shown([], [], [events[0]["dora_marker"]], [])
+    after_kan = False
+    for event in events:
+        kind = event["type"]
+        if kind == "tsumo":
+            (shown.rinshan if after_kan else shown.live).append(event["pai"])
+            after_kan = False
+        elif kind in ("ankan", "kakan", "daiminkan"):
+            after_kan = True
+        elif kind == "dora":
+            shown.dora.append(event["dora_marker"])
+        elif kind == "hora":
+            # every riichi winner of a multiple ron shows the same markers
+            shown.ura.extend(event.get("ura_markers", ())[len(shown.ura) :])
+    return shown
+
+
+def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:
+    """Raises ValueError if the record's own wall has other tiles than its events show."""
+    for name, other in zip(known, shown, strict=True):
+        if other is not None and name != other:
+            raise ValueError(f"the record's wall has {name} where the round shows {other}")
+
+
+def _physical(names: Sequence[str | None]) -> list[int]:
+    """Names as physical tiles; what is None gets those that are left."""
+    pool = [list(ids) for ids in IDS_OF_TILE]
+    wall: list[int | None] = []
+    for name in names:
+        if name is None:
+            wall.append(None)
+            continue
+        ids = pool[TILE_OF_MJAI[name]]
+        if not ids:
+            raise ValueError(f"the round shows more {name} than there are")
+        wall.append(ids.pop(0))
+    unseen = (tile for ids in pool for tile in ids)
+    return [next(unseen) if tile is None else tile for tile in wall]

@@ -1,0 +1,296 @@
+"""Rule-based players: tile efficiency, riichi, calls with a plan, folding. A source of data, and opponents.
+
+They win when they can, discard for the lowest shanten and then for the most tiles that lower it further, call only
+where that brings a hand with a yaku nearer, and some of them fold against riichi. `TEMPERAMENTS` differ in these, so
+that a table of several shows every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the engine's 136.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from zlib import crc32
+
+from annotate.game.decisions import kind_of
+from annotate.game.engine import Turn, shanten
+from annotate.game.tiles import TILE_OF_ID
+from annotate.simulation.tactics import (
+    ANY,
+    FLUSHES,
+    TANYAO,
+    Plan,
+    View,
+    accepted_tiles,
+    danger_of,
+    without_kind,
+    worth_of,
+)
+from annotate.vocabulary import Vocabulary, is_red, tile34_of
+
+_LATE = 16  # left tiles at which a formal tenpai is worth a call
+_EARLY = 20  # left tiles down to which a better win may still come
+_FOLDING = 300.0  # caution of a player who folds: safety counts more than a step of shanten
+
+
+class Player(Protocol):
+    """Anything that can sit at a table."""
+
+    def choose(self, turn: Turn) -> int:
+        """One of the action tokens in `turn.options`; always the same for the same player and situation."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Temperament:
+    """What a rule-based player likes."""
+
+    name: str
+    plans: tuple[str, ...]
+    """open hands that it goes for, besides triplets of dragons and winds: tanyao, flush"""
+    call_shanten: int
+    """highest shanten, after the call, at which it calls"""
+    fold_shanten: int
+    """lowest shanten at which it folds against riichi"""
+    caution: float
+    """accepted tiles that it gives up for a discard that is safer by one step, against riichi"""
+    riichi_waits: int
+    """fewest waiting tiles for which it declares riichi"""
+    kan_rate: float
+    """how often it declares a kan that costs nothing"""
+    pass_rate: float
+    """how often it passes a cheap ron early in a round"""
+
+
+TEMPERAMENTS = (
+    Temperament(
+        name="steady",
+        plans=(),
+        call_shanten=2,
+        fold_shanten=2,
+        caution=1.0,
+        riichi_waits=1,
+        kan_rate=0.3,
+        pass_rate=0.0,
+    ),
+    Temperament(
+        name="swift",
+        plans=("tanyao",),
+        call_shanten=3,
+        fold_shanten=9,
+        caution=0.0,
+        riichi_waits=1,
+        kan_rate=0.3,
+        pass_rate=0.0,
+    ),
+    Temperament(
+        name="careful",
+        plans=("tanyao",),
+        call_shanten=1,
+        fold_shanten=1,
+        caution=2.0,
+        riichi_waits=4,
+        kan_rate=0.1,
+        pass_rate=0.0,
+    ),
+    Temperament(
+        name="flush",
+        plans=("flush",),
+        call_shanten=3,
+        fold_shanten=3,
+        caution=0.5,
+        riichi_waits=3,
+        kan_rate=0.5,
+        pass_rate=0.1,
+    ),
+    Temperament(
+        name="bold",
+        plans=("tanyao", "flush"),
+        call_shanten=2,
+        fold_shanten=9,
+        caution=0.0,
+        riichi_waits=5,
+        kan_rate=1.0,
+        pass_rate=0.4,
+    ),
+)
+
+
+class RuleBasedPlayer:
+    """Plays by rules; deterministic in (seed, situation).
+
+    Args:
+        temperament: what it likes.
+        seed: varies its choices where several are good.
+        carelessness: how often it discards its second choice, 0 ... 1.
+    """
+
+    def __init__(self, temperament: Temperament, seed: int, vocabulary: Vocabulary, carelessness: float = 0.0) -> None:
+        self.temperament = temperament
+        self._seed = seed
+        self._carelessness = carelessness
+        self._kinds = [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]
+        self._first_discard = vocabulary.action["discard"].first
+
+    def choose(self, turn: Turn) -> int:
+        if len(turn.options) == 1:
+            return next(iter(turn.options))
+        by_kind: dict[str, list[int]] = {}
+        for token in turn.options:
+            by_kind.setdefault(self._kinds[token], []).append(token)
+        if "tsumo" in by_kind:
+            return by_kind["tsumo"][0]
+        view = View(turn)
+        if "ron" in by_kind and not self._passes_ron(turn, view):
+            return by_kind["ron"][0]
+        if turn.target is not None:
+            return self._claim(turn, view, by_kind)
+        return self._own_turn(turn, view, by_kind)
+
+    # On the seat's own turn ------------------------------------------------------------------------------------------
+
+    def _own_turn(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
+        if "kyushu" in by_kind and shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
+            return by_kind["kyushu"][0]
+        plan, distance = self._best_plan(view, view.hand, view.own_melds)
+        kan = self._own_kan(turn, view, by_kind, distance)
+        if kan is not None:
+            return kan
+        if "riichi" in by_kind:
+            ranked = self._ranked_discards(view, by_kind["riichi"], ANY, 0.0)
+            if ranked[0][1] >= self.temperament.riichi_waits:
+                return ranked[0][2]
+        if "discard" not in by_kind:
+            return next(iter(turn.options))
+        caution = self.temperament.caution if view.threats else 0.0
+        if view.threats and distance >= self.temperament.fold_shanten:
+            caution = _FOLDING
+        ranked = self._ranked_discards(view, by_kind["discard"], plan, caution)
+        is_slip = len(ranked) > 1 and self._chance(turn, "slip") < self._carelessness
+        return ranked[int(is_slip)][2]
+
+    def _own_kan(self, turn: Turn, view: View, by_kind: dict[str, list[int]], distance: int) -> int | None:
+        kans = by_kind.get("ankan", []) + by_kind.get("kakan", [])
+        if not kans or (view.threats and distance > 0 and not view.is_riichi):
+            return None
+        for token in kans:
+            action = turn.options[token][0][0]
+            kind = (action.tile if action.tile is not None else action.consume_tiles[0]) // 4
+            rest = [tile for tile in view.hand if tile // 4 != kind]
+            if shanten(rest) <= distance and self._chance(turn, "kan") < self.temperament.kan_rate:
+                return token
+        return None
+
+    def _ranked_discards(
+        self, view: View, tokens: Sequence[int], plan: Plan, caution: float
+    ) -> list[tuple[float, int, int]]:
+        """The discards as (merit, number of tiles accepted next, token), the best first, one for each kind of tile.
+
+        A step of shanten counts more than all else but folding.
+        """
+        chosen: dict[int, tuple[int, int]] = {}
+        for token in tokens:
+            tile, is_tsumogiri = divmod((token - self._first_discard) >> 1, 2)
+            kind = tile34_of(tile)
+            preference = 2 * is_red(tile) - is_tsumogiri  # keep red fives; the drawn tile rather than its like
+            if kind not in chosen or preference < chosen[kind][0]:
+                chosen[kind] = preference, token
+        hands = {kind: without_kind(view.hand, kind) for kind in chosen}
+        planned = {kind: plan.applied(hand) or hand for kind, hand in hands.items()}
+        distances = {kind: shanten(hand) for kind, hand in planned.items()}
+        nearest = min(distances.values())
+        ranked = []
+        for kind, (_, token) in chosen.items():
+            accepted = 0
+            if distances[kind] == nearest and (caution < _FOLDING or nearest == 0):
+                accepted = accepted_tiles(planned[kind], nearest, view.unseen, plan)
+            merit = accepted - 200.0 * (distances[kind] - nearest) - worth_of(kind, view, plan)
+            if caution:
+                merit -= caution * danger_of(kind, view)
+            ranked.append((merit, accepted, token))
+        ranked.sort(reverse=True)
+        return ranked
+
+    # On another seat's tile ------------------------------------------------------------------------------------------
+
+    def _claim(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
+        skip = by_kind["skip"][0]
+        if view.is_riichi:
+            return skip
+        _, distance = self._best_plan(view, view.hand, view.own_melds)
+        is_folding = bool(view.threats) and distance >= self.temperament.fold_shanten
+        for token in by_kind.get("daiminkan", []):
+            if not view.threats and self._takes_daiminkan(turn, view, token, distance):
+                return token
+        best = (distance, skip)
+        for token in (*by_kind.get("pon", []), *by_kind.get("chi", [])):
+            action = turn.options[token][0][0]
+            rest = [tile for tile in view.hand if tile not in action.consume_tiles]
+            melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
+            after = self._call_shanten(turn, view, rest, melds)
+            if (is_folding and after > 0) or after > self.temperament.call_shanten:
+                continue
+            best = min(best, (after, token))
+        return best[1] if best[0] < distance else skip
+
+    def _call_shanten(self, turn: Turn, view: View, rest: list[int], melds: list[list[int]]) -> int:
+        """Shanten after a call, towards a hand with a yaku; late in the round towards any."""
+        plans = self._plans(view, rest, melds)
+        if turn.left <= _LATE and shanten(rest) == 0:
+            return 0
+        return min((shanten(hand) for plan in plans if (hand := plan.applied(rest))), default=99)
+
+    def _takes_daiminkan(self, turn: Turn, view: View, token: int, distance: int) -> bool:
+        action = turn.options[token][0][0]
+        rest = [tile for tile in view.hand if tile not in action.consume_tiles]
+        melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
+        return (
+            any((hand := plan.applied(rest)) and shanten(hand) <= distance for plan in self._plans(view, rest, melds))
+            and self._chance(turn, "daiminkan") < self.temperament.kan_rate
+        )
+
+    def _passes_ron(self, turn: Turn, view: View) -> bool:
+        if not self.temperament.pass_rate or view.is_riichi or turn.left < _EARLY:
+            return False
+        tiles = [*view.hand, *(tile for meld in view.own_melds for tile in meld)]
+        is_cheap = not any(tile // 4 in view.dora or is_red(TILE_OF_ID[tile]) for tile in tiles)
+        return is_cheap and self._chance(turn, "ron") < self.temperament.pass_rate
+
+    # Plans -----------------------------------------------------------------------------------------------------------
+
+    def _plans(self, view: View, hand: Sequence[int], melds: Sequence[Sequence[int]]) -> list[Plan]:
+        """The plans that give an open hand a yaku."""
+        melded = [meld[0] // 4 for meld in melds if meld[0] // 4 == meld[1] // 4]
+        concealed = [tile // 4 for tile in hand]
+        if any(kind in melded or concealed.count(kind) >= 3 for kind in view.values):
+            return [ANY]
+        kinds = [tile // 4 for meld in melds for tile in meld]
+        wanted = self.temperament.plans
+        plans = (TANYAO,) * ("tanyao" in wanted) + FLUSHES * ("flush" in wanted)
+        return [plan for plan in plans if all(plan.uses[kind] for kind in kinds)]
+
+    def _best_plan(self, view: View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[Plan, int]:
+        """The plan that is nearest, and its shanten; any hand will do while it is closed."""
+        if view.is_open:
+            near = [
+                (shanten(usable), number, plan)
+                for number, plan in enumerate(self._plans(view, hand, melds))
+                if (usable := plan.applied(hand))
+            ]
+            if near:
+                distance, _, plan = min(near)
+                return plan, distance
+        return ANY, shanten(hand)
+
+    def _chance(self, turn: Turn, purpose: str) -> float:
+        """A number in 0 ... 1 that looks random and is the same for the same situation."""
+        observation = turn.observation
+        situation: tuple[Any, ...] = (
+            self._seed,
+            purpose,
+            turn.seat,
+            turn.left,
+            observation.round_wind,
+            observation.oya,
+            observation.honba,
+            sorted(observation.hand),
+        )
+        return crc32(repr(situation).encode()) / (1 << 32)

@@ -1,0 +1,339 @@
+"""Rule-based players play whole games: records as mjai JSON lines, one game a file, and the annotations on the way.
+
+A game is a function of (seed, index) and the settings alone, so the files do not depend on the number of processes,
+and a run that was cut short goes on where it stopped.
+"""
+
+import argparse
+import hashlib
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import get_args
+
+from tqdm import tqdm
+
+from annotate.annotation import Annotation, format_line
+from annotate.game.decisions import Choice, Decision, choice_of, play
+from annotate.game.engine import Table, Turn
+from annotate.game.features import SituationWriter
+from annotate.game.grading import mjsoul_deltas
+from annotate.game.record import Event, Rules
+from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
+from annotate.game.results import EXHAUSTIVE, NAGASHI
+from annotate.replay.replay import annotation_of, game_part, round_part
+from annotate.runtime.files import check_output, reading_text, writing_text
+from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.workers import in_order, num_cores
+from annotate.simulation.rule_agent import TEMPERAMENTS, Player, RuleBasedPlayer
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+
+STYLES = ("east", "south")
+NUM_ROOMS = 5
+_GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
+_MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; the highest never does
+_NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedGame:
+    """One whole game."""
+
+    id: str
+    events: list[Event]
+    """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
+    under "kanachan" the tiles that were not dealt, in the order of the wall"""
+    annotations: list[Annotation]
+    """in the order of play; empty if not asked for"""
+    is_preempted: list[bool]
+    """for each annotation: whether a record could not have shown the choice"""
+
+
+def game_id(seed: int, index: int) -> str:
+    return f"sim-{seed}-{index:06}"
+
+
+def simulate_game(
+    seed: int,
+    index: int = 0,
+    *,
+    style: int = 1,
+    rules: Rules = "mjsoul",
+    room: int | None = None,
+    grades: Sequence[int] | None = None,
+    annotated: bool = True,
+    vocabulary: Vocabulary = FOUR_PLAYERS,
+) -> SimulatedGame:
+    """Plays game number `index` of `seed`.
+
+    Args:
+        style: 0 East only, 1 East and South.
+        room: 0 Bronze ... 4 Throne; drawn if None.
+        grades: by seat, 0 ... 15; drawn from those of the room if None. Lower ones play more carelessly.
+        annotated: whether to write annotations.
+    """
+    rng = random.Random(f"{seed}/{index}")
+    # settings that are given must not change what is drawn for the others
+    drawn_room, places = (
+        rng.randrange(NUM_ROOMS),
+        [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)],
+    )
+    room = drawn_room if room is None else room
+    grades = [room * _GRADES_PER_ROOM + place for place in places] if grades is None else list(grades)
+    players = _players(rng, grades, vocabulary)
+    table = Table.of_game(rules, style, table_seed(seed, index), vocabulary)
+    decisions = _play(table, players, SituationWriter(vocabulary, room, style, tuple(grades)) if annotated else None)
+    scores = table.scores
+    deltas = list(mjsoul_deltas(scores, room, grades, style))
+    header = {"id": game_id(seed, index), "rules": rules, "style": style, "room": room, "grades": grades}
+    events = recorded_events(table, {**header, "grading_deltas": deltas})
+    round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
+    part = game_part(scores, deltas)
+    return SimulatedGame(
+        id=game_id(seed, index),
+        events=events,
+        annotations=[
+            annotation_of(game_id(seed, index), decision, round_parts[decision.round_index], part)
+            for decision in decisions
+        ],
+        is_preempted=[decision.is_preempted for decision in decisions],
+    )
+
+
+def table_seed(seed: int, index: int) -> int:
+    """40 bits that differ between games, so that no two games share their walls."""
+    return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
+
+
+def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[Player]:
+    temperaments = rng.sample(TEMPERAMENTS, len(grades))
+    return [
+        RuleBasedPlayer(
+            temperament, rng.getrandbits(32), vocabulary, _MOST_CARELESS * max(0, 1 - grade / (_NUM_GRADES - 1))
+        )
+        for temperament, grade in zip(temperaments, grades, strict=True)
+    ]
+
+
+def _play(table: Table, players: Sequence[Player], writer: SituationWriter | None) -> list[Decision]:
+    """Plays to the end of the table; the decision points if there is a writer for them."""
+
+    def choose(turns: list[Turn]) -> dict[int, Choice]:
+        return {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns}
+
+    if writer is not None:
+        return play(table, writer, choose)[0]
+    while not table.done:
+        table.step({seat: choice.move for seat, choice in choose(table.turns).items()})
+    return []
+
+
+# Many games ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Options:
+    """What `run` does."""
+
+    folder: str
+    """where the records go, one file a game"""
+    num_games: int
+    seed: int
+    style: int = 1
+    rules: Rules = "mjsoul"
+    room: int | None = None
+    """drawn for each game if None"""
+    num_jobs: int = 1
+    annotations: str | None = None
+    """a file for the annotation lines of all games"""
+
+    def __post_init__(self) -> None:
+        for name, value in (("number of games", self.num_games), ("number of jobs", self.num_jobs)):
+            if value < 1:
+                raise ValueError(f"the {name} must be at least 1, not {value}")
+        if self.seed < 0:
+            raise ValueError(f"the seed must not be negative: {self.seed}")
+
+
+@dataclass
+class Report:
+    """What was played; sums over games."""
+
+    num_games: int = 0
+    num_kept: int = 0
+    """games whose files were there before"""
+    num_rounds: int = 0
+    num_lines: int = 0
+    num_preempted: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    """events by type; rounds' ends as "tsumo win", "ron win", "exhaustive draw", "aborted" """
+
+    def add(self, other: "Report") -> None:
+        self.num_games += other.num_games
+        self.num_kept += other.num_kept
+        self.num_rounds += other.num_rounds
+        self.num_lines += other.num_lines
+        self.num_preempted += other.num_preempted
+        self.kinds += other.kinds
+
+    def count(self, events: Sequence[Event]) -> None:
+        """Adds a game."""
+        self.num_games += 1
+        self.kinds.update(event["type"] for event in events if event["type"] in _COUNTED)
+        for events_of_round in rounds_of(events):
+            self.num_rounds += 1
+            self.kinds[_ending(events_of_round[-1])] += 1
+
+    def text(self) -> str:
+        """A table for people."""
+        kept = f", {self.num_kept:,} of them there before" if self.num_kept else ""
+        mean = self.num_rounds / self.num_games
+        lines = [f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"]
+        for kinds in (_ENDINGS, _COUNTED):
+            lines.append("rounds' ends:" if kinds is _ENDINGS else "declared:")
+            lines += [
+                f"  {kind:<16}{self.kinds[kind]:>10,}{self.kinds[kind] / self.num_rounds:>8.1%} of the rounds"
+                for kind in kinds
+            ]
+        if self.num_lines:
+            lines.append(
+                f"{self.num_lines:,} annotation lines, {self.num_preempted:,} of them with a choice that a record hides"
+            )
+        return "\n".join(lines)
+
+
+_COUNTED = ("reach", "chi", "pon", "daiminkan", "ankan", "kakan")
+_ENDINGS = ("tsumo win", "ron win", "exhaustive draw", "aborted")
+
+
+def _ending(last: Event) -> str:
+    if last["type"] == "hora":
+        return "tsumo win" if last["actor"] == last["target"] else "ron win"
+    return "exhaustive draw" if last["reason"] in (EXHAUSTIVE[0], NAGASHI) else "aborted"
+
+
+def run(options: Options) -> Report:
+    """Simulates games into `options.folder`; games whose files are there are kept.
+
+    Raises:
+        ValueError: the annotations cannot be written there; a file of the folder is damaged, or holds a game that other
+            settings made.
+        OSError: nothing can be written, or a worker process was killed.
+    """
+    if options.annotations:
+        check_output(options.annotations, may_stream=True)
+        if Path(options.annotations).absolute() == Path(options.folder).absolute():
+            raise ValueError(f"{options.annotations}: the folder of the games; name another file for the annotations")
+    report = Report()
+    with ExitStack() as stack:
+        output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None
+        task = partial(_simulate_one, options)
+        results = stack.enter_context(closing(in_order(task, range(options.num_games), options.num_jobs)))
+        for one, lines in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
+            report.add(one)
+            if output is not None:
+                output.write(lines)
+    return report
+
+
+def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
+    """Writes the record of one game unless it is there; the game's report, and its annotation lines if wanted."""
+    path = Path(options.folder, f"{game_id(options.seed, index)}{SUFFIX}")
+    is_kept, is_annotated = path.exists(), options.annotations is not None
+    report = Report(num_kept=int(is_kept))
+    if is_kept:
+        recorded = _read_record(path)
+        if not is_annotated:
+            _require_settings(path, recorded[0], options)
+            report.count(recorded)
+            return report, ""
+    game = simulate_game(
+        options.seed, index, style=options.style, rules=options.rules, room=options.room, annotated=is_annotated
+    )
+    if is_kept and recorded != game.events:
+        _require_settings(path, recorded[0], options)
+        raise ValueError(f"{path}: another version of this program made it: simulate into another folder")
+    if not is_kept:
+        write_record(str(path), game.events)
+    report.count(game.events)
+    report.num_lines, report.num_preempted = len(game.annotations), sum(game.is_preempted)
+    return report, "".join(f"{format_line(annotation)}\n" for annotation in game.annotations)
+
+
+def _read_record(path: Path) -> list[Event]:
+    try:
+        with reading_text(str(path)) as lines:
+            events = [json.loads(line) for line in lines]
+    except ValueError as error:
+        raise ValueError(f"{path}: damaged, delete it to have it made again ({error})") from None
+    if not events or events[-1]["type"] != "end_game":
+        raise ValueError(f"{path}: not a whole game, delete it to have it made again")
+    return events
+
+
+def _require_settings(path: Path, start: Event, options: Options) -> None:
+    """Raises ValueError if the game was simulated with other settings."""
+    header = start.get("kanachan", {})
+    wanted = {"style": options.style, "rules": options.rules}
+    if options.room is not None:
+        wanted["room"] = options.room
+    for name, value in wanted.items():
+        if header.get(name) != value:
+            raise ValueError(
+                f"{path}: simulated with {name} {header.get(name)}, not {value}: "
+                "take another folder or the same settings"
+            )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kanachan-simulate",
+        description="Lets rule-based players play whole games of four-player riichi mahjong and writes each game's "
+        "record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of cores; "
+        "games that are there are kept, so a run that was cut short can be repeated to finish it.",
+    )
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one file a game")
+    parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
+    parser.add_argument("--seed", type=int, default=0, help="other seeds give other games (default: %(default)s)")
+    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
+    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
+    parser.add_argument(
+        "--room", type=int, choices=range(NUM_ROOMS), help="0 Bronze ... 4 Throne (default: drawn for each game)"
+    )
+    parser.add_argument(
+        "--annotations",
+        metavar="FILE",
+        help="also write the annotation lines taken while playing; compressed by suffix (.gz, .zst); - is standard "
+        "output. Unlike lines made from the records they hold the choices that another seat's claim hid",
+    )
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+    )
+    return parser
+
+
+def simulate(argv: Sequence[str] | None = None) -> int:
+    """The command kanachan-simulate."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+
+    def body() -> None:
+        options = Options(
+            folder=arguments.output,
+            num_games=arguments.games,
+            seed=arguments.seed,
+            style=STYLES.index(arguments.style),
+            rules=arguments.rules,
+            room=arguments.room,
+            num_jobs=arguments.jobs,
+            annotations=arguments.annotations,
+        )
+        print(run(options).text(), file=sys.stderr)
+
+    return run_cleanly(parser.prog, body)

@@ -1,0 +1,149 @@
+"""What a rule-based player sees in a situation: tiles that help, plans for hands that may be open, safe discards.
+
+Kinds are the 34 kinds of tiles; hands and melds are lists of the engine's physical tiles, 0 ... 135.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from annotate.game.engine import Turn, shanten
+from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT
+
+_FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
+_DRAGONS = (31, 32, 33)
+_MAX_STRAY = 4  # tiles that a plan cannot use, above which it is no plan
+
+# kinds that a tile drawn can help, by kind
+_NEAR = tuple(
+    (kind,)
+    if kind >= _FIRST_HONOUR
+    else tuple(
+        other
+        for other in range(kind - 2, kind + 3)
+        if 0 <= other < _FIRST_HONOUR and other // RANKS_PER_SUIT == kind // RANKS_PER_SUIT
+    )
+    for kind in range(NUM_TILES34)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A hand to go for: which kinds it can use, and stand-ins for tiles of other kinds, which fit nothing."""
+
+    uses: tuple[bool, ...]
+    stand_ins: tuple[int, ...]
+
+    def applied(self, hand: Iterable[int]) -> list[int]:
+        """The hand with the tiles that the plan cannot use made useless; empty if they are too many."""
+        stand_ins = iter(self.stand_ins)
+        usable = [tile if self.uses[tile // 4] else next(stand_ins, -1) for tile in hand]
+        return [] if -1 in usable else usable
+
+
+def _plan(uses: Callable[[int], bool], stand_ins: Sequence[int]) -> Plan:
+    return Plan(tuple(map(uses, range(NUM_TILES34))), tuple(4 * kind for kind in stand_ins[:_MAX_STRAY]))
+
+
+def _is_simple(kind: int) -> bool:
+    return kind < _FIRST_HONOUR and 0 < kind % RANKS_PER_SUIT < RANKS_PER_SUIT - 1
+
+
+def _flush(suit: int) -> Plan:
+    others = [kind for kind in range(_FIRST_HONOUR) if kind // RANKS_PER_SUIT != suit and kind % 3 == 0]
+    return _plan(lambda kind: kind >= _FIRST_HONOUR or kind // RANKS_PER_SUIT == suit, others)
+
+
+ANY = _plan(lambda kind: True, ())
+TANYAO = _plan(_is_simple, range(_FIRST_HONOUR, NUM_TILES34))
+FLUSHES = tuple(_flush(suit) for suit in range(3))
+
+
+class View:
+    """What a player needs to know of the table, read once a turn."""
+
+    def __init__(self, turn: Turn) -> None:
+        observation = turn.observation
+        self.hand: list[int] = observation.hand
+        self.discards: list[list[int]] = observation.discards
+        melds = observation.melds
+        self.own_melds: list[list[int]] = [meld.tiles for meld in melds[turn.seat]]
+        self.is_open = any(meld.opened for meld in melds[turn.seat])
+        riichi = observation.riichi_declared
+        self.is_riichi: bool = riichi[turn.seat]
+        self.threats = [seat for seat, declared in enumerate(riichi) if declared and seat != turn.seat]
+        dora_indicators = observation.dora_indicators
+        self.dora = [_next_kind(tile // 4) for tile in dora_indicators]
+        num_seats = len(riichi)
+        self.values = {
+            *_DRAGONS,
+            _FIRST_HONOUR + observation.round_wind,
+            _FIRST_HONOUR + (turn.seat - observation.oya) % num_seats,
+        }
+        self.unseen = [4] * NUM_TILES34
+        for tile in {
+            *self.hand,
+            *dora_indicators,
+            *(tile for river in self.discards for tile in river),
+            *(tile for seat_melds in melds for meld in seat_melds for tile in meld.tiles),
+        }:
+            self.unseen[tile // 4] -= 1
+
+
+def accepted_tiles(hand: list[int], distance: int, unseen: Sequence[int], plan: Plan) -> int:
+    """How many unseen tiles, of kinds that the plan uses, lower the shanten of 3n + 1 tiles."""
+    near = {other for tile in hand for other in _NEAR[tile // 4]}
+    accepted = 0
+    trial = [*hand, 0]
+    for kind in near:
+        if unseen[kind] and plan.uses[kind]:
+            trial[-1] = 4 * kind
+            if shanten(trial) < distance:
+                accepted += unseen[kind]
+    return accepted
+
+
+def worth_of(kind: int, view: View, plan: Plan) -> float:
+    """What a tile is worth in the hand beyond its shape, in accepted tiles."""
+    if not plan.uses[kind]:
+        return -3.0
+    worth = 3.0 * view.dora.count(kind)
+    if kind >= _FIRST_HONOUR:
+        return worth + 0.6 * (kind in view.values)
+    rank = kind % RANKS_PER_SUIT
+    return worth + 0.5 * min(rank, RANKS_PER_SUIT - 1 - rank)
+
+
+def danger_of(kind: int, view: View) -> float:
+    """How dangerous a discard is against the seats in riichi, in steps: 0 cannot be won on, about 7 at most."""
+    danger = 0.0
+    for seat in view.threats:
+        river = {tile // 4 for tile in view.discards[seat]}
+        if kind in river:
+            continue
+        if kind >= _FIRST_HONOUR:
+            danger += view.unseen[kind] + 0.5
+            continue
+        rank = kind % RANKS_PER_SUIT
+        partners = [kind + step for step in (-3, 3) if 0 <= rank + step < RANKS_PER_SUIT]
+        is_suji = all(partner in river for partner in partners)
+        inwards = min(rank, RANKS_PER_SUIT - 1 - rank, 3)
+        danger += (1.0 + 0.5 * inwards) if is_suji else 4.0 + inwards
+    return danger + 1.0 * (danger > 0) * view.dora.count(kind)
+
+
+def without_kind(hand: Sequence[int], kind: int) -> list[int]:
+    rest = list(hand)
+    for position, tile in enumerate(rest):
+        if tile // 4 == kind:
+            del rest[position]
+            break
+    return rest
+
+
+def _next_kind(kind: int) -> int:
+    """The dora that an indicator means."""
+    if kind < _FIRST_HONOUR:
+        return kind - RANKS_PER_SUIT + 1 if kind % RANKS_PER_SUIT == RANKS_PER_SUIT - 1 else kind + 1
+    if kind < _DRAGONS[0]:
+        return _FIRST_HONOUR + (kind - _FIRST_HONOUR + 1) % 4
+    return _DRAGONS[0] + (kind - _DRAGONS[0] + 1) % len(_DRAGONS)

@@ -1,0 +1,46 @@
+"""The command kanachan-annotate: annotate.pipeline.cli, and the format of which that knows nothing, shards."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotate.pipeline.cli import annotate
+from annotate.pipeline.outputs import Output
+from kanachan.data.pack_options import add_options, packing_of
+
+_MOST_SOURCES = 20
+
+
+class ShardFormat:
+    """--pack and the options that go with it (`annotate.pipeline.outputs.OutputFormat`)."""
+
+    def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
+        outputs.add_argument(
+            "--pack",
+            metavar="DIR",
+            help="a folder of shards, as kanachan-pack makes of the annotation lines, without lines in between; as "
+            "with -o, the same command continues an interrupted run",
+        )
+        add_options(parser.add_argument_group("options of --pack"))
+
+    def output(self, options: argparse.Namespace) -> Output | None:
+        if options.pack is None:
+            return None
+        packing = packing_of(options)
+        from kanachan.data.shard_writer import ShardOutput
+
+        sources = options.records[:_MOST_SOURCES]
+        if len(options.records) > _MOST_SOURCES:
+            sources.append(f"and {len(options.records) - _MOST_SOURCES} more")
+        return ShardOutput(
+            Path(options.pack),
+            packing,
+            sources,
+            program="kanachan-annotate",
+            force=options.force,
+            hidden=options.hidden,
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    return annotate(argv, ShardFormat())

@@ -1,0 +1,396 @@
+"""kanachan-arena: two players in duplicate games, and how surely one is better."""
+
+import argparse
+import hashlib
+import json
+import math
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from tqdm import tqdm
+
+from annotate.game.record import Rules
+from annotate.game.record_writer import SUFFIX
+from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.runtime.files import check_output, locking, replacing
+from annotate.runtime.signals import noting_stop_signals
+from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.workers import num_cores
+from annotate.simulation.simulate import NUM_ROOMS, STYLES
+from annotate.vocabulary import NUM_GRADES
+from kanachan.play.agent import SPEC_HELP, GameKey, IllegalAction, PlayerSpec, parse_player
+from kanachan.play.rollout import PLAYERS, Format, GameResult, Match, Precision, num_seatings
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, Journal, Means, play_match
+
+if TYPE_CHECKING:
+    from kanachan.evaluation.decision_metrics import Figure
+    from kanachan.play.statistics import Outcome
+
+PROGRAM = "kanachan-arena"
+FORMAT_VERSION = 2
+_LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
+_DESCRIPTION = """Lets two players, A and B, play duplicate games: each wall is played once in each seating, so that
+both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 % intervals from
+drawing whole walls anew; a test whether the mean ranks differ (signs of the walls' differences are drawn); and how many
+games a given difference would need to be seen. Fix the number of games beforehand: to stop when the result pleases
+makes it worth nothing. Games are a function of players, settings, seed and kind of device, whatever the number of
+processes. Ctrl-C prints the result so far."""
+_LABELS: dict[str, tuple[str, int, float]] = {
+    "mean_rank": ("mean rank", 3, 1),
+    "rank_1": ("1st %", 1, 100),
+    "rank_2": ("2nd %", 1, 100),
+    "rank_3": ("3rd %", 1, 100),
+    "rank_4": ("4th %", 1, 100),
+    "points": ("rank points", 2, 1),
+    "grading_points": ("grading points", 1, 1),
+    "stable_dan": ("stable dan", 2, 1),
+    "score": ("final score", 0, 1),
+    "win_rate": ("wins % of rounds", 1, 100),
+    "deal_in_rate": ("deal-ins % of rounds", 1, 100),
+    "call_rate": ("calls % of rounds", 1, 100),
+    "riichi_rate": ("riichi % of rounds", 1, 100),
+    "won_points": ("points of a win", 0, 1),
+}
+"""of each figure: name, digits, scale"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    for name in ("games", "processes", "together", "bootstrap"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1, not {value}")
+    if not _LEAST_DIFFERENCE <= arguments.difference <= _GREATEST_DIFFERENCE:
+        parser.error(
+            f"--difference must be from {_LEAST_DIFFERENCE} to {_GREATEST_DIFFERENCE}, not {arguments.difference}"
+        )
+    if arguments.seed < 0:
+        parser.error(f"--seed must not be negative, not {arguments.seed}")
+    if arguments.resume and arguments.json is None:
+        parser.error("--resume goes on with the journal beside --json FILE: name it")
+    return run_cleanly(PROGRAM, lambda: _play(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=PROGRAM, description=_DESCRIPTION, epilog=SPEC_HELP, formatter_class=_Formatter
+    )
+    for letter in PLAYERS:
+        parser.add_argument(letter.lower(), metavar=letter, help="a PLAYER, see below")
+    parser.add_argument("-n", "--games", type=int, required=True, help="number of games; rounded up to whole walls")
+    parser.add_argument(
+        "--format",
+        choices=get_args(Format),
+        default="1v3",
+        help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then the "
+        "seats exchanged, 2 games a wall (default: %(default)s)",
+    )
+    _add_rules(parser)
+    parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
+    parser.add_argument(
+        "--points",
+        type=_points,
+        default=(90.0, 45.0, 0.0, -135.0),
+        metavar="P,P,P,P",
+        help="rank points of the 1st to the 4th place (default: 90,45,0,-135, Tenhou's Houou for 7 dan)",
+    )
+    parser.add_argument(
+        "--difference",
+        type=float,
+        default=0.05,
+        help="difference of mean ranks for which to tell the number of games needed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+    )
+    parser.add_argument("--json", metavar="FILE", help="where to write all figures; the journal is FILE.games")
+    parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file a game")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with the run whose journal is beside --json, however it ended; --games may be more than before",
+    )
+    parser.add_argument(
+        "--processes",
+        type=int,
+        default=num_cores(),
+        help="processes, each with engines and networks of its own (default: all %(default)s cores)",
+    )
+    parser.add_argument(
+        "--together",
+        type=int,
+        help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
+        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    parser.add_argument(
+        "--precision",
+        choices=get_args(Precision),
+        default="fp32",
+        help="bf16: networks multiply in bf16, quicker on CPUs with units for it (AMX, AVX512-BF16); between two "
+        "actions that are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
+    )
+    return parser
+
+
+def _add_rules(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
+    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
+    parser.add_argument(
+        "--room",
+        type=int,
+        choices=range(NUM_ROOMS),
+        default=DEFAULT_ROOM,
+        help="0 Bronze ... 4 Throne, which models are told; grading points are Mahjong Soul's of that room, under any "
+        "rules (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--grades",
+        type=_grades,
+        default=(DEFAULT_GRADE, DEFAULT_GRADE),
+        metavar="G[,G]",
+        help="grade of all players, or of A and of B, 0 ... 15, likewise (default: 14)",
+    )
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the lines of the epilog, and breaks those of the description."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if text.startswith("A PLAYER"):
+            return super()._fill_text(text, width, indent)
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+
+
+def _grades(text: str) -> tuple[int, int]:
+    grades = [int(part) if part.isdecimal() else -1 for part in text.split(",")]
+    if len(grades) > 2 or not all(0 <= grade < NUM_GRADES for grade in grades):
+        raise argparse.ArgumentTypeError(f"one or two grades 0 ... {NUM_GRADES - 1} expected, not {text}")
+    return grades[0], grades[-1]
+
+
+def _points(text: str) -> tuple[float, ...]:
+    try:
+        points = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        points = ()
+    if len(points) != 4 or not all(map(math.isfinite, points)):
+        raise argparse.ArgumentTypeError(f"four numbers expected, not {text}")
+    return points
+
+
+def _play(arguments: argparse.Namespace) -> int:
+    specs = parse_player(arguments.a), parse_player(arguments.b)
+    match = Match(
+        players=(arguments.a, arguments.b),
+        weights=(_hashes(specs[0]), _hashes(specs[1])),
+        format=arguments.format,
+        rules=arguments.rules,
+        style=STYLES.index(arguments.style),
+        room=arguments.room,
+        grades=arguments.grades,
+        seed=arguments.seed,
+        precision=arguments.precision,
+        device=_kind_of_device(arguments.device, specs),
+    )
+    if arguments.json is None:
+        return _play_match(match, arguments, None)
+    check_output(arguments.json)
+    path = Path(arguments.json)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = path.with_name(f".{path.name}.lock")
+    with locking(lock, f"{path}: another match is being played that is written there; name another file"):
+        try:
+            return _play_match(match, arguments, path)
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _play_match(match: Match, arguments: argparse.Namespace, json_path: Path | None) -> int:
+    """Plays what the journal beside `json_path` does not have, and tells of all; the exit status."""
+    seatings = num_seatings(match.format)
+    games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
+    journal = Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume)
+    means = Means(
+        processes=arguments.processes,
+        together=arguments.together,
+        device=arguments.device,
+        records=Path(arguments.records) if arguments.records else None,
+    )
+    _tell_missing(means.records, match, journal.results)
+    error, status = _play_rest(match, games, journal, means)
+    results = [journal.results[game] for game in games if game in journal.results]
+    if results:
+        _tell(results, len(games), match, arguments, int(isinstance(error, IllegalAction)))
+    if error is not None:
+        raise error
+    return status
+
+
+def _kind_of_device(name: str, specs: Sequence[PlayerSpec]) -> str:
+    """Of networks, where there are any."""
+    if not any(spec.files for spec in specs):
+        return "cpu"
+    from kanachan.inference.policy import chosen_device
+
+    return chosen_device(name).type
+
+
+def _tell_missing(records: Path | None, match: Match, played: Iterable[GameKey]) -> None:
+    """Says of how many games that were played before there are no records."""
+    if records is None:
+        return
+    missing = sum(not (records / f"{match.game_id(game)}{SUFFIX}").exists() for game in played)
+    if missing:
+        print(
+            f"{PROGRAM}: {missing:,} games of the journal have no record in {records}: they were played without "
+            "--records, or into another folder",
+            file=sys.stderr,
+        )
+
+
+def _play_rest(match: Match, games: Sequence[GameKey], journal: Journal, means: Means) -> tuple[Exception | None, int]:
+    """Plays the games that are not in the journal; what went wrong, and the exit status."""
+    rest = [game for game in games if game not in journal.results]
+    num_decisions, start = 0, time.monotonic()
+    with (
+        noting_stop_signals() as stop,
+        tqdm(total=len(games), initial=len(games) - len(rest), unit="game", disable=None, smoothing=0.05) as bar,
+    ):
+
+        def on_result(result: GameResult) -> None:
+            nonlocal num_decisions
+            journal.add(result)
+            num_decisions += sum(result.decisions)
+            bar.update()
+
+        error: Exception | None = None
+        try:
+            play_match(match, rest, means, on_result, stop)
+        except Exception as caught:  # what was played until then is told first
+            error = caught
+    seconds = time.monotonic() - start
+    if num_decisions:
+        num_played = sum(game in journal.results for game in rest)
+        print(
+            f"{PROGRAM}: {num_played:,} games in {seconds:,.0f} s: {num_played / seconds:.3g} games/s, "
+            f"{num_decisions / seconds:,.0f} decisions/s",
+            file=sys.stderr,
+        )
+    if stop.asked is None:
+        return error, 0
+    print(f"{PROGRAM}: interrupted; --resume goes on" if journal.path else f"{PROGRAM}: interrupted", file=sys.stderr)
+    return error, 128 + stop.asked
+
+
+def _hashes(spec: PlayerSpec) -> tuple[str, ...]:
+    """Of weights files, so that a run is not gone on with by other players."""
+    if not spec.files:
+        return ()
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.models.weights import weights_file
+
+    return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
+
+
+def _tell(
+    results: Sequence[GameResult], num_games: int, match: Match, arguments: argparse.Namespace, num_illegal: int
+) -> None:
+    """Prints the figures, and writes them where the user said."""
+    from kanachan.play.statistics import as_json, figures_of_games
+
+    outcome = figures_of_games(results, match, arguments.points, arguments.bootstrap)
+    needed = _needed(outcome, match, arguments.difference)
+    try:
+        print(_report(results, num_games, match, arguments, outcome, needed, num_illegal), flush=True)
+    finally:  # the figures are not lost with the reader of the table (`| head`)
+        if arguments.json:
+            content = {
+                "format_version": FORMAT_VERSION,
+                "match": {name: getattr(match, name) for name in match.__dataclass_fields__},
+                "points": arguments.points,
+                "games": len(results),
+                "games_wanted": num_games,
+                "rounds": sum(result.rounds for result in results),
+                "decisions": _decisions(results),
+                "illegal_actions": num_illegal,
+                **as_json(outcome),
+                "games_needed": {"difference": arguments.difference, "games": needed},
+                "bootstrap": arguments.bootstrap,
+            }
+            with replacing(Path(arguments.json)) as temporary:
+                temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _needed(outcome: "Outcome", match: Match, wanted: float) -> int | None:
+    from kanachan.play.statistics import FEWEST_WALLS
+
+    test = outcome.test
+    return test.games_for(wanted, num_seatings(match.format)) if test.whole_walls >= FEWEST_WALLS else None
+
+
+def _decisions(results: Sequence[GameResult]) -> dict[str, int]:
+    return {
+        letter: sum(d for r in results for d, player in zip(r.decisions, r.players, strict=True) if player == letter)
+        for letter in PLAYERS
+    }
+
+
+def _report(
+    results: Sequence[GameResult],
+    num_games: int,
+    match: Match,
+    arguments: argparse.Namespace,
+    outcome: "Outcome",
+    needed: int | None,
+    num_illegal: int,
+) -> str:
+    from kanachan.evaluation.tables import table, with_interval
+    from kanachan.play.statistics import FEWEST_WALLS
+
+    test = outcome.test
+    so_far = f" of {num_games:,}" if len(results) < num_games else ""
+    lines = [f"{letter}: {name}" for letter, name in zip(PLAYERS, match.players, strict=True)]
+    lines += [
+        f"{match.format}, {match.rules}, {STYLES[match.style]}, room {match.room}, grades "
+        f"{','.join(map(str, match.grades))}, seed {match.seed}, {match.precision}",
+        f"{len(results):,}{so_far} games on {test.walls:,} walls, {sum(result.rounds for result in results):,} rounds",
+        f"[brackets]: 95 % intervals from {arguments.bootstrap:,} draws of whole walls",
+    ]
+
+    def cells(name: str, figures: Sequence["Figure"]) -> list[str]:
+        label, digits, scale = _LABELS[name]
+        *sides, last = figures
+        shown = [with_interval(figure, digits, scale) for figure in sides]
+        mark = "*" if test.walls >= FEWEST_WALLS and (last.low > 0 or last.high < 0) else ""
+        return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
+
+    rows = [
+        cells(name, [outcome.players["A"][name], outcome.players["B"][name], outcome.differences[name]])
+        for name in _LABELS
+    ]
+    if so_far:
+        lines.append("short games end first: those that were being played when it stopped are missing")
+    decisions = _decisions(results)
+    lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
+    lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")
+    if test.walls < FEWEST_WALLS:
+        lines.append("few walls: the intervals say little, and how many games are needed cannot be told")
+    elif test.whole_walls < FEWEST_WALLS:
+        lines.append(f"{test.whole_walls} whole walls: how many games are needed cannot be told")
+    elif needed is None:
+        lines.append("no wall shows a difference: how many games are needed cannot be told")
+    else:
+        lines.append(
+            f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"
+        )
+    lines.append(f"decisions: A {decisions['A']:,}, B {decisions['B']:,}; illegal actions: {num_illegal}")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""kanachan-bot: a player at an mjai table, over standard input and output, as Mortal's program speaks."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TextIO, get_args
+
+from annotate.game.record import Event, Rules
+from annotate.records.mjai.reader import parse_event, require_four_players, seen_event
+from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.runtime.terminal import run_cleanly
+from annotate.simulation.simulate import NUM_ROOMS, STYLES
+from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from kanachan.cli.policy_options import add_options, check_options, with_prior
+from kanachan.play.mortal_meta import NOTHING_TO_DO
+
+if TYPE_CHECKING:
+    from kanachan.inference.policy import Policy
+    from kanachan.play.mjai_bot import Mind
+    from kanachan.play.rank_forecast import RankForecast
+
+PROGRAM = "kanachan-bot"
+REVIEW_MODE = "MORTAL_REVIEW_MODE"
+_NUM_SEATS = FOUR_PLAYERS.num_seats
+_DESCRIPTION = f"""Plays at an mjai table: one event a line from standard input, one answer a line to standard output,
+{{"type":"none"}} where nothing can be or is to be done (Mortal's program is silent there). Tiles that the seat cannot
+see may be "?"; they are not looked at. An answer has "meta", as Mortal's: q_values and mask_bits over 46 actions (of
+the best option that each stands for the policy's log probability, or the expected points divided by the stage's scale),
+is_greedy, shanten before the draw, at_furiten, kan_select; and besides, of all candidates, probabilities,
+expected_points and rank_probabilities as far as the weights tell them. A line that is no event, or cannot follow on
+those before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
+With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which nothing can be done is answered with
+"meta":{{"mask_bits":0}}, and so is an error, of which standard error tells; after the last line one with model_tag and
+phi_matrix follows: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
+weights of the stage rank; else from the scores alone). mjai-reviewer wants a program that takes nothing but the seat: a
+script with the line exec {PROGRAM} WEIGHTS "$1"."""
+
+
+class Bot:
+    """Answers the lines of a game, whatever they are.
+
+    Args:
+        is_reviewing: every answer has `meta`, and none is an error: the review would end there.
+    """
+
+    def __init__(self, mind: "Mind", is_reviewing: bool = False) -> None:
+        self._mind = mind
+        self._is_reviewing = is_reviewing
+        self._has_failed = False
+        """whether the lines since the last error were errors too"""
+        self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
+        self._is_in_game = False
+
+    def answer(self, line: str) -> Event:
+        """The answer to one line."""
+        try:
+            event = parse_event(line)
+        except ValueError as error:
+            return self._refused(str(error))
+        try:
+            answer = self._answer(event)
+        except ValueError as error:
+            return self._refused(f"{event['type'][:40]}: {error}")
+        self._has_failed = False
+        return answer or self._nothing
+
+    def _refused(self, message: str) -> Event:
+        self._mind.leave_round()
+        if not self._is_reviewing:
+            return {"type": "error", "message": message}
+        if not self._has_failed:
+            print(f"{PROGRAM}: {message}; the rest of the round is passed over", file=sys.stderr)
+        self._has_failed = True
+        return self._nothing
+
+    def _answer(self, event: Event) -> Event | None:
+        kind = event["type"]
+        if kind == "start_game":
+            self._mind.leave_round()
+            self._is_in_game = False
+            require_four_players(event)
+            if type(event.get("id")) is int and event["id"] != self._mind.seat:
+                raise ValueError(f"the id is {event['id']}, but this program plays seat {self._mind.seat}")
+            self._is_in_game = True
+        elif kind in ("end_game", "end_kyoku"):
+            self._mind.leave_round()
+            self._is_in_game = self._is_in_game and kind != "end_game"
+        elif kind == "start_kyoku":
+            if not self._is_in_game:
+                raise ValueError("before any start_game")
+            self._mind.start_round(seen_event(event))
+        elif kind != "none":
+            if not self._mind.is_in_round:
+                raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
+            return self._mind.follow(seen_event(event), event.get("can_act") is not False)
+        return None
+
+
+def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
+    """Answers line after line, each at once; empty lines have no answer."""
+    for line in lines:
+        text = line.decode(errors="replace").strip()
+        if text:
+            _write(bot.answer(text), output)
+
+
+def _write(value: Any, output: TextIO) -> None:
+    output.write(json.dumps(value, separators=(",", ":")) + "\n")
+    output.flush()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    check_options(parser, arguments)
+    if arguments.sample is not None and not arguments.sample > 0:
+        parser.error(f"--sample must be positive, not {arguments.sample}")
+    if arguments.threads < 1:
+        parser.error(f"--threads must be at least 1, not {arguments.threads}")
+    if arguments.seed < 0:
+        parser.error(f"--seed must not be negative, not {arguments.seed}")
+    if arguments.rank_weights is not None and os.environ.get(REVIEW_MODE) != "1":
+        parser.error(f"--rank-weights means something only in review mode ({REVIEW_MODE}=1)")
+    return run_cleanly(PROGRAM, lambda: _run(arguments))
+
+
+def _run(arguments: argparse.Namespace) -> None:
+    # Heavy imports come only now, after the arguments have been found valid.
+    import torch
+
+    from annotate.game.features import SituationWriter
+    from kanachan.play.mjai_bot import Mind
+
+    torch.set_num_threads(arguments.threads)
+    policy = _policy(arguments)
+    style = STYLES.index(arguments.style)
+    is_reviewing = os.environ.get(REVIEW_MODE) == "1"
+    forecast = _forecast(arguments, policy, style) if is_reviewing else None
+    grades = tuple(arguments.grades or [arguments.grade] * _NUM_SEATS)
+    writer = SituationWriter(policy.vocabulary, arguments.room, style, grades)
+    mind = Mind(
+        policy,
+        arguments.seat,
+        arguments.rules,
+        writer,
+        sampling=arguments.sample,
+        seed=arguments.seed,
+        forecast=forecast,
+    )
+    _warm_up(Mind(policy, arguments.seat, arguments.rules, writer))
+    serve(Bot(mind, is_reviewing), sys.stdin.buffer, sys.stdout)
+    if forecast is not None:
+        tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
+        _write({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
+
+
+def _warm_up(mind: "Mind") -> None:
+    """Lets the network answer once before anybody waits: the first answer takes ten times as long."""
+    seat = mind.seat
+    hand = "1m 4m 7m 2p 5p 8p 3s 6s 9s E S W N".split()
+    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(_NUM_SEATS)]
+    start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
+    mind.start_round({**start, "scores": [25_000] * _NUM_SEATS, "tehais": hands, "dora_marker": "P"})
+    mind.follow({"type": "tsumo", "actor": seat, "pai": "F"})
+
+
+def _policy(arguments: argparse.Namespace) -> "Policy":
+    from kanachan.inference.policy import Policy, chosen_device
+
+    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
+    if arguments.prior is None:
+        return policy
+    return with_prior(policy, arguments.weights, arguments.prior, arguments.temperature)
+
+
+def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "RankForecast":
+    from kanachan.inference.policy import Policy
+    from kanachan.play.rank_forecast import RankForecast, foretells_ranks, require_ranks
+
+    if arguments.rank_weights is not None:
+        weights = Policy.load(arguments.rank_weights, policy.device)
+        return RankForecast(require_ranks(weights, arguments.rank_weights), style)
+    values = getattr(policy, "value", policy)
+    return RankForecast(values if foretells_ranks(values) else None, style)
+
+
+def _grades(text: str) -> list[int]:
+    values = text.split(",")
+    if len(values) != _NUM_SEATS or not all(value.isdecimal() and int(value) < NUM_GRADES for value in values):
+        raise argparse.ArgumentTypeError(f"{_NUM_SEATS} grades 0 ... {NUM_GRADES - 1} expected, such as 9,10,11,12")
+    return [int(value) for value in values]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument(
+        "weights", metavar="WEIGHTS", help="weights file of any stage, or the folder of a run that has ended"
+    )
+    parser.add_argument("seat", metavar="SEAT", type=int, choices=range(_NUM_SEATS), help="the seat to play, 0 ... 3")
+    table = parser.add_argument_group("the table, of which mjai does not tell")
+    table.add_argument("--rules", choices=get_args(Rules), default="tenhou", help="rule set (default: %(default)s)")
+    table.add_argument("--style", choices=STYLES, default="south", help="length of the game (default: %(default)s)")
+    table.add_argument(
+        "--room",
+        type=int,
+        choices=range(NUM_ROOMS),
+        default=DEFAULT_ROOM,
+        help="0 Bronze ... 4 Throne (default: %(default)s)",
+    )
+    grades = table.add_mutually_exclusive_group()
+    grades.add_argument(
+        "--grade",
+        type=int,
+        choices=range(NUM_GRADES),
+        metavar=f"0...{NUM_GRADES - 1}",
+        default=DEFAULT_GRADE,
+        help="grade of all players: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+    )
+    grades.add_argument("--grades", type=_grades, metavar="G,G,G,G", help="the grades by seat instead")
+    choice = parser.add_argument_group("the choice; without these the option of the greatest score")
+    choice.add_argument(
+        "--sample", type=float, metavar="T", help="draw an option, with probabilities from the scores divided by T"
+    )
+    choice.add_argument("--seed", type=int, default=0, help="of what is drawn (default: %(default)s)")
+    add_options(parser)
+    parser.add_argument(
+        "--rank-weights",
+        metavar="WEIGHTS",
+        help="in review mode: weights of the stage rank for phi_matrix, unless WEIGHTS are",
+    )
+    parser.add_argument(
+        "--threads",
+        type=int,
+        default=1,
+        help="CPU threads of the network; more are slower (default: %(default)s)",
+    )
+    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""kanachan-calibrate: how certain a network may be, found on held-out games and written into its card."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from annotate.runtime.files import check_output
+from annotate.runtime.terminal import run_cleanly
+from kanachan.config import SPLITS
+
+PROGRAM = "kanachan-calibrate"
+_DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
+held-out games best (least negative log-likelihood), and writes it into the card of the weights file; from then on
+all commands, and ONNX files, divide by it. The tensors stay as they are, and so does what the network takes
+for the best action after imitation. For weights of imitation (probabilities of the actions) and of rank (of the final
+ranks after an action, and with them the points expected of it; the order of the seats before it has a temperature of
+its own). It is always found from the network's own logits: a second time it comes out the same. The figures are of the
+decisions that it was found on; kanachan-evaluate --compare tells what it is worth on others."""
+_NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration error %", ".2f", 100)}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    for name in ("batch", "bootstrap"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    return run_cleanly(PROGRAM, lambda: _calibrate(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="the weights file to write (default: WEIGHTS itself, with the new card)"
+    )
+    parser.add_argument(
+        "--split",
+        choices=SPLITS,
+        default="validation",
+        help="decisions to find it on; not those that the network is measured on (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    return parser
+
+
+def _calibrate(arguments: argparse.Namespace) -> None:
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.data.loader import held_out_columns
+    from kanachan.evaluation.temperature_scaling import calibrated_card, questions_of
+    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.models.weights import CARD_NAME, TEMPERED_STAGES, read_weights, write_card, write_weights
+
+    weights = read_weights(arguments.weights)
+    if weights.stage not in TEMPERED_STAGES:
+        raise ValueError(
+            f"{weights.path}: weights of the stage {weights.stage}, which foretells points and no probabilities; "
+            f"only those of {' and '.join(TEMPERED_STAGES)} can be calibrated"
+        )
+    if arguments.output is not None:
+        check_output(arguments.output)
+    policy = Policy.load(weights.path, chosen_device(arguments.device))
+    columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
+    with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
+        questions = questions_of(policy, columns, arguments.batch, bar.update)
+    try:
+        card = calibrated_card(
+            weights.card, questions, arguments.bootstrap, shards=arguments.shards, split=arguments.split
+        )
+    except ValueError as error:
+        raise ValueError(f"{weights.path} on the {arguments.split} split of {arguments.shards}: {error}") from None
+    output = Path(arguments.output or weights.path)
+    write_weights(output, weights.tensors, card)
+    if output == weights.path and (output.parent / CARD_NAME).is_file():
+        write_card(output.parent / CARD_NAME, card)  # beside the weights of a run, for people
+    print(_summary(card))
+
+
+def _summary(card: dict[str, Any]) -> str:
+    found = card["calibration"]
+    lines = [
+        f"temperature {card['temperature']:.4f}, from {found['decisions']:,} decisions of {found['games']:,} games "
+        f"({found['split']} split of {found['shards']})",
+        *_changes(found),
+    ]
+    if "summary" in found:
+        lines += [f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}"]
+        lines += _changes(found["summary"])
+    return "\n".join(lines)
+
+
+def _changes(figures: dict[str, Any]) -> list[str]:
+    """A line for each figure, before and after."""
+    lines = []
+    for key, (name, form, unit) in _NAMES.items():
+        before, after = (
+            "{} [{}, {}]".format(*(format(unit * figures[when][key][part], form) for part in ("value", "low", "high")))
+            for when in ("before", "after")
+        )
+        lines.append(f"{name:<24}{before}  ->  {after}")
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,290 @@
+"""kanachan-evaluate: what networks are worth on held-out games, as a table and as JSON."""
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from annotate.runtime.files import check_output, replacing
+from annotate.runtime.terminal import run_cleanly
+from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
+from kanachan.config import SPLITS, STAGES
+
+if TYPE_CHECKING:
+    from kanachan.evaluation.comparison import Comparison
+    from kanachan.evaluation.evaluator import Evaluation
+    from kanachan.inference.policy import Policy
+
+PROGRAM = "kanachan-evaluate"
+FORMAT_VERSION = 2
+_DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
+probability the network foresees the player's action, by kind of decision. Accuracy asks whether the best action is of
+the kind where the player's is (discard: the same of 34 tiles); recall, how many of the player's own calls, riichis and
+wins are the best action. After the other stages: explained variance of the predicted points; skill, the same against a
+baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals hold
+95 %, from drawing whole games anew. If a rank network is among those named, grading networks are compared with the
+points that its rank probabilities are worth. With --prior, every network with values is also measured as a policy, as
+imitation is: that of imitation, re-weighted by the network's advantages. With --compare, the figures of all further
+networks and policies less those of the first, with intervals of the differences."""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A network or a policy to be measured, and what stands for it."""
+
+    letter: str
+    path: str
+    policy: "Policy"
+    values: "_Subject | None" = None
+    """of a policy from values: the network that has them; `path` is then that of the prior"""
+    temperature: float | None = None
+    """and the temperature of their advantages"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    for name in ("batch", "limit", "bootstrap"):
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name} must be at least 1, not {value}")
+    check_options(parser, arguments)
+    if arguments.average_suits and arguments.prior is not None:
+        parser.error("--average-suits does not go with --prior")
+    if arguments.compare and arguments.prior is None and len(arguments.weights) < 2:
+        parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
+    return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument(
+        "weights", metavar="WEIGHTS", nargs="+", help="weights files, or folders of runs that have ended"
+    )
+    parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
+    parser.add_argument(
+        "--compare",
+        action="store_true",
+        help="also tell, with intervals, how far the figures of all further WEIGHTS are from those of the first",
+    )
+    parser.add_argument(
+        "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="where to write all figures (default: evaluation-SPLIT.json beside each weights file)",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
+    parser.add_argument(
+        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--average-suits",
+        action="store_true",
+        help="ask every network six times, with the suits exchanged, and measure the mean of its answers",
+    )
+    add_options(parser, held_out="SHARDS")
+    parser.add_argument(
+        "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    return parser
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.evaluation.comparison import compared
+    from kanachan.evaluation.evaluator import answers_of, evaluated, held_out_rows, mixture_of
+
+    _check_outputs(arguments)
+    subjects = _subjects(arguments)
+    held_out = held_out_rows(
+        arguments.shards, arguments.split, subjects[0].policy.vocabulary, arguments.limit, arguments.bootstrap
+    )
+    rows = len(held_out.columns)
+    with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
+        answers = {s: answers_of(s.policy, held_out.columns, arguments.batch, bar.update) for s in subjects}
+    mixture = mixture_of([answers[s] for s in subjects if s.policy.stage == "rank"], held_out)
+    first = {s.policy.stage: s for s in reversed(subjects)}
+    evaluations = {}
+    for s in subjects:
+        other = first[s.policy.stage]
+        evaluations[s] = evaluated(s.policy, answers[s], held_out, None if other is s else answers[other], mixture)
+    comparisons = {
+        s: compared(answers[subjects[0]], answers[s], held_out.game_B, held_out.starts, held_out.replicates)
+        for s in (subjects[1:] if arguments.compare else [])
+    }
+    header = {
+        "format_version": FORMAT_VERSION,
+        "shards": arguments.shards,
+        "split": arguments.split,
+        "fingerprint": subjects[0].policy.vocabulary.fingerprint,
+        "games": held_out.num_games,
+        "decisions": rows,
+        "limit": arguments.limit,
+        "average_suits": arguments.average_suits,
+        "bootstrap": arguments.bootstrap,
+    }
+    try:
+        print(_report(header, held_out.note, evaluations, comparisons), flush=True)
+    finally:  # the figures are not lost with the reader of the table (`| head`)
+        _write(header, _entries(evaluations, comparisons), arguments)
+
+
+def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
+    """The networks, and behind them the policies from their values."""
+    from kanachan.inference.policy import Policy, chosen_device
+
+    device = chosen_device(arguments.device)
+    is_alone = len(arguments.weights) == 1 and arguments.prior is None
+    networks = [
+        _Subject("" if is_alone else _letter(i), path, Policy.load(path, device))
+        for i, path in enumerate(arguments.weights)
+    ]
+    if arguments.average_suits:
+        for s in networks:
+            _average_suits(s)
+    if arguments.prior is None:
+        return networks
+    policies = []
+    for s in networks:
+        if s.policy.objective.has_value:
+            policy = reweighted_policy(PROGRAM, s.policy, s.path, arguments.shards, arguments)
+            policies.append(_Subject(f"{s.letter}*", arguments.prior, policy, s, policy.advantage_temperature))
+    if not policies:
+        raise ValueError("--prior means something only if one of WEIGHTS has values: name one of a later stage")
+    return networks + policies
+
+
+def _average_suits(subject: _Subject) -> None:
+    from kanachan.inference.suit_averaging import SuitAverage
+
+    policy = subject.policy
+    if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
+        raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
+    policy.network = SuitAverage(policy.network, policy.vocabulary).to(policy.device).eval()
+
+
+def _letter(index: int) -> str:
+    """A, B ... Z, AA, AB ..."""
+    return (_letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
+
+
+def _report(
+    header: dict[str, Any],
+    note: str | None,
+    evaluations: dict[_Subject, "Evaluation"],
+    comparisons: dict[_Subject, "Comparison"],
+) -> str:
+    from kanachan.evaluation.tables import comparison_tables, stage_tables, table
+
+    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
+    averaged = ", answers averaged over the exchanges of suits" if header["average_suits"] else ""
+    parts = [
+        f"{header['split']} split of {header['shards']}: {header['games']:,} games, "
+        f"{header['decisions']:,} decisions{limited}{averaged}\n"
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} draws of whole games" + (f"\n{note}" if note else "")
+    ]
+    networks = [[s.letter, *_origin(s)] for s in evaluations]
+    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    for stage in STAGES:
+        of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
+        if of_stage:
+            num_seats = next(iter(evaluations)).policy.vocabulary.num_seats
+            parts.append(stage_tables(stage, of_stage, math.factorial(num_seats)))
+    if comparisons:
+        reference = next(iter(evaluations))
+        parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
+    return "\n\n".join(parts)
+
+
+def _origin(subject: _Subject) -> list[str]:
+    """stage, encoder from, steps, weights"""
+    if subject.values is not None:
+        reweighted = f"re-weighted by {subject.values.letter}, temperature {subject.temperature:,.4g}"
+        return [subject.policy.stage, "", "", f"{subject.path}, {reweighted}"]
+    card = subject.policy.card
+    lineage = [step["stage"] for step in card.get("lineage", [])]
+    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
+
+
+def _entries(
+    evaluations: dict[_Subject, "Evaluation"], comparisons: dict[_Subject, "Comparison"]
+) -> dict[_Subject, dict[str, Any]]:
+    """What is written of each network; a policy from its values is a part of that."""
+    entries: dict[_Subject, dict[str, Any]] = {}
+    reference = next(iter(evaluations))
+    for s, evaluation in evaluations.items():
+        figures = _figures(evaluation)
+        if s in comparisons:
+            figures["comparison"] = {"reference": reference.path, **_plain(vars(comparisons[s]))}
+        if s.values is None:
+            entries[s] = {"path": s.path, **_about(s), **figures}
+        else:
+            entries[s.values]["policy"] = _plain({"prior": s.path, "temperature": s.temperature, **figures})
+    return entries
+
+
+def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
+    """One file for each weights file, beside it, or one for all of them where the user said."""
+    if arguments.json:
+        _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
+        return
+    for subject, entry in entries.items():
+        path = _json_beside(subject.path, arguments)
+        _write_json(path, {**header, "weights": [entry]})
+        print(f"{PROGRAM}: all figures are in {path}", file=sys.stderr)
+
+
+def _json_beside(weights: str, arguments: argparse.Namespace) -> Path:
+    from kanachan.config import WEIGHTS_NAME
+    from kanachan.models.weights import weights_file
+
+    file = weights_file(weights)
+    limited = f"-{arguments.limit}" if arguments.limit else ""
+    averaged = "-average-suits" if arguments.average_suits else ""
+    stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
+    return file.with_name(f"{stem}evaluation-{arguments.split}{averaged}{limited}.json")
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    """Raises ValueError if what is found could not be written in the end."""
+    for path in [arguments.json] if arguments.json else [_json_beside(w, arguments) for w in arguments.weights]:
+        check_output(str(path))
+
+
+def _about(subject: _Subject) -> dict[str, Any]:
+    card = subject.policy.card
+    return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
+
+
+def _figures(evaluation: "Evaluation") -> dict[str, Any]:
+    names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
+    return {name: _plain(getattr(evaluation, name)) for name in names}
+
+
+def _plain(value: Any) -> Any:
+    """Named tuples as objects, and null for what is no number: a figure that cannot be told."""
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""kanachan-export: a trained network for programs of one's own: the encoder as a `transformers` model, all as ONNX."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from annotate.runtime.terminal import run_cleanly
+from kanachan.config import WEIGHTS_NAME
+
+if TYPE_CHECKING:
+    from kanachan.inference.policy import Policy
+
+PROGRAM = "kanachan-export"
+_DESCRIPTION = """Writes what was trained so that other programs can use it. With -o, the encoder of a weights file:
+after `import kanachan.inference.huggingface`, `transformers.AutoModel.from_pretrained(DIR)` loads it. With --onnx,
+encoder.onnx, policy.onnx (the whole network, which scores the possible actions) and a README.md that explains what they
+take and give. Batches, situations and lists of actions may be of any size. Before the two are left in place, they are
+asked about decisions, and must answer as the network does."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.out is None and arguments.onnx is None:
+        parser.error("nothing to write: give -o, --onnx or both")
+    if arguments.check is not None and arguments.onnx is None:
+        parser.error("--check means something only with --onnx")
+    for folder in (arguments.out, arguments.onnx):
+        if folder == "":
+            parser.error("the name of a folder to write to is empty")
+        if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
+            parser.error(f"{folder}: the folder of a run; name another")
+    if not arguments.tolerance > 0:
+        parser.error(f"--tolerance must be positive, not {arguments.tolerance}")
+    return run_cleanly(PROGRAM, lambda: _export(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument(
+        "-o", "--out", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
+    )
+    parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; made if it is missing")
+    parser.add_argument(
+        "--check",
+        metavar="SHARDS",
+        help="with --onnx: folder made by kanachan-pack, on whose validation split the files are compared with the "
+        "network (default: a game between rule-based players)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        metavar="X",
+        default=1e-4,
+        help="with --onnx: the largest difference that is let pass; as a share of numbers above the unit of an output, "
+        "which for points is about their spread, and else 1 (default: %(default)s)",
+    )
+    return parser
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    # Heavy imports come only now, after the arguments have been found valid.
+    if arguments.onnx is not None:
+        from kanachan.inference.onnx_export import require_packages
+
+        require_packages()
+    from kanachan.inference.policy import Policy
+    from kanachan.models.weights import CARD_NAME, write_card
+
+    policy = Policy.load(arguments.weights)
+    if arguments.out is not None:
+        _to_transformers(policy, Path(arguments.out))
+    if arguments.onnx is not None:
+        _to_onnx(policy, Path(arguments.onnx), arguments.check, arguments.tolerance)
+        write_card(Path(arguments.onnx, CARD_NAME), policy.card)
+
+
+def _to_transformers(policy: "Policy", out: Path) -> None:
+    from kanachan.inference.huggingface import KanachanConfig, KanachanEncoder
+    from kanachan.models.weights import CARD_NAME, write_card
+
+    model = policy.card["model"]
+    config = KanachanConfig(
+        **{name: model[name] for name in ("width", "layers", "heads", "feedforward", "dropout")},
+        vocabulary=policy.vocabulary.name,
+        fingerprint=policy.vocabulary.fingerprint,
+        actor_first=policy.actor_first,
+    )
+    exported = KanachanEncoder(config)
+    exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=f".{PROGRAM}.") as temporary:
+        exported.save_pretrained(temporary)
+        write_card(Path(temporary, CARD_NAME), policy.card)
+        mode = Path(temporary, CARD_NAME).stat().st_mode  # as files here have; safetensors lets only the owner read
+        for file in Path(temporary).iterdir():
+            file.chmod(mode)
+            file.replace(out / file.name)
+    num_parameters = sum(parameter.numel() for parameter in exported.parameters())
+    print(f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {config.width}")
+
+
+def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: float) -> None:
+    from kanachan.data.loader import held_out_columns
+    from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
+
+    if shards is None:
+        columns = simulated_situations(policy.vocabulary)
+    else:
+        columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
+    for path, difference, num_decisions in export_onnx(policy, folder, columns, tolerance):
+        print(f"{path}: answers as the network does to {num_decisions:,} decisions, within {difference:.1e}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""kanachan-predict: annotation lines with what a network says of every candidate, as numbers or in words."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from annotate.annotation import Annotation, parse_line
+from annotate.runtime.files import check_output, writing_text
+from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import Vocabulary
+from annotate.words import describe, describe_action
+from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
+
+if TYPE_CHECKING:
+    from kanachan.inference.policy import Policy, Prediction
+
+PROGRAM = "kanachan-predict"
+_BATCHES_AT_ONCE = 16  # lines that are sorted by length together: bounds the memory and the wait for the first line
+_DESCRIPTION = """Asks a network about decisions. To every annotation line one more field is added, after a tab: a
+comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
+player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score
+in the round, in points; after rank the expected points of the final rank, by the table the network was trained with;
+after grading the expected grading points. Numbers have as many digits as tell 32-bit floats apart. With --prior they
+are the probabilities of a policy: those of imitation, each multiplied by exp(advantage / temperature), then scaled to
+add up to 1; the advantage is what WEIGHTS expect of the action less what they expect of imitation on average."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    _check(parser, arguments)
+    return run_cleanly(PROGRAM, lambda: _predict(arguments))
+
+
+def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    if arguments.batch < 1:
+        parser.error(f"--batch must be at least 1, not {arguments.batch}")
+    if arguments.prior is None and arguments.held_out is not None:
+        parser.error("--held-out means something only with --prior")
+    check_options(parser, arguments)
+    if (arguments.divergence is None) != (arguments.held_out is None):
+        parser.error("--divergence and --held-out need each other")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument(
+        "lines", metavar="LINES", help="annotation lines, by suffix plain, .gz or .zst; - is standard input"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="where to write, compressed by suffix (.gz, .zst); - is standard output (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="in words for people: the situation, and the candidates from the best to the worst, the action taken "
+        "marked; after rank also the probability of every rank",
+    )
+    group = add_options(parser, held_out="--held-out")
+    group.add_argument("--held-out", metavar="SHARDS", help="with --divergence: folder made by kanachan-pack")
+    parser.add_argument(
+        "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    return parser
+
+
+def _predict(arguments: argparse.Namespace) -> None:
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.inference.policy import Policy, chosen_device
+
+    check_output(arguments.output, [arguments.lines, arguments.weights], may_stream=True)
+    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
+    if arguments.prior is not None:
+        policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
+    size = arguments.batch * _BATCHES_AT_ONCE
+    with writing_text(arguments.output) as output:
+        is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would stand among the lines
+        for chunk in _chunks(arguments.lines, size, policy.vocabulary, shows_bar=not is_seen):
+            predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
+            for (line, annotation), prediction in zip(chunk, predictions, strict=True):
+                if arguments.explain:
+                    output.write(explained(annotation, prediction, policy) + "\n\n")
+                else:
+                    output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
+
+
+def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
+    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar if a terminal shows it.
+
+    Raises ValueError: "file:line: ..." for a line that is no annotation; a file without lines.
+    """
+    from kanachan.data.text import read_blocks
+
+    name = "standard input" if path == "-" else path
+    num_bytes: list[int] = []  # of the file, block by block; standard input does not tell
+    total = os.path.getsize(path) if os.path.isfile(path) else None
+    num_lines = 0
+    with tqdm(total=total, unit="B", unit_scale=True, disable=None if shows_bar else True, smoothing=0.05) as bar:
+        for first_line, block in read_blocks(path, num_bytes.append):
+            lines = block.split(b"\n")[:-1]
+            read = sum(num_bytes)
+            num_bytes.clear()
+            for first in range(0, len(lines), size):
+                chunk = lines[first : first + size]
+                yield [_parsed(name, first_line + first + i, line, vocabulary) for i, line in enumerate(chunk)]
+                num_lines += len(chunk)
+                bar.set_postfix_str(f"{num_lines:,} lines", refresh=False)
+                bar.update(read * len(chunk) / len(lines))
+    if not num_lines:
+        raise ValueError(f"{name}: empty; annotation lines expected, one decision each")
+
+
+def _parsed(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tuple[str, Annotation]:
+    try:
+        text = line.decode()
+        return text, parse_line(text, vocabulary)
+    except ValueError as error:
+        raise ValueError(f"{name}:{number}: {error}") from None
+
+
+def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
+    """A decision in words; its candidates from the best to the worst, with an arrow at the one taken."""
+    names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
+    numbers = [
+        f"{score:+,.1f}" if prediction.probability is None else f"{prediction.probability[i]:.1%}"
+        for i, score in enumerate(prediction.score)
+    ]
+    name_width, number_width = max(map(len, names)), max(map(len, numbers))
+    lines = [f"   ({policy.meaning})"]
+    for i in sorted(range(len(names)), key=lambda i: -prediction.score[i]):
+        mark = "->" if i == annotation.chosen else "  "
+        ranks = "" if prediction.rank_probability is None else _ranks(prediction.rank_probability[i])
+        lines.append(f"{mark} {names[i]:<{name_width}}  {numbers[i]:>{number_width}}{ranks}")
+    return describe(annotation, policy.vocabulary, lines)
+
+
+def _ranks(probabilities: Sequence[float]) -> str:
+    return "   " + " ".join(f"{rank}: {probability:5.1%}" for rank, probability in enumerate(probabilities, 1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,164 @@
+"""kanachan-review: a game record and weights → one page that shows a player's decisions and what networks think."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from annotate.game.record import Game
+from annotate.pipeline.cli import add_assumptions
+from annotate.records.reading import find_records, read_record, records_of
+from annotate.replay.replay import annotate_game
+from annotate.runtime.files import check_output, replacing, writing_text
+from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.policy_options import add_options, check_options, with_prior
+
+if TYPE_CHECKING:
+    from kanachan.review.report import Reviewer
+
+PROGRAM = "kanachan-review"
+_DESCRIPTION = """Asks networks about all decisions of one player of a game and writes a page about it, one file that
+needs no network connection: the table as that player saw it, the possible actions with their probabilities or values,
+what was played, where most was lost, and how the expected result changed over the game. Weights of several stages
+stand side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    for name in ("batch", "game"):
+        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
+            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    check_options(parser, arguments)
+    return run_cleanly(PROGRAM, lambda: _review(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument(
+        "record",
+        metavar="RECORD",
+        help="a game record of any format that kanachan-annotate reads; of an archive one "
+        "member, as in archive.zip!folder/game.xml",
+    )
+    parser.add_argument(
+        "weights", metavar="WEIGHTS", nargs="+", help="weights files, or folders of runs that have ended, of any stages"
+    )
+    parser.add_argument(
+        "--seat",
+        type=int,
+        required=True,
+        choices=range(FOUR_PLAYERS.num_seats),
+        help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on",
+    )
+    parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
+    )
+    parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
+    add_options(parser, values="the last of WEIGHTS, in a column of its own")
+    add_assumptions(parser)
+    parser.add_argument(
+        "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    return parser
+
+
+def _review(arguments: argparse.Namespace) -> None:
+    inputs = [arguments.record, *arguments.weights]
+    check_output(arguments.output, inputs)
+    if arguments.json is not None:
+        check_output(arguments.json, inputs, may_stream=True)
+        if Path(arguments.json).absolute() == Path(arguments.output).absolute():
+            raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
+    game, record = _game(arguments.record, arguments.game)
+    replayed = annotate_game(game, FOUR_PLAYERS, arguments.room, arguments.grade)
+    for text in replayed.left_out:
+        print(f"{PROGRAM}: left out: {record}: {text}", file=sys.stderr)
+    if not replayed.annotations:
+        raise ValueError(f"{record}: no round of the game could be replayed, so there is nothing to review")
+
+    # Heavy imports come only now, after the arguments and the record have been found valid.
+    import json
+
+    from kanachan.review.page import page
+    from kanachan.review.report import review_of
+
+    review = review_of(record, game, replayed, arguments.seat, _reviewers(arguments), arguments.batch)
+    with replacing(Path(arguments.output)) as temporary:
+        temporary.write_text(page(review), encoding="utf-8")
+    if arguments.json is not None:
+        with writing_text(arguments.json) as file:
+            file.write(json.dumps(review, ensure_ascii=False) + "\n")
+    _tell(review, arguments.output)
+
+
+def _game(path: str, number: int | None) -> tuple[Game, str]:
+    """The game to review and the name of its record.
+
+    Raises:
+        ValueError: there is not one record, or no game of that number, or no number where there are several.
+    """
+    records = list(islice(records_of(find_records([path])), 2))
+    if len(records) != 1:
+        raise ValueError(f"{path}: one record is reviewed at a time; of an archive name a member: archive.zip!game.xml")
+    name = records[0].name
+    games = read_record(records[0])
+    if number is None and len(games) > 1:
+        raise ValueError(f"{name} holds {len(games)} games: say which with --game 1 ... {len(games)}")
+    number = number or 1
+    if number > len(games):
+        raise ValueError(f"{name}: --game {number} is not in 1 ... {len(games)}")
+    return games[number - 1], name
+
+
+def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
+    from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.review.report import Reviewer
+
+    device = chosen_device(arguments.device)
+    paths = [*arguments.weights, *([] if arguments.prior is None else [arguments.prior])]
+    names = _names(paths)
+    reviewers = [
+        Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=False)
+    ]
+    if arguments.prior is not None:
+        value = reviewers[-1]
+        policy = with_prior(value.policy, arguments.weights[-1], arguments.prior, arguments.temperature)
+        reviewers.append(Reviewer(f"{Path(names[-1]).name} \u00d7 {value.name}", policy))
+    return reviewers
+
+
+def _names(paths: Sequence[str]) -> list[str]:
+    """Short names for weights: of the run's folder or the file, if no other has the same, else the path."""
+    files = [Path(path) for path in paths]
+    runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
+    short = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
+    return [
+        name if len({r for r, s in zip(runs, short, strict=True) if s == name}) == 1 else path
+        for name, path in zip(short, paths, strict=True)
+    ]
+
+
+def _tell(review: dict[str, Any], output: str) -> None:
+    decisions, rounds = len(review["decisions"]), len(review["rounds"])
+    lines = [f"{output}: {decisions} decisions of seat {review['seat']} in {rounds} rounds"]
+    width = max(len(model["name"]) for model in review["models"])
+    for model in review["models"]:
+        overall = model["summary"][0]
+        if model["unit"] == "probability":
+            rest = f"mean probability of what was played {overall['mean_probability']:.1%}"
+        else:
+            rest = f"mean loss {overall['mean_loss']:,.1f} points"
+        lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")
+    print("\n".join(lines), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

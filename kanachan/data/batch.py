@@ -1,0 +1,209 @@
+"""Columns to tensors, the same code in training and in play.
+
+A situation is what its seat has before it (`Batch.table_BS` to `numeric_BN`) and the events of the round so far.
+Decisions of one seat in one round see the same events, one more or fewer: rows that follow one another, each seeing all
+that the one before sees, form a group, and the events of a group are held, and passed through the network, once.
+
+Shapes: B decisions, S tokens of the table, P seats, T tiles before a seat (padded), N numeric features, G groups,
+E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
+from kanachan.data.columns import Columns, Ragged, columns_of_annotations
+from kanachan.data.symmetry import SeatRenaming
+from kanachan.data.varlen import Segments, segments_of
+
+_ROUNDED_CANDIDATES = 32
+_TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
+
+
+class TokenLayout:
+    """One row of embeddings for all that the encoder reads: padding, sparse features, events."""
+
+    PAD = 0
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        sparse = vocabulary.sparse
+        self.sparse_first = 1
+        self.event_first = self.sparse_first + sparse.size
+        self.num_tokens = self.event_first + vocabulary.progression.size
+        self.num_candidates = 1 + vocabulary.action.size
+        """0 is padding, then the actions"""
+        self._place_of_sparse = np.array(vocabulary.place_of_sparse)
+
+    def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
+
+        Raises:
+            ValueError: a situation does not have one token of each place (`annotate.annotation.check`).
+        """
+        num_rows, num_places = len(sparse), self.vocabulary.num_places
+        place = self._place_of_sparse[sparse.values]
+        token = sparse.values.astype(np.int32) + self.sparse_first
+        row = np.repeat(np.arange(num_rows), sparse.lengths)
+        is_tile = place < 0
+        arranged = np.zeros((num_rows, num_places), np.int32)
+        arranged[row[~is_tile], place[~is_tile]] = token[~is_tile]
+        if not arranged.all() or len(token) - int(is_tile.sum()) != arranged.size:
+            raise ValueError(
+                f"field 1 (sparse) of a situation must have one token each of {', '.join(TABLE)}, and a grade and a "
+                "rank of every seat"
+            )
+        tiles = _padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows))
+        table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
+        return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
+
+
+@dataclass(slots=True)
+class Batch:
+    """Decisions as tensors."""
+
+    table_BS: Tensor
+    """int32: room, style, seat, wind, round, tiles left (`TokenLayout`)"""
+    standing_BP2: Tensor
+    """int32: grade and rank of every seat"""
+    tile_BT: Tensor
+    """int32: dora indicators, hand, drawn tile; 0 is padding"""
+    numeric_BN: Tensor
+    """float32, as annotated: sticks, deposits, points"""
+    event_GE: Tensor
+    """int32: the events that the last decision of each group sees, from the beginning of the round; 0 is padding"""
+    group_B: Tensor
+    """int64: the group of each decision"""
+    seen_B: Tensor
+    """int64: how many of its group's events each decision sees"""
+    candidate_BA: Tensor
+    """int32: action + 1; 0 is padding"""
+    chosen_B: Tensor
+    """int64: index of the action taken, into the candidates"""
+    result_BR: Tensor
+    """int32, as annotated"""
+    seat_B: Tensor
+    """int64: the seat that decides; 0 where seats were renamed so that it is"""
+    game_B: Tensor
+    """int64: the bits of `kanachan.data.columns.game_key`"""
+    hand_count_BHK: Tensor | None = None
+    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
+    a target and no input, and there only if the columns have hidden hands"""
+    segments: Segments | None = None
+    """how the rows are laid end to end, if they are (`with_segments`)"""
+
+    def __len__(self) -> int:
+        return len(self.table_BS)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> Self:
+        return self.each(lambda tensor: tensor.pin_memory())
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """The same with every tensor changed."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        changed = {name: change(value) for name, value in values.items() if isinstance(value, Tensor)}
+        return replace(self, **changed, segments=self.segments and self.segments.each(change))
+
+
+def collate(columns: Columns, layout: TokenLayout) -> Batch:
+    """Arranges the rows, in their order."""
+    table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
+    is_first_B = ~_continues(columns)
+    group_B = np.cumsum(is_first_B) - 1
+    last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
+    events = _rows(columns.progression, last_G)
+    event_GE = _padded(events.values.astype(np.int32) + layout.event_first, events.lengths)
+    return Batch(
+        table_BS=torch.from_numpy(table_BS),
+        standing_BP2=torch.from_numpy(standing_BP2),
+        tile_BT=torch.from_numpy(tile_BT),
+        numeric_BN=torch.from_numpy(columns.numeric.astype(np.float32)),
+        event_GE=torch.from_numpy(event_GE),
+        group_B=torch.from_numpy(group_B),
+        seen_B=torch.from_numpy(columns.progression.lengths),
+        candidate_BA=torch.from_numpy(_padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
+        chosen_B=torch.from_numpy(columns.chosen.astype(np.int64)),
+        result_BR=torch.from_numpy(columns.results.copy()),
+        seat_B=torch.from_numpy(columns.seat.copy()),
+        game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
+        hand_count_BHK=None if columns.hidden is None else _hand_counts(columns.hidden, layout.vocabulary),
+    )
+
+
+def with_segments(batch: Batch, layout: TokenLayout) -> Batch:
+    """A batch that is on the CPU and not empty, with its segments and with candidates padded to a round number."""
+    num_candidates = batch.candidate_BA.shape[1]
+    candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
+    segments = segments_of(
+        batch.tile_BT.numpy(),
+        batch.event_GE.numpy(),
+        batch.group_B.numpy(),
+        batch.seen_B.numpy(),
+        candidate_BA.numpy(),
+        num_seats=layout.vocabulary.num_seats,
+        max_progression=layout.vocabulary.max_progression,
+    )
+    return replace(batch, candidate_BA=candidate_BA, segments=segments)
+
+
+def batch_of_annotations(
+    annotations: Sequence[Annotation], vocabulary: Vocabulary, *, actor_first: bool = False
+) -> Batch:
+    """The batch of checked annotations in their order; `actor_first` as in the settings of the network's training."""
+    columns = columns_of_annotations(annotations, vocabulary)
+    if actor_first:
+        columns = SeatRenaming(vocabulary).actor_first(columns)
+    return collate(columns, TokenLayout(vocabulary))
+
+
+def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:
+    hand = vocabulary.hidden["hand"]
+    (_, num_others, _), (_, num_slots, _) = hand.factors
+    seat, slot = np.divmod(hidden.values.astype(np.int64) - hand.first, num_slots)
+    row = np.repeat(np.arange(len(hidden)), hidden.lengths)
+    cell = (row * num_others + seat) * NUM_TILES34 + _TILE34_OF_SLOT[slot]
+    counts = np.bincount(cell, minlength=len(hidden) * num_others * NUM_TILES34).astype(np.uint8)
+    return torch.from_numpy(counts.reshape(-1, num_others, NUM_TILES34))
+
+
+def _continues(columns: Columns) -> NDArray[np.bool_]:
+    """[B]: whether the row is of the same game as the one before, and sees all the events that that one sees."""
+    events, length_B = columns.progression, columns.progression.lengths
+    continues_B = np.zeros(len(columns), bool)
+    continues_B[1:] = (columns.game[1:] == columns.game[:-1]) & (length_B[1:] >= length_B[:-1])
+    later = np.flatnonzero(continues_B)
+    compared = length_B[later - 1]
+    starts = np.cumsum(compared) - compared
+    place = np.arange(int(compared.sum())) - np.repeat(starts, compared)
+    before, after = (events.values[np.repeat(events.starts[rows], compared) + place] for rows in (later - 1, later))
+    is_same = before == after
+    if len(later):
+        # every progression has its beginning, so no stretch is empty
+        continues_B[later] = np.logical_and.reduceat(is_same, starts)
+    return continues_B
+
+
+def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
+    lengths = column.lengths[rows]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    source = np.repeat(column.starts[rows] - starts[:-1], lengths) + np.arange(int(starts[-1]))
+    return Ragged(column.values[source], starts)
+
+
+def _padded(values: NDArray[np.int32], length_B: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Rows of unequal length, laid end to end, as a grid with 0 after them."""
+    is_value = np.arange(int(length_B.max(initial=0))) < length_B[:, None]
+    grid = np.zeros(is_value.shape, np.int32)
+    grid[is_value] = values
+    return grid

@@ -1,0 +1,313 @@
+"""Batches out of shards: in an order that depends on seed, epoch and step alone, and row after row. No Lightning here.
+
+Neighbouring rows are mostly decisions of one seat in one round, of which the network computes the shared part once. So
+rows are shuffled in units of a few neighbours.
+
+Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one, R
+runs of rows of one seat in one round.
+"""
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import Batch, TokenLayout, collate, with_segments
+from kanachan.data.columns import Columns, mixed, round_keys
+from kanachan.data.shards import Shards, open_shards
+from kanachan.data.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
+
+BLOCK = 4096  # rows that are read as neighbours: about a megabyte
+BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
+_ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
+
+# What a random number is for, so that no two uses share a stream.
+_BLOCKS, _UNITS, _SUITS = range(3)
+
+
+class Order:
+    """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
+
+    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: memory and disk see
+    windows, not single rows of the whole.
+    """
+
+    def __init__(
+        self,
+        num_rows: int,
+        seed: int,
+        unit: int = 8,
+        block: int = BLOCK,
+        blocks_per_window: int = BLOCKS_PER_WINDOW,
+    ) -> None:
+        assert block % unit == 0
+        self.num_rows = num_rows
+        self.seed = seed
+        self.unit = unit
+        self.block = block
+        self.blocks_per_window = blocks_per_window
+        self._epoch: int | None = None
+        self._blocks = np.empty(0, np.int64)
+        self._first = np.empty(0, np.int64)
+        self._windows: dict[int, NDArray[np.int64]] = {}
+
+    def rows(self, epoch: int, first: int, last: int) -> NDArray[np.int64]:
+        """The rows at places `first` up to, but not including, `last` of the epoch."""
+        assert 0 <= first <= last <= self.num_rows
+        if epoch != self._epoch:
+            self._begin(epoch)
+        start, stop = np.searchsorted(self._first, [first, last - 1], side="right") - 1
+        self._windows = {w: self._windows[w] if w in self._windows else self._window(w) for w in range(start, stop + 1)}
+        found = [self._windows[w][max(first - self._first[w], 0) : last - self._first[w]] for w in self._windows]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def _begin(self, epoch: int) -> None:
+        num_blocks = -(-self.num_rows // self.block)
+        self._epoch = epoch
+        self._windows = {}
+        self._blocks = np.random.default_rng((self.seed, epoch, _BLOCKS)).permutation(num_blocks)
+        sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
+        self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, self._window_starts()))])[:-1]
+
+    def _window_starts(self) -> NDArray[np.int64]:
+        return np.arange(0, len(self._blocks), self.blocks_per_window)
+
+    def _window(self, window: int) -> NDArray[np.int64]:
+        first = window * self.blocks_per_window
+        blocks = self._blocks[first : first + self.blocks_per_window]
+        firsts = (blocks[:, None] * self.block + np.arange(0, self.block, self.unit)).ravel()
+        assert self._epoch is not None
+        firsts = np.random.default_rng((self.seed, self._epoch, _UNITS, window)).permutation(firsts)
+        rows = (firsts[:, None] + np.arange(self.unit)).ravel()
+        return rows[rows < self.num_rows]
+
+
+class Batches:
+    """The micro-batches of this rank, epoch after epoch, prepared one stretch ahead in a thread.
+
+    Step t of an epoch is made of the rows at places t * batch … of the epoch's order. They are sorted by length and cut
+    into micro-batches, of which this rank gets every `world`-th. Each pass of `iter` ends with the epoch; rows that do
+    not fill a last batch are left out of it, other rows in each epoch.
+
+    The state is the number of steps that were handed out whole. It is the same on every rank and for any number of
+    ranks. A state taken within a step counts that step as not begun, so save at the end of one.
+
+    Args:
+        batch: rows of a step, over all ranks.
+        micro_batch: rows of one batch that is handed out; divides `batch`.
+        neighbours: rows that stay together, parts of one or two rounds; divides BLOCK.
+        segments: for the packed arrangement (`kanachan.data.batch.with_segments`). Rows are not sorted by length
+            then, so that all batches take about equally much room and time.
+        pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
+
+    Raises:
+        ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        vocabulary: Vocabulary,
+        *,
+        batch: int,
+        micro_batch: int,
+        seed: int,
+        exchange_suits: bool,
+        actor_first: bool,
+        neighbours: int = 8,
+        rank: int = 0,
+        world: int = 1,
+        segments: bool = False,
+        pin: bool = False,
+    ) -> None:
+        if len(shards) < batch:
+            raise ValueError(
+                f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
+            )
+        if batch % (micro_batch * world):
+            raise ValueError(
+                f"data.batch={batch} cannot be shared equally by {world} devices in micro-batches of "
+                f"data.micro_batch={micro_batch}: it must be a multiple of {micro_batch * world}"
+            )
+        self.steps_per_epoch = len(shards) // batch
+        self.step = 0
+        """steps handed out since the start of the run, over all epochs"""
+        self._shards = shards
+        self._vocabulary = vocabulary
+        self._layout = TokenLayout(vocabulary)
+        self._batch = batch
+        self._micro_batch = micro_batch
+        self._seed = seed
+        self._suits = suit_permutations(vocabulary) if exchange_suits else None
+        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        self._rank = rank
+        self._world = world
+        self._segments = segments
+        self._pin = pin
+        self._order = Order(len(shards), seed, unit=neighbours)
+
+    def __len__(self) -> int:
+        """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""
+        return self.steps_per_epoch * self._micro_batches_per_step
+
+    def state_dict(self) -> dict[str, int | str]:
+        shards = self._shards
+        return {
+            **{"step": self.step, "rows": len(shards), "checksum": shards.checksum},
+            **{"batch": self._batch, "seed": self._seed},
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Goes on after the step of the state.
+
+        Raises ValueError if data, batch or seed are others, so that the order would be another.
+        """
+        for name, value in self.state_dict().items():
+            if name != "step" and state_dict[name] != value:
+                raise ValueError(
+                    f"the run was begun with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
+                    f"{value}: it cannot go on in the same order"
+                )
+        self.step = state_dict["step"]
+
+    def __iter__(self) -> Iterator[Batch]:
+        # Lightning may make iterators that it never asks for a batch: nothing happens before the first.
+        epoch, first = divmod(self.step, self.steps_per_epoch)
+        stretch = max(1, _ROWS_AT_ONCE // self._batch)
+        starts = range(first, self.steps_per_epoch, stretch)
+        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+            prepared = thread.submit(self._prepare, epoch, first, min(first + stretch, self.steps_per_epoch))
+            for start in starts:
+                batches = prepared.result()
+                following = start + stretch
+                if following < self.steps_per_epoch:
+                    last = min(following + stretch, self.steps_per_epoch)
+                    prepared = thread.submit(self._prepare, epoch, following, last)
+                for number, batch in enumerate(batches, start=1):
+                    if number % self._micro_batches_per_step == 0:
+                        # before it is handed out: a checkpoint is made while the generator waits here
+                        self.step = epoch * self.steps_per_epoch + start + number // self._micro_batches_per_step
+                    yield batch
+
+    @property
+    def _micro_batches_per_step(self) -> int:
+        return self._batch // (self._micro_batch * self._world)
+
+    def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
+        """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
+        row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
+        if not self._segments:
+            row_B = row_B[by_round(self._shards, row_B, self._batch)]
+        row_SG = row_B.reshape(-1, self._batch)
+        row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
+        columns = self._shards.gather(row_SMC.ravel(), self._vocabulary)
+        if self._suits is not None:
+            # one exchange for all that a seat decides in a round, or these would share nothing any more
+            seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
+            orders_B = mixed(round_keys(columns, self._vocabulary) ^ seed) % np.uint64(len(SUIT_ORDERS))
+            columns = self._suits.apply(columns, orders_B)
+        if self._seats is not None:
+            columns = self._seats.actor_first(columns)
+        starts = range(0, len(columns), self._micro_batch)
+        batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
+        if self._segments:
+            batches = [with_segments(batch, self._layout) for batch in batches]
+        return [batch.pin_memory() for batch in batches] if self._pin else batches
+
+
+def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
+    """The order in which each `batch` of the rows is sorted by the number of events, what belongs together staying so.
+
+    A run is rows of one game that follow one another in their shard, each seeing no fewer events than the one before.
+    """
+    length_B, game_B = shards.num_events(row_B), shards.games(row_B)
+    step_B = np.arange(len(row_B)) // batch
+    is_first_B = np.ones(len(row_B), bool)
+    is_first_B[1:] = (np.diff(row_B) != 1) | (np.diff(length_B) < 0) | (np.diff(step_B) > 0)
+    is_first_B[1:] |= game_B[1:] != game_B[:-1]
+    run_B = np.cumsum(is_first_B) - 1
+    longest_R = np.maximum.reduceat(length_B, np.flatnonzero(is_first_B)) if len(row_B) else length_B
+    return np.lexsort((run_B, longest_R[run_B], step_B))
+
+
+def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
+    """The decisions of a split of a folder of shards, or the first `limit` of them, in the order of `by_round`.
+
+    Raises:
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+    """
+    shards = open_shards(folder, split, vocabulary, verify=True)
+    if not len(shards):
+        raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another split")
+    rows = np.arange(min(len(shards), limit or len(shards)))
+    return shards.gather(rows[by_round(shards, rows, len(rows))], vocabulary)
+
+
+class Sequential:
+    """All rows once, or the first `limit`, always in the same batches; for validation and tests.
+
+    Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
+    have a row more or less; no row comes twice.
+
+    Raises:
+        ValueError: there are fewer rows than ranks.
+    """
+
+    def __init__(
+        self,
+        shards: Shards,
+        vocabulary: Vocabulary,
+        *,
+        batch: int,
+        actor_first: bool,
+        limit: int | None = None,
+        rank: int = 0,
+        world: int = 1,
+        segments: bool = False,
+        batches_per_window: int = 16,
+    ) -> None:
+        num_rows = len(shards) if limit is None else min(limit, len(shards))
+        if num_rows < world:
+            raise ValueError(f"the {shards.split} split has {num_rows} decisions, fewer than the {world} devices")
+        self.num_rows = num_rows
+        """over all ranks"""
+        self._shards = shards
+        self._vocabulary = vocabulary
+        self._layout = TokenLayout(vocabulary)
+        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
+        # none is empty, however few rows there are
+        num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
+        self._rows = np.array_split(mine, num_batches)
+        self._segments = segments
+        self._batches_per_window = batches_per_window
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Batch]:
+        windows = range(0, len(self._rows), self._batches_per_window)
+        with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
+            waiting = [thread.submit(self._prepare, self._rows[w : w + self._batches_per_window]) for w in windows[:1]]
+            for window in windows:
+                batches = waiting.pop().result()
+                following = self._rows[window + self._batches_per_window :][: self._batches_per_window]
+                if following:
+                    waiting.append(thread.submit(self._prepare, following))
+                yield from batches
+
+    def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
+        row_B = np.concatenate(rows)
+        row_B = row_B[by_round(self._shards, row_B, len(row_B))]
+        columns = self._shards.gather(row_B, self._vocabulary)
+        if self._seats is not None:
+            columns = self._seats.actor_first(columns)
+        last = np.cumsum([len(part) for part in rows]).tolist()
+        batches = [
+            collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
+        ]
+        return [with_segments(batch, self._layout) for batch in batches] if self._segments else batches

@@ -1,0 +1,288 @@
+"""kanachan-pack: annotation text to shards, and back; folders of shards to one.
+
+How rows are shuffled, and what memory that takes, is told in kanachan.data.external_sort.
+"""
+
+import argparse
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from annotate.runtime.files import check_output, locking, writing_text
+from annotate.runtime.signals import Stopped, noting_stop_signals, stopping_at_once
+from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.config import SPLITS
+from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, add_options, packing_of, require_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from kanachan.data.external_sort import Runs
+
+PROGRAM = "kanachan-pack"
+_ROWS_AT_ONCE = 100_000
+DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
+--pack makes them) into a folder of shards that kanachan-train reads. Every line is checked; the first wrong one ends
+the program and is named. Games go to the train, validation and test split by a hash of their id, so a game never
+changes sides when data are added; or whole files and folders are named as a split. Rows are shuffled once; a row that
+is there twice, as when a game was given twice, is kept once. Of the hidden field (kanachan-annotate --hidden), which
+all annotations must have or none, the hands are kept and the wall is not. Text may be plain, .gz or .zst; "-" is
+standard input. Memory: about 2 GB at the default --rows-per-shard, in proportion to it, whatever the amount of data;
+temporary files as large as the shards are kept beside them until the end. With --unpack, shards become text again; ids
+of games are then 16 hexadecimal digits of their hash, as shards keep no more of them (so do not pack that text again
+together with the original: its games would count as other games)."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=DESCRIPTION)
+    parser.add_argument(
+        "annotations", nargs="*", help="files of annotations, and folders of shards, to be split by game"
+    )
+    for split in SPLITS:
+        parser.add_argument(
+            f"--{split}", nargs="+", default=[], metavar="FILE", help=f"those that are the {split} split as a whole"
+        )
+    parser.add_argument(
+        "-o",
+        "--out",
+        required=True,
+        help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
+    )
+    add_options(parser)
+    parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
+    parser.add_argument("--split", choices=SPLITS, help="with --unpack: this split alone")
+    arguments = parser.parse_args(argv)
+
+    def body() -> int:
+        try:
+            with stopping_at_once():
+                return _run(arguments)
+        except Stopped as stopped:
+            print(f"{PROGRAM}: {stopped}", file=sys.stderr)
+            return stopped.status
+
+    return run_cleanly(PROGRAM, body)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    named = {split: tuple(getattr(arguments, split)) for split in SPLITS}
+    if arguments.unpack:
+        if arguments.annotations or any(named.values()):
+            raise ValueError("--unpack takes one folder of shards, and no files of annotations")
+        num_rows = unpack(Path(arguments.unpack), arguments.out, FOUR_PLAYERS, arguments.split)
+        print(f"{num_rows:,} decisions written to {arguments.out}", file=sys.stderr)
+        return 0
+    if arguments.split:
+        raise ValueError("--split goes with --unpack; to name files as a split use --train, --validation, --test")
+    if any(named.values()) and arguments.annotations:
+        raise ValueError("files are either split by game, or named as splits: name all of them, or none")
+    sources = named if any(named.values()) else tuple(arguments.annotations)
+    if not sources:
+        raise ValueError("no annotations given")
+    tally = pack(sources, Path(arguments.out), FOUR_PLAYERS, packing_of(arguments), force=arguments.force)
+    tally.report(PROGRAM, Path(arguments.out))
+    return 0
+
+
+def pack(
+    sources: Sequence[str] | dict[str, tuple[str, ...]],
+    folder: Path,
+    vocabulary: Vocabulary,
+    packing: Packing = Packing(),  # noqa: B008 (frozen)
+    *,
+    force: bool = False,
+) -> Tally:
+    """Writes shards into `folder`, which gets all of them or none.
+
+    Args:
+        sources: files of annotations and folders of shards, to be split by game, or as a whole by split.
+        force: replace shards that are there.
+
+    Raises:
+        ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, `folder` is a
+            file, or another process packs into it.
+    """
+    from kanachan.data.external_sort import Merge, Runs
+    from kanachan.data.shards import splits_in
+
+    require_folder(folder)
+    old = [path for paths in splits_in(folder).values() for path in paths]
+    if old and not force:
+        raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")
+    with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
+        games = _write_runs(sources, runs, vocabulary, packing)
+        merge = Merge(runs, vocabulary, packing)
+        tally = Tally(merge.rows, merge.repeated, games)
+        _publish(merge.write(temporary, _account(sources, packing, tally)), old, folder)
+    return tally
+
+
+def _publish(new: Sequence[Path], old: Sequence[Path], folder: Path) -> None:
+    """Puts new shards into the folder, and removes old ones when all of the new are there."""
+    with noting_stop_signals():  # which takes a moment and is not broken off
+        for path in new:
+            path.replace(folder / path.name)
+        for path in {*old} - {folder / path.name for path in new}:
+            path.unlink()
+
+
+def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally) -> dict[str, Any]:
+    if isinstance(sources, dict):
+        return account({split: list(files) for split, files in sources.items()}, "by file", packing, tally)
+    return account(list(sources), list(packing.fractions), packing, tally)
+
+
+def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = None) -> int:
+    """Writes a split, or all that are there, as annotation text; returns the number of lines.
+
+    The id of a game becomes 16 hexadecimal digits, the key that stands for it in the shards; the hidden field is
+    written if they have it, without the wall.
+    """
+    import numpy as np
+
+    from annotate.annotation import format_line
+    from kanachan.data.columns import annotations_of_columns
+    from kanachan.data.shards import open_shards, splits_in
+
+    check_output(out, may_stream=True)
+    splits = [split] if split else splits_in(folder) or SPLITS[:1]
+    opened = [open_shards(folder, name, vocabulary, hidden=None) for name in splits]
+    with writing_text(out) as text:
+        for shards in opened:
+            for first in range(0, len(shards), 10_000):
+                rows = np.arange(first, min(first + 10_000, len(shards)))
+                annotations = annotations_of_columns(shards.gather(rows, vocabulary))
+                text.writelines(f"{format_line(annotation)}\n" for annotation in annotations)
+    return sum(map(len, opened))
+
+
+@contextmanager
+def _temporary_folder(folder: Path) -> Iterator[Path]:
+    """A folder inside `folder` that is gone afterwards; so is `folder` if it was made for nothing.
+
+    What runs that were killed have left there is removed.
+
+    Raises:
+        ValueError: another process has it.
+    """
+    was_there = folder.exists()
+    temporary = folder / f".{PROGRAM}.part"
+    temporary.mkdir(parents=True, exist_ok=True)
+    with locking(temporary / "lock", f"{folder}: another process is packing into this folder"):
+        try:
+            _remove_leftovers(temporary)
+            yield temporary
+        finally:
+            shutil.rmtree(temporary)
+            if not was_there and not any(folder.iterdir()):
+                folder.rmdir()
+
+
+def _remove_leftovers(temporary: Path) -> None:
+    for path in temporary.iterdir():
+        if path.name != "lock":
+            path.unlink()
+
+
+def _write_runs(
+    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", vocabulary: Vocabulary, packing: Packing
+) -> Counter[str]:
+    """Reads all sources and returns the number of games in each split."""
+    import numpy as np
+    from tqdm import tqdm
+
+    from kanachan.data.external_sort import keyed, splits_of_games
+    from kanachan.data.shards import has_hidden
+    from kanachan.data.text import mixed_hidden
+
+    named = sources if isinstance(sources, dict) else {"": tuple(sources)}
+    paths = [(split, path) for split in named for path in named[split]]
+    num_bytes = sum(_size(path) for _, path in paths)
+    splits = _Splits()
+    hidden: bool | None = None
+    with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
+        for split, path in paths:
+            for rows, ids in _rows_of(path, vocabulary, bar.update):
+                if hidden is None:
+                    hidden = has_hidden(rows)
+                if has_hidden(rows) != hidden:
+                    raise ValueError(f"{path}: {mixed_hidden(has_hidden(rows))}")
+                game_B = rows["game"].to_numpy()
+                if split:
+                    split_B = np.full(len(game_B), SPLITS.index(split))
+                else:
+                    split_B = splits_of_games(game_B, packing.fractions)
+                splits.note(path, game_B, split_B, ids)
+                runs.add(keyed(rows, packing.seed, vocabulary), split_B)
+    runs.flush()
+    if not runs.files:
+        raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
+    return splits.count()
+
+
+def _size(path: str) -> int:
+    if path == "-":
+        return 0
+    files = sorted(Path(path).glob("*.arrow")) if os.path.isdir(path) else [path]
+    return sum(map(os.path.getsize, files))
+
+
+def _rows_of(
+    path: str, vocabulary: Vocabulary, progress: Callable[[int], object]
+) -> Iterator[tuple["pa.RecordBatch", dict[int, str]]]:
+    """The rows of a file of annotations or of a folder of shards, with the ids of their games by key."""
+    import numpy as np
+
+    from kanachan.data.columns import game_key
+    from kanachan.data.shards import open_shards, rows_of_columns, splits_in
+    from kanachan.data.text import parse_block, read_blocks
+
+    if not os.path.isdir(path):
+        for line, block in read_blocks(path, progress):
+            rows, games = parse_block(path, line, block, vocabulary)
+            yield rows, {game_key(game): game for game in games}
+        return
+    if (Path(path) / UNFINISHED).exists():
+        raise ValueError(f"{path}: a run of kanachan-annotate into this folder is not finished: give it again first")
+    present = splits_in(path)
+    if not present:
+        raise ValueError(f"{path}: holds no shards; of game records kanachan-annotate makes annotations first")
+    for split in present:
+        shards = open_shards(path, split, vocabulary, verify=True, hidden=None)
+        for first in range(0, len(shards), _ROWS_AT_ONCE):
+            columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))), vocabulary)
+            yield rows_of_columns(columns, vocabulary), {}
+        progress(sum(map(os.path.getsize, present[split])))
+
+
+class _Splits:
+    """Which split each game is in."""
+
+    def __init__(self) -> None:
+        self._split_of_game: dict[int, int] = {}
+
+    def note(
+        self, path: str, game_B: "NDArray[np.uint64]", split_B: "NDArray[np.intp]", ids: Mapping[int, str]
+    ) -> None:
+        """Raises ValueError if a game is in another split, too."""
+        import numpy as np
+
+        games, places = np.unique(game_B, return_index=True)
+        for game, split in zip(games.tolist(), split_B[places].tolist(), strict=True):
+            other = self._split_of_game.setdefault(game, split)
+            if other != split:
+                raise ValueError(
+                    f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
+                    f"{SPLITS[other]} split; what is learnt of it would be asked again"
+                )
+
+    def count(self) -> Counter[str]:
+        return Counter(SPLITS[split] for split in self._split_of_game.values())

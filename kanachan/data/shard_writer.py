@@ -1,0 +1,132 @@
+"""Annotations straight to shards: what kanachan-annotate writes to with --pack.
+
+The processes that replay the records also make columns and keys of their annotations; the one that collects them only
+sorts. Rows, their order and their splits are those that kanachan-pack makes of the same annotations as text.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from annotate.annotation import Annotation
+from annotate.pipeline.journal import RESTART, hash_of_sources
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import SPLITS
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
+from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.shards import FORMAT_VERSION, rows_of_columns, splits_in
+from kanachan.data.text import check_rows
+
+_SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py")
+"""in this folder: what shards and their temporary files depend on"""
+
+
+def encode_rows(annotations: Sequence[Annotation], seed: int) -> bytes:
+    """The rows of a game, with keys, as an Arrow message; nothing if there are none."""
+    if not annotations:
+        return b""
+    rows = rows_of_columns(columns_of_annotations(annotations, FOUR_PLAYERS), FOUR_PLAYERS)
+    check_rows(rows, FOUR_PLAYERS)
+    message: bytes = keyed(rows, seed, FOUR_PLAYERS).serialize().to_pybytes()
+    return message
+
+
+class ShardOutput:
+    """A folder of shards (`annotate.pipeline.outputs.Output`)."""
+
+    seconds_between_saves = 30.0
+    """a save writes a run, so this bounds their number"""
+
+    def __init__(
+        self, folder: Path, packing: Packing, sources: list[str], *, program: str, force: bool, hidden: bool
+    ) -> None:
+        """`hidden`: whether the annotations tell hidden hands.
+
+        Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace.
+        """
+        require_folder(folder)
+        self.name = str(folder)
+        self.journal: Path | None = folder / UNFINISHED
+        self.left_out: Path | None = folder / "left-out.txt"
+        self.settings: dict[str, Any] = {
+            "output": f"shards, format {FORMAT_VERSION}",
+            "writer of shards": hash_of_sources(Path(__file__).with_name(name) for name in _SOURCES),
+            "records": sources,
+            "fractions": packing.fractions,
+            "rows per shard": packing.rows_per_shard,
+            "seed": packing.seed,
+        }
+        self.encode: Callable[[Sequence[Annotation]], bytes] = partial(encode_rows, seed=packing.seed)
+        self._folder, self._packing, self._sources, self._program = folder, packing, sources, program
+        self._temporary = self.journal.parent
+        self._schema = keyed_schema(FOUR_PLAYERS, hidden=hidden)
+        self._is_new_folder = not folder.exists()
+        old = self._shards()
+        if old and not force and not self.journal.exists():
+            raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
+
+    def begin(self, saved: dict[str, Any] | None) -> None:
+        self._runs = Runs(self._temporary, self._packing.rows_per_shard)
+        self._games: Counter[str] = Counter()
+        if saved is not None:
+            self._runs.files, self._runs.rows = saved["files"], Counter(saved["rows"])
+            self._games = Counter(saved["games"])
+        kept = {self._temporary / name for files in self._runs.files.values() for name in files}
+        for path in kept:
+            if not path.exists():
+                raise ValueError(f"{path}: what the interrupted run has written is not there any more; {RESTART}")
+        for path in {*self._temporary.glob("*.run"), *self._temporary.glob("*.arrow")} - kept:
+            path.unlink()
+
+    def write(self, data: bytes) -> None:
+        if data:
+            rows = pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
+            split_B = splits_of_games(rows["game"].to_numpy(), self._packing.fractions)
+            self._games[SPLITS[split_B[0]]] += 1
+            self._runs.add(rows, split_B)
+
+    def save(self) -> dict[str, Any]:
+        self._runs.flush()
+        return {"files": self._runs.files, "rows": self._runs.rows, "games": self._games}
+
+    def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
+        self.begin(saved)
+        merge = Merge(self._runs, FOUR_PLAYERS, self._packing)
+        tally = Tally(merge.rows, merge.repeated, self._games)
+        made = account(self._sources, list(self._packing.fractions), self._packing, tally)
+        new = [path.name for path in merge.write(self._temporary, made)]
+        return {"new": new, "old": self._shards(), "tally": tally.as_json()}
+
+    def publish(self, completed: dict[str, Any]) -> None:
+        for name in completed["old"]:
+            if name not in completed["new"]:
+                (self._folder / name).unlink(missing_ok=True)
+        for name in completed["new"]:
+            if (self._temporary / name).exists():
+                (self._temporary / name).replace(self._folder / name)
+        self._remove_runs()
+        Tally(**{name: Counter(counts) for name, counts in completed["tally"].items()}).report(
+            self._program, self._folder
+        )
+
+    def discard(self) -> None:
+        self._remove_runs()
+
+    def close(self) -> None:
+        """Removes the folders that hold nothing, if they were made for this."""
+        folders = [self._temporary, *([self._folder] if self._is_new_folder else [])]
+        for folder in folders:
+            if folder.exists() and not any(folder.iterdir()):
+                folder.rmdir()
+
+    def _shards(self) -> list[str]:
+        return [path.name for paths in splits_in(self._folder).values() for path in paths]
+
+    def _remove_runs(self) -> None:
+        for path in self._temporary.glob("*.run"):
+            path.unlink()

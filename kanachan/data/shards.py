@@ -1,0 +1,313 @@
+"""The shard format: Arrow IPC streams that `datasets.Dataset.from_file` opens too, memory-mapped and gathered here.
+
+A split is the files `<split>-00000.arrow`, …, each one record batch. The schema's metadata, under "kanachan", says what
+was packed and how. Game ids are kept as 64 bits of their hash (`kanachan.data.columns.game_key`). Where annotations had
+the hidden field there is one column more, `hidden`, which keeps the hands of it; the wall is not kept.
+
+Shapes: B rows, N numeric features, R results.
+"""
+
+import json
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from annotate.annotation import HIDDEN
+from annotate.runtime.files import replacing
+from annotate.vocabulary import Vocabulary
+from kanachan.config import SPLITS
+from kanachan.data.columns import Columns, Ragged, deciding_seats
+
+FORMAT_VERSION = 1
+RAGGED = ("sparse", "progression", "actions")
+PLAIN = ("game", "chosen", "numeric", "results")
+_METADATA_KEY = b"kanachan"
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
+    """The columns of a shard, with or without hidden hands."""
+    tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
+    return pa.schema(
+        [
+            pa.field("game", pa.uint64(), nullable=False),
+            *(pa.field(name, tokens, nullable=False) for name in RAGGED),
+            pa.field("chosen", pa.uint8(), nullable=False),
+            pa.field("numeric", pa.list_(pa.int32(), len(vocabulary.numeric)), nullable=False),
+            pa.field("results", pa.list_(pa.int32(), len(vocabulary.results)), nullable=False),
+            *([pa.field(HIDDEN, tokens, nullable=False)] if hidden else []),
+        ]
+    )
+
+
+def has_hidden(rows: pa.RecordBatch) -> bool:
+    return HIDDEN in rows.schema.names
+
+
+def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
+    """Rows in the columns of `schema`."""
+    made = schema(vocabulary, hidden=columns.hidden is not None)
+    arrays = {"game": pa.array(columns.game), "chosen": pa.array(columns.chosen)}
+    for name in _ragged_names(columns.hidden is not None):
+        column: Ragged = getattr(columns, name)
+        starts = pa.array(column.starts.astype(np.int32))
+        arrays[name] = pa.ListArray.from_arrays(starts, pa.array(column.values), type=made.field(name).type)
+    for name in ("numeric", "results"):
+        values = pa.array(getattr(columns, name).reshape(-1))
+        arrays[name] = pa.FixedSizeListArray.from_arrays(values, type=made.field(name).type)
+    return pa.RecordBatch.from_arrays([arrays[name] for name in made.names], schema=made)
+
+
+def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
+    """The inverse of `rows_of_columns`, without copying."""
+    mapped = _Mapped(rows)
+    columns: dict[str, Any] = {**mapped.plain}
+    for name, values in mapped.values.items():
+        columns[name] = Ragged(values, mapped.offsets[name].astype(np.int64))
+    return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
+
+
+def shard_name(split: str, number: int) -> str:
+    return f"{split}-{number:05}.arrow"
+
+
+def write_shard(
+    folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
+) -> Path:
+    """Writes shard `number` of `of` of a split.
+
+    Args:
+        rows: in the columns of `schema`.
+        made: how the data were made, as JSON values; kept in every shard.
+    """
+    description = {
+        "format_version": FORMAT_VERSION,
+        "vocabulary": vocabulary.name,
+        "fingerprint": vocabulary.fingerprint,
+        "split": split,
+        "shard": number,
+        "shards": of,
+        "rows": rows.num_rows,
+        "checksum": _checksum(_Mapped(rows)),
+        "made": made,
+    }
+    path = folder / shard_name(split, number)
+    described = schema(vocabulary, hidden=has_hidden(rows)).with_metadata(
+        {_METADATA_KEY: json.dumps(description).encode()}
+    )
+    with replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
+        with pa.ipc.new_stream(file, described) as stream:
+            stream.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=described))
+    return path
+
+
+def splits_in(folder: str | Path) -> dict[str, list[Path]]:
+    """The shard files in `folder` by split, in order."""
+    files = {split: sorted(Path(folder).glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
+    return {split: paths for split, paths in files.items() if paths}
+
+
+def open_shards(
+    folder: str | Path, split: str, vocabulary: Vocabulary, *, verify: bool = False, hidden: bool | None = False
+) -> "Shards":
+    """Maps all shards of a split into memory.
+
+    Args:
+        verify: read everything and compare checksums; without it, only structure and lengths are checked.
+        hidden: whether the hidden hands are gathered too; None: if there are any.
+
+    Raises:
+        ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
+            with another vocabulary or without the hidden hands that are asked for; names the file.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        what = "a file, and no folder of shards" if folder.exists() else "there is no such folder"
+        raise ValueError(f"{folder}: {what}; kanachan-pack makes one of annotations")
+    present = splits_in(folder)
+    if split not in present:
+        there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
+        raise ValueError(f"{folder}: no shards of the split {split!r}; {there}")
+    opened = [_open_shard(path, vocabulary) for path in present[split]]
+    descriptions = [description for description, _ in opened]
+    for number, (path, description) in enumerate(zip(present[split], descriptions, strict=True)):
+        if (description["split"], description["shard"]) != (split, number):
+            raise ValueError(f"{path}: is shard {description['shard']} of {description['split']!r} by its own account")
+        if description["shards"] != len(opened) or description["made"] != descriptions[0]["made"]:
+            raise ValueError(
+                f"{path}: is one of {description['shards']} shards that were packed together, but {len(opened)} are "
+                "here, or some of another packing are among them"
+            )
+    if hidden is not False:
+        without = [path for path, (_, rows) in zip(present[split], opened, strict=True) if not has_hidden(rows)]
+        if hidden and without:
+            raise ValueError(
+                f"{without[0]}: holds no hidden hands, which objective.hidden_hands asks for: annotate the records "
+                "with kanachan-annotate --hidden, and pack them again"
+            )
+        hidden = not without
+    checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
+    shards = Shards(split, descriptions[0]["made"], checksum, [_Mapped(rows) for _, rows in opened], hidden=hidden)
+    if verify:
+        for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
+            if _checksum(mapped) != description["checksum"]:
+                raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
+    return shards
+
+
+class _Mapped:
+    """The buffers of one shard as arrays, without copying."""
+
+    def __init__(self, rows: pa.RecordBatch) -> None:
+        self.num_rows = rows.num_rows
+        ragged = _ragged_names(has_hidden(rows))
+        self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
+        self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in ragged}
+        self.plain: dict[str, NDArray[Any]] = {n: rows[n].to_numpy() for n in ("game", "chosen")}
+        for name in ("numeric", "results"):
+            self.plain[name] = rows[name].values.to_numpy().reshape(self.num_rows, rows[name].type.list_size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The rows of a request that lie in one shard."""
+
+    shard: _Mapped
+    places: NDArray[np.int64] | slice
+    """where they stand in the request"""
+    rows: NDArray[np.int64]
+    """where they stand in the shard"""
+
+
+class Shards:
+    """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
+
+    def __init__(
+        self, split: str, made: dict[str, Any], checksum: str, mapped: list[_Mapped], *, hidden: bool = False
+    ) -> None:
+        self.split = split
+        self.made = made
+        """how the data were made: sources, seed, splits, counts, version"""
+        self.checksum = checksum
+        """of all rows in their order"""
+        self.mapped = mapped
+        self.has_hidden = hidden
+        self._ragged_names = _ragged_names(hidden)
+        self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
+
+    def __len__(self) -> int:
+        return int(self._first[-1])
+
+    def num_events(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Events that each of `rows` [B] sees."""
+        lengths = np.zeros(len(rows), np.int64)
+        for part in self._parts(rows):
+            offsets = part.shard.offsets["progression"]
+            lengths[part.places] = offsets[part.rows + 1] - offsets[part.rows]
+        return lengths
+
+    def games(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The game's key of each of `rows` [B]."""
+        return _gather(self._parts(rows), "game", len(rows))
+
+    def gather(self, rows: NDArray[np.int64], vocabulary: Vocabulary) -> Columns:
+        """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""
+        parts = self._parts(rows)
+        columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in PLAIN}
+        columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
+        return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
+
+    def _parts(self, rows: NDArray[np.int64]) -> list[_Part]:
+        assert len(rows) == 0 or (rows.min() >= 0 and rows.max() < len(self))
+        if len(self.mapped) == 1 or len(rows) == 0:
+            return [_Part(self.mapped[0], slice(None), rows)]
+        which = np.searchsorted(self._first, rows, side="right") - 1
+        by_shard = np.argsort(which, kind="stable")
+        touched, starts = np.unique(which[by_shard], return_index=True)
+        return [
+            _Part(self.mapped[shard], places, rows[places] - self._first[shard])
+            for shard, places in zip(touched, np.split(by_shard, starts[1:]), strict=True)
+        ]
+
+
+def _ragged_names(hidden: bool) -> tuple[str, ...]:
+    return (*RAGGED, HIDDEN) if hidden else RAGGED
+
+
+def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:
+    if len(parts) == 1:
+        return parts[0].shard.plain[name][parts[0].rows]
+    gathered = np.empty((num_rows, *parts[0].shard.plain[name].shape[1:]), parts[0].shard.plain[name].dtype)
+    for part in parts:
+        gathered[part.places] = part.shard.plain[name][part.rows]
+    return gathered
+
+
+def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
+    starts = np.zeros(num_rows + 1, np.int64)
+    for part in parts:
+        offsets = part.shard.offsets[name]
+        starts[1:][part.places] = offsets[part.rows + 1] - offsets[part.rows]
+    np.cumsum(starts, out=starts)
+    values = np.empty(int(starts[-1]), np.uint16)
+    for part in parts:
+        first = part.shard.offsets[name][part.rows].astype(np.int64)
+        source, target = first, starts[:-1][part.places]
+        lengths = starts[1:][part.places] - target
+        within = np.cumsum(lengths) - lengths  # place of each row's first token among the part's tokens
+        token = np.arange(int(lengths.sum()))
+        found = part.shard.values[name][np.repeat(source - within, lengths) + token]
+        if len(parts) == 1:
+            return Ragged(found, starts)
+        values[np.repeat(target - within, lengths) + token] = found
+    return Ragged(values, starts)
+
+
+def _open_shard(path: Path, vocabulary: Vocabulary) -> tuple[dict[str, Any], pa.RecordBatch]:
+    try:
+        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
+            description = _description(path, stream.schema, vocabulary)
+            batches = list(stream)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: no shard, or cut off ({error})") from None
+    with open(path, "rb") as file:
+        file.seek(-len(_END_OF_STREAM), 2)
+        is_whole = file.read() == _END_OF_STREAM
+    if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
+        raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
+    if not batches[0].schema.equals(schema(vocabulary, hidden=has_hidden(batches[0]))):
+        raise ValueError(f"{path}: other columns than a shard has: {batches[0].schema.names}")
+    return description, batches[0]
+
+
+def _description(path: Path, found: pa.Schema, vocabulary: Vocabulary) -> dict[str, Any]:
+    metadata = found.metadata or {}
+    if _METADATA_KEY not in metadata:
+        raise ValueError(f"{path}: an Arrow file, but no shard made by kanachan-pack")
+    description: dict[str, Any] = json.loads(metadata[_METADATA_KEY])
+    if description["format_version"] != FORMAT_VERSION:
+        raise ValueError(
+            f"{path}: format version {description['format_version']}, this program reads {FORMAT_VERSION}; pack the "
+            "annotations again"
+        )
+    if description["fingerprint"] != vocabulary.fingerprint:
+        raise ValueError(
+            f"{path}: packed with the vocabulary {description['vocabulary']} {description['fingerprint']}, but this "
+            f"program's is {vocabulary.name} {vocabulary.fingerprint}; annotate and pack the records again"
+        )
+    return description
+
+
+def _checksum(mapped: _Mapped) -> str:
+    digest = sha256()
+    for name, values in mapped.values.items():
+        digest.update(mapped.offsets[name].data)
+        digest.update(values.data)
+    for column in mapped.plain.values():
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()

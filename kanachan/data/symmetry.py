@@ -1,0 +1,149 @@
+"""What mahjong does not tell apart, as permutations of the vocabulary: the three suits, and the names of the seats.
+
+Tables follow from the axes of the vocabulary's blocks. A table maps each token of a field to the token of the same
+event after the exchange; one look-up changes a whole column. Tokens that were sorted need not be so afterwards, and
+the index of the action taken stays, as candidates keep their places.
+
+Shapes: P permutations, B rows, N numeric features, R results.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import permutations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import (
+    CHIS_PER_SUIT,
+    HAND_SLOT_FIRST,
+    NUM_SUITS,
+    RANKS_PER_SUIT,
+    TILES_PER_SUIT,
+    Axis,
+    Field,
+    Vocabulary,
+)
+from kanachan.data.columns import Columns, Ragged
+
+AxisMap = Callable[[NDArray[np.int64]], NDArray[np.int64]]
+SUIT_ORDERS = tuple(permutations(range(NUM_SUITS)))
+"""`SUIT_ORDERS[p][suit]` is the suit that `suit` becomes; the first leaves all as they are"""
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """New token by permutation and old token."""
+
+    sparse: NDArray[np.uint16]  # [P, tokens of the field]
+    progression: NDArray[np.uint16]
+    action: NDArray[np.uint16]
+    hidden: NDArray[np.uint16]
+
+    def apply(self, columns: Columns, which_B: NDArray[np.integer]) -> Columns:
+        """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
+        return replace(
+            columns,
+            sparse=_look_up(self.sparse, columns.sparse, which_B),
+            progression=_look_up(self.progression, columns.progression, which_B),
+            actions=_look_up(self.action, columns.actions, which_B),
+            hidden=None if columns.hidden is None else _look_up(self.hidden, columns.hidden, which_B),
+        )
+
+
+def suit_permutations(vocabulary: Vocabulary) -> Tables:
+    """The six exchanges of characters, circles and bamboos, in the order of SUIT_ORDERS.
+
+    An exact symmetry of the rules but for one hand: all-green is bamboos and green dragons only.
+    """
+    return _tables(vocabulary, [_suit_maps(np.array(order)) for order in SUIT_ORDERS])
+
+
+def seat_rotations(vocabulary: Vocabulary) -> Tables:
+    """Rotation k renames seat k as 0, k + 1 as 1, and so on. Relative seats stay; so do winds and scores (columns)."""
+    n = vocabulary.num_seats
+    return _tables(vocabulary, [{Axis.SEAT: _rotation(shift, n)} for shift in range(n)])
+
+
+class SeatRenaming:
+    """Renames the seats so that the one that decides is seat 0, in tokens, numeric features and results."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._tables = seat_rotations(vocabulary)
+        # The token of the deciding seat would be 0 in every row. As it stands it says which seat was renamed, so that
+        # nothing is lost: with the dealer's new name it tells the number of the round.
+        seat = vocabulary.sparse["seat"]
+        self._tables.sparse[:, seat.first : seat.first + seat.size] = np.arange(seat.first, seat.first + seat.size)
+        self._numeric_PN = _columns_by_rotation(vocabulary.numeric, vocabulary.num_seats)
+        self._results_PR = _columns_by_rotation(vocabulary.results, vocabulary.num_seats)
+
+    def actor_first(self, columns: Columns) -> Columns:
+        renamed = self._tables.apply(columns, columns.seat)
+        return replace(
+            renamed,
+            numeric=np.take_along_axis(columns.numeric, self._numeric_PN[columns.seat], axis=1),
+            results=np.take_along_axis(columns.results, self._results_PR[columns.seat], axis=1),
+            seat=np.zeros_like(columns.seat),
+        )
+
+
+def _look_up(table: NDArray[np.uint16], column: Ragged, which_B: NDArray[np.integer]) -> Ragged:
+    offsets_B = which_B.astype(np.int64) * table.shape[1]
+    return Ragged(table.ravel()[np.repeat(offsets_B, column.lengths) + column.values], column.starts)
+
+
+def _tables(vocabulary: Vocabulary, maps_P: list[dict[Axis, AxisMap]]) -> Tables:
+    fields = (vocabulary.sparse, vocabulary.progression, vocabulary.action, vocabulary.hidden)
+    return Tables(*(np.stack([_table(field, maps) for maps in maps_P]) for field in fields))
+
+
+def _table(field: Field, maps: dict[Axis, AxisMap]) -> NDArray[np.uint16]:
+    table = np.arange(field.size)
+    for block in field.blocks.values():
+        if not block.factors:
+            continue
+        sizes = tuple(factor.size for factor in block.factors)
+        indices = np.unravel_index(np.arange(block.size), sizes)
+        moved = [
+            maps[factor.axis](index) if factor.axis in maps else index
+            for factor, index in zip(block.factors, indices, strict=True)
+        ]
+        table[block.first : block.first + block.size] = block.first + np.ravel_multi_index(tuple(moved), sizes)
+    return table.astype(np.uint16)
+
+
+def _suit_maps(order: NDArray[np.int64]) -> dict[Axis, AxisMap]:
+    def exchange(per_suit: int) -> AxisMap:
+        def moved(index: NDArray[np.int64]) -> NDArray[np.int64]:
+            suit, rest = np.divmod(index, per_suit)
+            return np.where(suit < NUM_SUITS, order[np.minimum(suit, NUM_SUITS - 1)] * per_suit + rest, index)
+
+        return moved
+
+    first_slot = np.array(HAND_SLOT_FIRST)
+
+    def exchange_slots(slot: NDArray[np.int64]) -> NDArray[np.int64]:
+        tile = np.searchsorted(first_slot, slot, side="right") - 1
+        return first_slot[exchange(TILES_PER_SUIT)(tile)] + slot - first_slot[tile]
+
+    return {
+        Axis.TILE: exchange(TILES_PER_SUIT),
+        Axis.TILE34: exchange(RANKS_PER_SUIT),
+        Axis.CHI: exchange(CHIS_PER_SUIT),
+        Axis.HAND_SLOT: exchange_slots,
+    }
+
+
+def _rotation(shift: int, num_seats: int) -> AxisMap:
+    return lambda seat: (seat - shift) % num_seats
+
+
+def _columns_by_rotation(names: tuple[str, ...], num_seats: int) -> NDArray[np.int64]:
+    """[P, columns]: the old column that takes each place in rotation p. Columns by seat are named `name_seat`."""
+    place = {name: i for i, name in enumerate(names)}
+
+    def source(name: str, shift: int) -> int:
+        stem, _, seat = name.rpartition("_")
+        return place[f"{stem}_{(int(seat) + shift) % num_seats}"] if seat.isdigit() else place[name]
+
+    return np.array([[source(name, shift) for name in names] for shift in range(num_seats)])

@@ -1,0 +1,247 @@
+"""Annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
+
+Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words. All lines of a
+block have the hidden field, or none has; its hands are kept, its wall is not.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
+
+from annotate.annotation import FIELDS, HIDDEN, parse_line
+from annotate.vocabulary import Vocabulary
+from kanachan.data.columns import game_key
+from kanachan.data.shards import has_hidden, schema
+
+BLOCK_BYTES = 16 << 20
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_IS_PLAIN = np.zeros(256, bool)
+_IS_PLAIN[list(b"0123456789,-")] = True
+
+
+class _Refused(Exception):
+    """Some line of a block is not as it should be."""
+
+
+def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time.
+
+    Yields:
+        the number of the first line, from 1; the lines, each ended by a line feed.
+
+    Args:
+        progress: called with the number of bytes of the file that were read since the last call.
+
+    Raises:
+        ValueError: a file is missing, cut off or damaged, as far as that shows, or there are no line breaks.
+    """
+    if path != "-" and not os.path.exists(path):
+        raise ValueError(f"{path}: there is no such file")
+    if os.path.isdir(path):
+        raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them of shards")
+    raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)
+    compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
+    stream = pa.CompressedInputStream(raw, compression) if compression else raw
+    line, rest, reported = 1, b"", 0
+    while True:
+        try:
+            read = stream.read(BLOCK_BYTES)
+        except (OSError, pa.ArrowException) as error:
+            raise ValueError(f"{path}: cannot be decompressed: cut off or damaged ({error})") from None
+        if path != "-":
+            progress(raw.tell() - reported)
+            reported = raw.tell()
+        if not read:
+            break
+        whole, found, rest = (rest + read).rpartition(b"\n")
+        if found:
+            block = (whole + found).replace(b"\r\n", b"\n")
+            yield line, block
+            line += block.count(b"\n")
+        elif len(rest) > 4 * BLOCK_BYTES:
+            raise ValueError(f"{path}:{line}: {len(rest)} bytes without a line break: this is no file of annotations")
+    if rest:  # numbers that are cut off may still be numbers
+        if rest.count(b"\t") < len(FIELDS) - 1:
+            raise ValueError(
+                f"{path}:{line}: no annotation, or one cut off; kanachan-annotate makes annotations of game records"
+            )
+        raise ValueError(
+            f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
+        )
+    raw.close()
+
+
+def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[str]]:
+    """All lines of a block, checked.
+
+    Returns:
+        the rows in the columns of a shard; the ids of the games in them.
+
+    Raises:
+        ValueError: "path:line: …", for the first line that is no annotation.
+    """
+    hidden = block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
+    try:
+        return _parse(block, vocabulary, hidden)
+    except _Refused:
+        pass
+    lines = block.split(b"\n")[:-1]
+    good, bad = 0, len(lines)  # the first `good` lines parse, the first `bad` do not
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        try:
+            _parse(b"\n".join(lines[good:middle]) + b"\n", vocabulary, hidden)
+            good = middle
+        except _Refused:
+            bad = middle
+    where = f"{path}:{first_line + good}"
+    try:
+        annotation = parse_line(lines[good].decode(), vocabulary)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    if (annotation.hidden is not None) != hidden:
+        raise ValueError(f"{where}: {mixed_hidden(annotation.hidden is not None)}")
+    raise ValueError(
+        f"{where}: a number is not in plain decimal digits, or beyond 32 bits, or there are more than 256 actions"
+    )
+
+
+def mixed_hidden(hidden: bool) -> str:
+    """What to tell of rows with, or without, hidden hands that come after others."""
+    told = "hidden hands here, and none before" if hidden else "no hidden hands here, but before"
+    return (
+        f"{told}: annotate all records with kanachan-annotate --hidden, or take the eighth field away everywhere "
+        f"(`cut -f 1-{len(FIELDS)}` of the text)"
+    )
+
+
+def _parse(block: bytes, vocabulary: Vocabulary, hidden: bool) -> tuple[pa.RecordBatch, list[str]]:
+    names = (*FIELDS, HIDDEN) if hidden else FIELDS
+    types = (pa.uint16(), pa.int32(), pa.uint16(), pa.uint16(), pa.uint8(), pa.int32(), pa.uint16())
+    try:
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(block),
+            pyarrow.csv.ReadOptions(column_names=names, block_size=len(block) + 1),
+            pyarrow.csv.ParseOptions(delimiter="\t", quote_char=False, ignore_empty_lines=False),
+            pyarrow.csv.ConvertOptions(column_types={name: pa.string() for name in names}),
+        ).combine_chunks()
+        texts = {name: table[name].chunk(0) for name in names}
+        _require(table.num_rows == block.count(b"\n"))
+        _require(all(_is_plain(texts[name]) for name in names[1:]))
+        lists = {
+            name: pc.split_pattern(texts[name], ",").cast(pa.list_(pa.field("item", number, nullable=False)))
+            for name, number in zip(names[1:], types, strict=False)
+        }
+    except (pa.ArrowException, IndexError) as error:
+        raise _Refused from error
+    for name, num_values in (("numeric", len(vocabulary.numeric)), ("chosen", 1), ("results", len(vocabulary.results))):
+        _require((_lengths(lists[name]) == num_values).all())
+    _check(lists, lists["chosen"].values.to_numpy(), vocabulary)
+    if hidden:
+        lists[HIDDEN] = _hands(lists[HIDDEN], vocabulary)
+    games = texts["game"].dictionary_encode()
+    ids = games.dictionary.to_pylist()
+    _require("" not in ids)
+    keys = np.array([game_key(game) for game in ids], np.uint64)
+    made = schema(vocabulary, hidden=hidden)
+    columns = {
+        "game": pa.array(keys[games.indices.to_numpy()]),
+        "chosen": lists["chosen"].values,
+        **{name: lists[name] for name in ("sparse", "progression", "actions", HIDDEN) if name in lists},
+        **{
+            name: pa.FixedSizeListArray.from_arrays(lists[name].values, type=made.field(name).type)
+            for name in ("numeric", "results")
+        },
+    }
+    return pa.RecordBatch.from_arrays([columns[name] for name in made.names], schema=made), ids
+
+
+def check_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> None:
+    """Asserts that rows in the columns of a shard are annotations; for those that this program has made itself."""
+    names = ("sparse", "progression", "actions", "numeric", "results", *([HIDDEN] if has_hidden(rows) else []))
+    lists = {name: rows[name] for name in names}
+    try:
+        _check(lists, rows["chosen"].to_numpy(), vocabulary)
+    except _Refused:
+        raise AssertionError("rows that are no annotations") from None
+
+
+def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: Vocabulary) -> None:
+    """`annotate.annotation.check`, of all rows at once."""
+    for name, field in (
+        ("sparse", vocabulary.sparse),
+        ("progression", vocabulary.progression),
+        ("actions", vocabulary.action),
+    ):
+        _require(int(_values(lists[name]).max()) < field.size)
+    _check_sparse(lists["sparse"], vocabulary)
+    first_events = _values(lists["progression"])[_offsets(lists["progression"])[:-1]]
+    _require((first_events == vocabulary.progression["begin"].first).all())
+    _require(_lengths(lists["progression"]).max() <= vocabulary.max_progression)
+    _require(_is_ascending(lists["actions"]))
+    _require(_lengths(lists["actions"]).min() >= 2)
+    _require((chosen < _lengths(lists["actions"])).all())
+    n = vocabulary.num_seats
+    results = _values(lists["results"]).reshape(-1, len(vocabulary.results))
+    _require(((results[:, 0] >= 0) & (results[:, 0] < vocabulary.num_round_results)).all())
+    _require((np.sort(results[:, 1 + n : 1 + 2 * n], axis=1) == np.arange(n)).all())
+    _require(((results[:, 1 + 2 * n] >= 0) & (results[:, 1 + 2 * n] < n)).all())
+    if HIDDEN in lists:
+        _require(int(_values(lists[HIDDEN]).max(initial=0)) < vocabulary.hidden.size)
+        _require(_is_ascending(lists[HIDDEN], upto=vocabulary.hidden["wall"].first))
+
+
+def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
+    _require(_is_ascending(sparse))
+    place = np.array(vocabulary.place_of_sparse, np.int8)[_values(sparse)]
+    starts = _offsets(sparse)[:-1]
+    is_said = place >= 0
+    # as tokens ascend, so do the places of each row
+    _require((np.add.reduceat(is_said.astype(np.int64), starts) == vocabulary.num_places).all())
+    _require((place[is_said].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
+
+
+def _hands(hidden: pa.ListArray, vocabulary: Vocabulary) -> pa.ListArray:
+    """The hidden field without the wall."""
+    is_hand = _values(hidden) < vocabulary.hidden["wall"].first
+    num_before = np.concatenate([[0], np.cumsum(is_hand, dtype=np.int32)])
+    starts = pa.array(num_before[_offsets(hidden)].astype(np.int32))
+    return pa.ListArray.from_arrays(starts, pa.array(_values(hidden)[is_hand]), type=hidden.type)
+
+
+def _is_ascending(column: pa.ListArray, upto: int | None = None) -> bool:
+    """Whether each row's values ascend; those from `upto` on may follow in any order."""
+    values = _values(column)
+    is_step = values[1:] > values[:-1]
+    if upto is not None:
+        is_step |= values[1:] >= upto
+    is_step[_offsets(column)[1:-1] - 1] = True  # from one row to the next
+    return bool(is_step.all())
+
+
+def _is_plain(texts: pa.StringArray) -> bool:
+    data = texts.buffers()[2]
+    return data is not None and bool(_IS_PLAIN[np.frombuffer(data, np.uint8)].all())
+
+
+def _values(column: pa.ListArray) -> NDArray[np.integer]:
+    return column.values.to_numpy()
+
+
+def _offsets(column: pa.ListArray) -> NDArray[np.int32]:
+    return column.offsets.to_numpy()
+
+
+def _lengths(column: pa.ListArray) -> NDArray[np.int32]:
+    return np.diff(_offsets(column))
+
+
+def _require(condition: object) -> None:
+    if not condition:
+        raise _Refused

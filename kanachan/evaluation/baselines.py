@@ -1,0 +1,240 @@
+"""A predictor that sees the scores and the round but no tile and no event: what values must beat to be worth anything.
+
+It sees sticks, scores, round, wind, style, who is to decide, and the room and own grade (on which grading points
+depend). All decisions of a seat under the same scores look alike to it and are merged before it is fitted.
+
+Shapes: B decisions, U distinct situations, F features, S seats, O orders of the seats, R ranks.
+"""
+
+import math
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from annotate.vocabulary import NUM_GRADES, Vocabulary
+from kanachan.data.columns import Columns, Ragged
+
+Floats = NDArray[np.float64]
+_WIDTH = 64
+_EPOCHS = 60
+_PATIENCE = 6  # epochs without a gain on the games held out
+_STEPS_PER_EPOCH = 16  # unless the batches would be larger than
+_LARGEST_BATCH = 2048
+_LEARNING_RATE = 5e-3
+_WEIGHT_DECAY = 0.01
+_HELD_OUT = 10  # one game in so many
+_POINTS_PER_UNIT = 10_000.0
+
+
+class ScoreBaseline:
+    """A small network fitted to a target of some decisions; the same for the same rows and seed.
+
+    Rows must be as annotated: seats not renamed, all decisions of a split or a sample of them.
+
+    Args:
+        num_classes: the target is one of so many classes; None: it is a number, whose mean is predicted.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None, seed: int = 0) -> None:
+        self.vocabulary = vocabulary
+        self.num_classes = num_classes
+        self.seed = seed
+
+    def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
+        """Fits to the rows; a tenth of the games is held out and decides when to stop.
+
+        Returns:
+            Itself.
+
+        Raises:
+            ValueError: all rows are of one game.
+        """
+        situation = _Situation(columns, self.vocabulary)
+        first_U, which_B = situation.distinct(columns.game)
+        feature_UF = torch.from_numpy(situation.features(first_U))
+        target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
+        weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
+        games = np.unique(columns.game)  # sorted by a hash, so the first ones are any
+        if len(games) < 2:
+            raise ValueError("the baseline of scores needs decisions of at least two games to be fitted")
+        held_out = games[: max(1, len(games) // _HELD_OUT)]
+        is_held_out_U = torch.from_numpy(np.isin(columns.game[first_U], held_out))
+        fitted = ~is_held_out_U
+        share_U = weight_U[fitted] / weight_U[fitted].sum()
+        if self.num_classes is None:
+            mean = float((target_U[fitted] * share_U).sum())
+            self._mean, self._scale = mean, float(((target_U[fitted] - mean).square() * share_U).sum().sqrt()) or 1.0
+            target_U = ((target_U - self._mean) / self._scale).float()
+            marginal_K = torch.zeros(1)
+        else:
+            counts_K = torch.bincount(target_U[fitted], weight_U[fitted], self.num_classes) + 1
+            marginal_K = (counts_K / counts_K.sum()).log()
+        num_threads = torch.get_num_threads()
+        torch.set_num_threads(1)  # products this small are slower on several, much slower on a busy machine
+        try:
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(self.seed)
+                self._network = _network(feature_UF.shape[1], marginal_K)
+                self._train((feature_UF, target_U, weight_U), fitted)
+        finally:
+            torch.set_num_threads(num_threads)
+        return self
+
+    @torch.no_grad()
+    def predict(self, columns: Columns) -> Floats:
+        """Returns the mean of the target [B], or the probability of each class [B, classes]."""
+        situation = _Situation(columns, self.vocabulary)
+        first_U, row_B = situation.distinct(columns.game)
+        output_UK = self._network(torch.from_numpy(situation.features(first_U))).double()
+        if self.num_classes is None:
+            return (output_UK[:, 0] * self._scale + self._mean).numpy()[row_B]
+        return output_UK.softmax(dim=1).numpy()[row_B]
+
+    def _train(self, rows: tuple[Tensor, Tensor, Tensor], fitted_U: Tensor) -> None:
+        """Leaves the network as it was after the best epoch; before the first, it predicts the marginals."""
+        training, held_out = ([column[chosen] for column in rows] for chosen in (fitted_U, ~fitted_U))
+        optimizer = torch.optim.AdamW(self._network.parameters(), _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
+        best_loss, best_epoch = self._held_out_loss(held_out), 0
+        best = {name: value.clone() for name, value in self._network.state_dict().items()}
+        for epoch in range(1, _EPOCHS + 1):
+            order_U = torch.randperm(len(training[0]))
+            batch = min(_LARGEST_BATCH, math.ceil(len(order_U) / _STEPS_PER_EPOCH))
+            for first in range(0, len(order_U), batch):
+                chosen = order_U[first : first + batch]
+                optimizer.zero_grad()
+                loss: Any = self._loss(*(column[chosen] for column in training))
+                loss.backward()
+                optimizer.step()
+            held_out_loss = self._held_out_loss(held_out)
+            if held_out_loss < best_loss:
+                best_loss, best_epoch = held_out_loss, epoch
+                best = {name: value.clone() for name, value in self._network.state_dict().items()}
+            elif epoch - best_epoch >= _PATIENCE:
+                break
+        self._network.load_state_dict(best)
+
+    @torch.no_grad()
+    def _held_out_loss(self, held_out: list[Tensor]) -> float:
+        return float(self._loss(*held_out))
+
+    def _loss(self, feature_UF: Tensor, target_U: Tensor, weight_U: Tensor) -> Tensor:
+        output_UK = self._network(feature_UF)
+        if self.num_classes is None:
+            error_U = F.mse_loss(output_UK[:, 0], target_U, reduction="none")
+        else:
+            error_U = F.cross_entropy(output_UK, target_U, reduction="none")
+        return (error_U * weight_U).sum() / weight_U.sum()
+
+
+def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """Returns order_B: how the game ended, the actor's rank first, then those of the next seats in turn.
+
+    Numbered as `itertools.permutations` of the ranks.
+    """
+    num_seats = vocabulary.num_seats
+    rank_columns = np.array([vocabulary.results.index(f"rank_{seat}") for seat in range(num_seats)])
+    seat_BS = (columns.seat[:, None] + np.arange(num_seats)) % num_seats
+    rank_BS = np.take_along_axis(columns.results[:, rank_columns], seat_BS, axis=1)
+    digit_S = num_seats ** np.arange(num_seats - 1, -1, -1)
+    code_O = np.array(list(permutations(range(num_seats)))) @ digit_S
+    return np.searchsorted(code_O, rank_BS @ digit_S)
+
+
+def rank_probability(probability_BO: Floats) -> Floats:
+    """Probabilities of the orders of `actor_orders` to those of the actor's ranks [B, R]."""
+    num_orders = probability_BO.shape[1]
+    num_seats = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
+    rank_O = np.array([order[0] for order in permutations(range(num_seats))])
+    return probability_BO @ (rank_O[:, None] == np.arange(num_seats))
+
+
+def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
+    last = nn.Linear(_WIDTH, len(marginal_K))
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.copy_(marginal_K)
+    return nn.Sequential(nn.Linear(num_features, _WIDTH), nn.GELU(), nn.Linear(_WIDTH, _WIDTH), nn.GELU(), last)
+
+
+class _Situation:
+    """What the baseline sees, as integers."""
+
+    def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
+        names = vocabulary.numeric
+        self.vocabulary = vocabulary
+        self.seat_B = columns.seat
+        score_columns = [names.index(f"score_{seat}") for seat in range(vocabulary.num_seats)]
+        self.score_BS = columns.numeric[:, score_columns].astype(np.int64)
+        self.stick_BN = np.delete(columns.numeric, score_columns, axis=1).astype(np.int64)
+        self.room_B, self.style_B, self.wind_B, self.dealer_B = (
+            token_value(columns.sparse, vocabulary, block) for block in ("room", "style", "wind", "round")
+        )
+        self.grade_B = own_grade(columns, vocabulary)
+
+    def distinct(self, game_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The first row of each distinct situation of a game [U], and which of these each row is like [B]."""
+        parts = [game_B, self.seat_B, self.wind_B, self.dealer_B, *self.score_BS.T, *self.stick_BN.T]
+        # The sum of products with random odd numbers, modulo 2^64, tells them apart for all that matters here.
+        factors = np.random.default_rng(0).integers(0, 2**63, len(parts), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        key_B = np.zeros(len(game_B), np.uint64)
+        for part, factor in zip(parts, factors, strict=True):
+            key_B += part.astype(np.uint64) * factor
+        _, first_U, which_B = np.unique(key_B, return_index=True, return_inverse=True)
+        return first_U, which_B
+
+    def features(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """[rows, F], seen from the actor: seats are counted from it onwards."""
+        num_seats, seat_B1 = self.vocabulary.num_seats, self.seat_B[rows, None]
+        seat_BS = (seat_B1 + np.arange(num_seats)) % num_seats
+        score_BS = np.take_along_axis(self.score_BS[rows], seat_BS, axis=1) / _POINTS_PER_UNIT
+        ahead_BS = score_BS[:, 1:] - score_BS[:, :1]
+        is_before_actor_BS = (ahead_BS > 0) | ((ahead_BS == 0) & (seat_BS[:, 1:] < seat_B1))
+        round_B = self.wind_B[rows] * num_seats + self.dealer_B[rows]
+        left_B1 = np.maximum(0, (self.style_B[rows, None] + 1) * num_seats - 1 - round_B[:, None])
+        sizes = {name: block.size for name, block in self.vocabulary.sparse.blocks.items()}
+        features = [
+            score_BS,
+            np.tanh(4 * ahead_BS),  # who leads by little matters more than who leads by much
+            is_before_actor_BS,
+            _one_hot(is_before_actor_BS.sum(axis=1), num_seats),
+            self.stick_BN[rows] / 10,
+            _one_hot(round_B, sizes["wind"] * num_seats),
+            left_B1 / num_seats,
+            left_B1 == 0,
+            self.style_B[rows, None],
+            _one_hot((self.dealer_B[rows] - seat_B1[:, 0]) % num_seats, num_seats),
+            _one_hot(seat_B1[:, 0], num_seats),
+            _one_hot(self.room_B[rows], sizes["room"]),
+            _one_hot(self.grade_B[rows], NUM_GRADES),
+        ]
+        return np.concatenate([f.astype(np.float32) for f in features], axis=1)
+
+
+def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """The actor's grade [B]."""
+    block = vocabulary.sparse["standing"]
+    is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
+    row = np.repeat(np.arange(len(columns)), columns.sparse.lengths)[is_standing]
+    values = columns.sparse.values[is_standing].astype(np.int64) - block.first
+    seat, value = np.divmod(values, block.size // vocabulary.num_seats)
+    is_own_grade = (seat == columns.seat[row]) & (value < NUM_GRADES)
+    grade_B = np.zeros(len(columns), np.int64)
+    grade_B[row[is_own_grade]] = value[is_own_grade]
+    return grade_B
+
+
+def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
+    """Which token of a block each row has [B]; every row has just one."""
+    block = vocabulary.sparse[block_name]
+    values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]
+    assert len(values) == len(sparse), f"{len(values)} tokens of {block_name} in {len(sparse)} rows"
+    return values.astype(np.int64) - block.first
+
+
+def _one_hot(value_B: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+    return value_B[:, None] == np.arange(size)

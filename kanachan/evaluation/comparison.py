@@ -1,0 +1,131 @@
+"""Two networks on the same held-out decisions: how far apart their figures are, and how surely.
+
+Both sides of a difference are computed from the same draws of games, so that what is hard in a game is hard for both
+and drops out: the interval is far narrower than those of the two figures let expect.
+
+Shapes: B decisions.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.evaluation.decision_metrics import (
+    REPLICATES,
+    Figure,
+    Formula,
+    decision_formulas,
+    explained_variance_formula,
+    figures_of,
+    ratio_formula,
+)
+from kanachan.evaluation.evaluator import Answers
+from kanachan.evaluation.reliability import Mask
+
+FEWEST_GAMES = 6
+"""below, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
+_AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
+_LIKELIHOODS = ("rank/action", "rank/situation", "order/situation")
+
+
+class Difference(NamedTuple):
+    """A figure of two networks."""
+
+    reference: float
+    other: float
+    difference: Figure
+    """other - reference"""
+    games: int
+    """with decisions that the figure is taken over; `FEWEST_GAMES` are needed to conclude anything"""
+    excludes_zero: bool
+    """the interval does"""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All figures of two networks, named as in the JSON of an evaluation: `agreement/top1`, `values/action/…`."""
+
+    differences: dict[str, Difference]
+    not_comparable: dict[str, str]
+    """why not, by figure"""
+
+
+def compared(
+    reference: Answers,
+    other: Answers,
+    game_B: NDArray[np.int64],
+    starts: Mapping[str, Mask] | None = None,
+    replicates: int = REPLICATES,
+) -> Comparison:
+    """The differences of all figures that two networks share.
+
+    Both agree or disagree with the player, so whatever their stages are they share the figures of that; the others need
+    networks that predict the same numbers.
+
+    Args:
+        reference, other: answers to the same decisions.
+        game_B: the game of each.
+        starts: by name, at which of them the order of the seats is foretold
+            (`kanachan.evaluation.evaluator.HeldOut.starts`).
+    """
+    theirs, ours = (_formulas(answers, starts or {}) for answers in (reference, other))
+    not_comparable = _not_comparable(reference, other, theirs, ours)
+    shared = [name for name in theirs if name not in not_comparable]
+    assert shared, "every network has the agreement with the player"
+    drawn = figures_of(game_B, {name: difference(theirs[name], ours[name]) for name in shared}, replicates)
+    their_values, our_values = (
+        figures_of(game_B, {name: side[name] for name in shared}, replicates=1) for side in (theirs, ours)
+    )
+    differences = {}
+    for name, figure in drawn.items():
+        games = len(np.unique(game_B[theirs[name].where_B.astype(bool)]))
+        excludes_zero = figure.low > 0 or figure.high < 0
+        sides = their_values[name].value, our_values[name].value
+        differences[name] = Difference(*sides, figure, games, excludes_zero)
+    return Comparison(differences, not_comparable)
+
+
+def difference(reference: Formula, other: Formula) -> Formula:
+    """`other` less `reference`, both of them from the same games."""
+    assert np.array_equal(reference.where_B, other.where_B), "the decisions are the same"
+    width = len(reference.columns)
+    return Formula(
+        (*reference.columns, *other.columns),
+        lambda sums_RC: other.statistic(sums_RC[:, width:]) - reference.statistic(sums_RC[:, :width]),
+        reference.where_B,
+    )
+
+
+def _formulas(answers: Answers, starts: Mapping[str, Mask]) -> dict[str, Formula]:
+    """The figures of a network that tell better from worse."""
+    numbers = answers.numbers
+    agreement = decision_formulas(answers.decisions, has_probability="target" not in numbers)
+    found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
+    for predictor in ("action", "situation"):
+        if predictor in numbers:
+            value_B, target_B = numbers[predictor], numbers["target"]
+            found[f"values/{predictor}/explained_variance"] = explained_variance_formula(value_B, target_B)
+            found[f"values/{predictor}/mean_absolute_error"] = ratio_formula(np.abs(value_B - target_B))
+    found |= {f"log_likelihood/{name}": ratio_formula(numbers[name]) for name in _LIKELIHOODS if name in numbers}
+    if "order/situation" in numbers:
+        for name, where_B in starts.items():
+            if where_B.any():
+                found[f"log_likelihood/{name}/situation"] = ratio_formula(numbers["order/situation"], where_B)
+    return found
+
+
+def _not_comparable(
+    reference: Answers, other: Answers, theirs: Mapping[str, Formula], ours: Mapping[str, Formula]
+) -> dict[str, str]:
+    reasons = {}
+    for name in {**theirs, **ours}:
+        if name not in ours:
+            reasons[name] = "only the reference has it"
+        elif name not in theirs:
+            reasons[name] = "the reference does not have it"
+        elif name.startswith("values/") and not np.array_equal(reference.numbers["target"], other.numbers["target"]):
+            reasons[name] = "the networks predict different numbers"  # stages, or tables of rank points, differ
+    return reasons

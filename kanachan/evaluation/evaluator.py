@@ -1,0 +1,332 @@
+"""What networks are worth on held-out decisions: their answers, row by row, and the figures made of them.
+
+Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import StageName
+from kanachan.data.batch import Batch
+from kanachan.data.columns import Columns
+from kanachan.data.loader import held_out_columns
+from kanachan.data.shards import open_shards, splits_in
+from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_probability
+from kanachan.evaluation.decision_metrics import (
+    REPLICATES,
+    Bin,
+    DecisionMeter,
+    DecisionRows,
+    Figure,
+    Formula,
+    calibration_formula,
+    decision_figures,
+    figures_of,
+    log_likelihood_figures,
+    ratio_figures,
+    ratio_formula,
+    reliability,
+    value_figures,
+)
+from kanachan.evaluation.point_table import PointTable
+from kanachan.evaluation.reliability import (
+    Mask,
+    is_last_round,
+    is_round_start,
+    of_actions,
+    of_ranks,
+    of_ranks_at_starts,
+    rounds_of_the_game,
+)
+from kanachan.inference.policy import Policy
+from kanachan.models.transformer import Output
+from kanachan.objectives.registry import Objective, Rank
+
+Floats = NDArray[np.float64]
+MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
+_NONE: dict[str, dict[str, Figure]] = {}
+
+
+class Answers(NamedTuple):
+    """What one network says of all held-out decisions, in the order of their columns."""
+
+    decisions: DecisionRows
+    numbers: dict[str, Floats]
+    """by name, [B] or [B, R]; see `_numbers`"""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The figures of one network. What it does not predict is missing."""
+
+    stage: StageName
+    agreement: dict[str, Figure]
+    """`kanachan.evaluation.decision_metrics.decision_figures`: of the best action with the player's"""
+    values: dict[str, dict[str, Figure]]
+    """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
+    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
+    log_likelihood: dict[str, dict[str, Figure]]
+    """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
+    by predictor"""
+    less_scores: dict[str, dict[str, Figure]]
+    """the same less that of `scores`, from the same draws of games: positive where the network foretells better"""
+    by_round: dict[str, dict[str, Figure]]
+    """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
+    `ece`, the calibration error of the likeliest rank; `all` of them first"""
+    reliability: dict[str, list[Bin]]
+    """by tenths of the predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
+    against_first: dict[str, Figure]
+    """compared with another network of the stage on the same decisions (positive: this one is better):
+    `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
+
+
+class HeldOut:
+    """The decisions to be measured on, longest first, and what a baseline learns of the train split.
+
+    Args:
+        columns: as annotated, sorted by length.
+        train: decisions that the baselines are fitted to; None: there are no baselines.
+        replicates: draws behind an interval.
+    """
+
+    def __init__(self, columns: Columns, train: Columns | None, vocabulary: Vocabulary, replicates: int) -> None:
+        self.columns = columns
+        self.train = train
+        self.vocabulary = vocabulary
+        self.replicates = replicates
+        self.num_games = len(np.unique(columns.game))
+        self._means: dict[StageName, Floats] = {}
+
+    @property
+    def game_B(self) -> NDArray[np.int64]:
+        return self.columns.game.view(np.int64)
+
+    @property
+    def note(self) -> str | None:
+        """What is missing, for people."""
+        return None if self.train is not None else "no baseline: it is fitted to a train split of two games or more"
+
+    def mean_by_scores(self, stage: StageName) -> Floats | None:
+        """[B] the target of a stage of points as the baseline expects it."""
+        if self.train is None:
+            return None
+        if stage not in self._means:
+            baseline = ScoreBaseline(self.vocabulary).fit(self.train, _points(stage, self.train, self.vocabulary))
+            self._means[stage] = baseline.predict(self.columns)
+        return self._means[stage]
+
+    @cached_property
+    def starts(self) -> dict[str, Mask]:
+        """[B] the decisions at which the order of the seats is foretold: `order/start`, the first of each round, and
+        `order/last`, of each last one."""
+        start_B = is_round_start(self.columns)
+        return {"order/start": start_B, "order/last": start_B & is_last_round(self.columns, self.vocabulary)}
+
+    @cached_property
+    def order_by_scores(self) -> Floats | None:
+        """[B, O] probabilities of the orders of `actor_orders` as the baseline expects them."""
+        if self.train is None:
+            return None
+        orders_B = actor_orders(self.train, self.vocabulary)
+        num_orders = int(np.prod(np.arange(1, self.vocabulary.num_seats + 1)))
+        return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
+
+
+def held_out_rows(
+    folder: str, split: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES
+) -> HeldOut:
+    """The decisions of a split of a folder of shards, the first `limit` of them.
+
+    Raises:
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+    """
+    columns = held_out_columns(folder, split, vocabulary, limit)
+    train = None
+    if "train" in splits_in(Path(folder)):
+        train_shards = open_shards(folder, "train", vocabulary)
+        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)), vocabulary)
+        train = train if len(np.unique(train.game)) > 1 else None
+    return HeldOut(columns, train, vocabulary, replicates)
+
+
+@torch.inference_mode()
+def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Answers:
+    """Asks a network about every row, `batch` at a time; `progress` is told how many rows were done."""
+    meter = DecisionMeter(policy.vocabulary)
+    decisions: list[DecisionRows] = []
+    numbers: list[dict[str, Floats]] = []
+    for first in range(0, len(columns), batch):
+        rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
+        output = policy.output(rows)
+        decisions.append(meter.rows(policy.objective.score(output), rows))
+        found = _numbers(policy.objective, output, rows)
+        numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
+        progress(len(rows))
+    joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
+    return Answers(DecisionRows.concatenate(decisions), joined)
+
+
+def mixture_of(rank_answers: Sequence[Answers], held_out: HeldOut) -> Floats | None:
+    """[B] grading points expected by the first of some rank networks and what each rank is worth; None if it cannot."""
+    if not rank_answers or held_out.train is None:
+        return None
+    points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
+    return (rank_answers[0].numbers["rank_probability/action"] * points_BR).sum(axis=1)
+
+
+def evaluated(
+    policy: Policy, answers: Answers, held_out: HeldOut, first: Answers | None = None, mixture_B: Floats | None = None
+) -> Evaluation:
+    """The figures of a network's answers.
+
+    Args:
+        first: those of another network of the stage, to compare with.
+        mixture_B: grading: the points expected by a rank network and the points of each rank.
+    """
+    against_first = {} if first is None else _against(first, answers, held_out)
+    if not policy.objective.has_value:
+        figures = decision_figures(answers.decisions, replicates=held_out.replicates)
+        bins = of_actions(answers.decisions, held_out.replicates)
+        return Evaluation(policy.stage, figures, {}, {}, {}, {}, bins, against_first)
+    numbers = answers.numbers
+    target_B = numbers["target"]
+    predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
+    bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
+    log_likelihood, less_scores, by_round = _NONE, _NONE, _NONE
+    if isinstance(policy.objective, Rank):
+        order_BO = held_out.order_by_scores
+        rank_BR = None if order_BO is None else rank_probability(order_BO)
+        points_R = policy.objective.points_R.double().cpu().numpy()
+        predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
+        log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
+        by_round = _by_round(held_out, numbers)
+        bins |= _rank_reliability(held_out, numbers, rank_BR)
+    else:
+        predicted_B["scores"] = held_out.mean_by_scores(policy.stage)
+        predicted_B["mixture"] = mixture_B if policy.stage == "grading" else None
+    values = {
+        name: _value_figures(held_out, value_B, target_B, predicted_B["scores"])
+        for name, value_B in predicted_B.items()
+        if value_B is not None
+    }
+    agreement = decision_figures(answers.decisions, has_probability=False, replicates=held_out.replicates)
+    return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
+
+
+def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Tensor]:
+    """By name: `target`, and its prediction given the action taken, `action`, and before it, `situation`.
+
+    For ranks also `rank_probability/action` and `rank_probability/situation` [B, R], and log probabilities of what came
+    true: `rank/action`, `rank/situation`, `order/situation`.
+    """
+    if not objective.has_value:
+        return {}
+    found = {"target": objective.target(batch), "action": objective.value(output, batch)}
+    has_summary = objective.num_summary_outputs > 0
+    if has_summary:
+        found["situation"] = objective.baseline_value(output, batch)
+    if isinstance(objective, Rank):
+        rank_B1 = objective.rank(batch)[:, None]
+        log_BR = objective.rank_log_probability(output, batch)
+        found["rank_probability/action"] = log_BR.exp()
+        found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
+        if has_summary:
+            before_BR = objective.baseline_rank_probability(output, batch)
+            found["rank_probability/situation"] = before_BR
+            found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
+            log_BO = objective.order_log_probability(output)
+            found["order/situation"] = log_BO.gather(1, objective.order(batch)[:, None])[:, 0]
+    return found
+
+
+def _value_figures(
+    held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
+) -> dict[str, Figure]:
+    """`value_figures` without those of the baseline, which is a predictor of its own here, and the absolute error."""
+    game_B, replicates = held_out.game_B, held_out.replicates
+    figures = value_figures(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
+    del figures["baseline/explained_variance"]
+    if baseline_B is None or baseline_B is value_B:
+        del figures["skill"]
+    error = {"mean_absolute_error": (np.abs(value_B - target_B), np.ones(len(game_B)))}
+    return figures | ratio_figures(game_B, error, replicates)
+
+
+def _against(first: Answers, answers: Answers, held_out: HeldOut) -> dict[str, Figure]:
+    game_B, replicates = held_out.game_B, held_out.replicates
+    theirs, ours = first.numbers, answers.numbers
+    figures = {}
+    if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
+        against = value_figures(game_B, ours["action"], ours["target"], theirs["action"], replicates)
+        figures["skill"] = against["skill"]
+    if "rank/action" in ours:
+        gain_B = ours["rank/action"] - theirs["rank/action"]
+    elif "target" not in ours:
+        gain_B = answers.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
+    else:
+        return figures
+    return figures | log_likelihood_figures(game_B, {"log_likelihood": gain_B}, replicates)
+
+
+def _log_likelihood(
+    held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
+) -> tuple[dict[str, dict[str, Figure]], dict[str, dict[str, Figure]]]:
+    """`log_likelihood` and `less_scores` of an `Evaluation`."""
+    columns, vocabulary = held_out.columns, held_out.vocabulary
+    of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
+    if rank_BR is not None and order_BO is not None:
+        row_B = np.arange(len(columns))
+        of["rank/scores"] = np.log(rank_BR[row_B, columns.results[:, vocabulary.results.index("rank")]])
+        of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
+    found, less_scores = {}, {}
+    for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
+        prefix = group.partition("/")[0] + "/"
+        value_of = {name.removeprefix(prefix): value_B for name, value_B in of.items() if name.startswith(prefix)}
+        ratios = {name: ratio_formula(value_B, where_B) for name, value_B in value_of.items()}
+        found[group] = figures_of(held_out.game_B, ratios, held_out.replicates) if ratios else {}
+        scores_B = value_of.pop("scores", None)
+        if scores_B is not None and value_of:
+            ratios = {name: ratio_formula(value_B - scores_B, where_B) for name, value_B in value_of.items()}
+            less_scores[group] = figures_of(held_out.game_B, ratios, held_out.replicates)
+    return found, less_scores
+
+
+def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Figure]]:
+    rank_B = held_out.columns.results[:, held_out.vocabulary.results.index("rank")]
+    probability_BR = numbers["rank_probability/action"]
+    confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
+    rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
+    formulas: dict[str, Formula] = {}
+    for name, where_B in rounds.items():
+        formulas[f"{name}/log_likelihood"] = ratio_formula(numbers["rank/action"], where_B)
+        formulas[f"{name}/ece"] = calibration_formula(confidence_B, is_right_B, where_B)
+    figures = figures_of(held_out.game_B, formulas, held_out.replicates)
+    return {name: {key: figures[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
+
+
+def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
+    columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
+    bins = of_ranks(columns, numbers["rank_probability/action"], vocabulary, replicates)
+    for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
+        if probability_BR is not None:
+            bins |= of_ranks_at_starts(columns, probability_BR, predictor, vocabulary, replicates)
+    return bins
+
+
+def _points(stage: StageName, columns: Columns, vocabulary: Vocabulary) -> Floats:
+    """[B] the target of round_delta or grading."""
+    if stage == "grading":
+        return columns.results[:, vocabulary.results.index("grading_delta")].astype(np.float64)
+    assert stage == "round_delta", stage
+    deltas = [vocabulary.results.index(f"round_delta_{seat}") for seat in range(vocabulary.num_seats)]
+    delta_BS = columns.results[:, deltas]
+    return np.take_along_axis(delta_BS, columns.seat[:, None], axis=1)[:, 0].astype(np.float64)

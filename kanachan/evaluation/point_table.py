@@ -1,0 +1,45 @@
+"""What each final rank was worth in grading points: the bridge from ranks to grading, read off the data themselves.
+
+Grading points follow from room, style, own grade and rank (and, on Mahjong Soul, a little from the score). So their
+means over a split are the platform's table as far as it matters there, whichever platform it is.
+
+Shapes: B decisions, R ranks.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import NUM_GRADES, Vocabulary
+from kanachan.data.columns import Columns
+from kanachan.evaluation.baselines import own_grade, token_value
+
+
+class PointTable:
+    """Mean grading points by room, style, own grade and rank."""
+
+    def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        results = vocabulary.results
+        rank_B = columns.results[:, results.index("rank")]
+        delta_B = columns.results[:, results.index("grading_delta")]
+        shape = (self._num_cases, vocabulary.num_seats)
+        cell_B = self._case(columns) * vocabulary.num_seats + rank_B
+        count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
+        total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
+        # A case without any game that ended with that rank: the mean over all cases stands in.
+        overall_R = total.sum(axis=0) / np.maximum(count.sum(axis=0), 1)
+        self._points = np.where(count, total / np.maximum(count, 1), overall_R)
+
+    def points(self, columns: Columns) -> NDArray[np.float64]:
+        """[B, R]: the points that each rank would bring the actor. Seats must not be renamed."""
+        return self._points[self._case(columns)]
+
+    @property
+    def _num_cases(self) -> int:
+        sparse = self.vocabulary.sparse
+        return sparse["room"].size * sparse["style"].size * NUM_GRADES
+
+    def _case(self, columns: Columns) -> NDArray[np.int64]:
+        room_B, style_B = (token_value(columns.sparse, self.vocabulary, block) for block in ("room", "style"))
+        case_B = room_B * self.vocabulary.sparse["style"].size + style_B
+        return case_B * NUM_GRADES + own_grade(columns, self.vocabulary)

@@ -1,0 +1,329 @@
+"""Evaluations as text for people, at most 100 columns wide."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import fill
+from typing import NamedTuple
+
+from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
+from kanachan.evaluation.decision_metrics import KINDS, Figure
+from kanachan.evaluation.evaluator import Evaluation
+
+WIDTH = 100
+_GAP = "  "
+_MISSING = "-"
+_STAGE_TITLES = {
+    "imitation": "Imitation: the action that the player takes",
+    "round_delta": "Round delta: the change of the actor's score in the round, in points",
+    "rank": "Rank: points of the actor's rank at the end of the game",
+    "grading": "Grading: the actor's grading points",
+}
+_PREDICTORS = {
+    "action": "action taken",
+    "situation": "situation alone",
+}
+_OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
+"""predictors that are the same beside every network of the stage"""
+_LIKELIHOOD_TITLES = {
+    "rank": "rank (1 of {num_ranks})",
+    "order": "order (1 of {num_orders})",
+    "order/start": "order, at starts of rounds",
+    "order/last": "order, at starts of last rounds",
+}
+_Lettered = Mapping[str, Evaluation]
+
+
+class _Measure(NamedTuple):
+    """How a figure is shown in a comparison."""
+
+    label: str
+    digits: int
+    scale: float = 1.0
+    is_better_low: bool = False
+
+
+_ACCURACY, _RECALL = _Measure("accuracy %", 2, 100), _Measure("recall %", 2, 100)
+_NLL = _Measure("NLL", 4, is_better_low=True)
+_EXPLAINED = _Measure("explained variance %", 2, 100)
+_ERROR = _Measure("mean absolute error", 1, is_better_low=True)
+_LIKELIHOODS = {what: _Measure(f"{what} log-likelihood", 4) for what in ("rank", "order")}
+_STARTS = {"order/start": "starts of rounds", "order/last": "starts of last rounds"}
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
+    """Columns as wide as their widest cell under a ruled header; the first `flush_left` ones are flush left."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    texts = [
+        _GAP.join(
+            cell.ljust(width) if i < flush_left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
+    return "\n".join([texts[0], "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)), *texts[1:]])
+
+
+def with_interval(figure: Figure | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
+    """A figure with its interval: `71.2 [70.3, 72.1]`; a dash where there is none.
+
+    Args:
+        scale: 100 for per cent.
+        sign: "+" shows the sign of positive numbers too.
+    """
+    if figure is None or not math.isfinite(figure.value):
+        return _MISSING
+    value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in figure[:3])
+    # where all draws come out alike, as with one game, nothing is known of the spread
+    return value if figure.low == figure.high else f"{value} [{low}, {high}]"
+
+
+def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
+    """All tables of one stage, the networks side by side under their letters.
+
+    Args:
+        num_orders: in how many orders a game can end.
+    """
+    title = _STAGE_TITLES[stage]
+    parts = [f"{title}\n{'=' * len(title)}"]
+    if stage == "imitation":
+        parts += [_decision_table(evaluations, has_probability=True), _calibration_line(evaluations)]
+        return "\n\n".join([*parts, *_comparison(evaluations)])
+    parts.append(_value_table(evaluations))
+    if stage == "rank":
+        parts += _likelihood_tables(evaluations, num_orders)
+    parts += _comparison(evaluations)
+    parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
+    parts.append(_reliability_table(evaluations, "points"))
+    if stage == "rank":
+        parts.append("Reliability of the probabilities of ranks: what was said and how often it came true, in %")
+        parts.append(_reliability_table(evaluations, "rank"))
+        parts.append("Ranks by round of the game: how well they are foretold, and how far from what comes true")
+        parts.append(_round_table(evaluations))
+    parts.append("Agreement of the best action with the player's")
+    parts.append(_decision_table(evaluations, has_probability=False))
+    return "\n\n".join(parts)
+
+
+def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
+    header = ["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"]
+    rows = []
+    for label, accuracy, prefix in _decision_rows():
+        for letter, evaluation in evaluations.items():
+            figures = evaluation.agreement
+            figure = figures.get(accuracy)
+            if figure is None:
+                continue
+            nll = figures.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
+            taken = figures.get(f"{prefix}taken")
+            rows.append(
+                [
+                    f"{label} {letter}".rstrip(),
+                    f"{figure.decisions:,}",
+                    _MISSING if taken is None else f"{taken.value:.1%}",
+                    with_interval(figure, 1, 100),
+                    *([with_interval(nll, 3)] if has_probability else []),
+                    with_interval(figures.get(f"{prefix}recall"), 1, 100),
+                ]
+            )
+    return table(header, rows)
+
+
+def _decision_rows() -> list[tuple[str, str, str]]:
+    """Label, name of the accuracy and prefix of the other figures, of each row."""
+    rows = [("all", "top1", "")]
+    for kind in KINDS:
+        if kind == "discard":
+            rows += [("discard tile", "discard/accuracy", "discard/"), ("discard exact", "discard/exact", "discard/")]
+        else:
+            rows.append((kind, f"{kind}/accuracy", f"{kind}/"))
+    return rows
+
+
+def _calibration_line(evaluations: _Lettered) -> str:
+    texts = [
+        f"{letter} {with_interval(evaluation.agreement['ece'], 2, 100)}".lstrip()
+        for letter, evaluation in evaluations.items()
+    ]
+    return f"expected calibration error %: {', '.join(texts)}"
+
+
+def _value_table(evaluations: _Lettered) -> str:
+    header = ["points predicted from", "explained variance %", "skill %", "mean absolute error"]
+    rows = []
+    for letter, evaluation in evaluations.items():
+        rows += [
+            [f"{letter} {label}".lstrip(), *_value_cells(evaluation, predictor)]
+            for predictor, label in _PREDICTORS.items()
+            if predictor in evaluation.values
+        ]
+    first = next(iter(evaluations.values()))
+    rows += [
+        [label, *_value_cells(first, predictor)] for predictor, label in _OF_ALL.items() if predictor in first.values
+    ]
+    return table(header, rows)
+
+
+def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
+    figures = evaluation.values[predictor]
+    return [
+        with_interval(figures["explained_variance"], 1, 100),
+        with_interval(figures.get("skill"), 1, 100),
+        with_interval(figures["mean_absolute_error"], _digits(evaluation)),
+    ]
+
+
+def _digits(evaluation: Evaluation) -> int:
+    """After the decimal point: points of the round need none."""
+    return 0 if evaluation.stage == "round_delta" else 1
+
+
+def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
+    """Of all decisions, and of the first of each round, at which nobody knows more than the scores and the deal."""
+    num_ranks = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
+    chance = {what: f"{-math.log(num_ranks if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
+    tables = []
+    for whats in (("rank", "order"), ("order/start", "order/last")):
+        rows = []
+        for letter, evaluation in evaluations.items():
+            rows += [
+                [f"{letter} {label}".lstrip(), *_likelihood_cells(evaluation, predictor, whats)]
+                for predictor, label in _PREDICTORS.items()
+                if any(predictor in evaluation.log_likelihood[what] for what in whats)
+            ]
+        first = next(iter(evaluations.values()))
+        if "scores" in first.log_likelihood["rank"]:
+            rows.append([_OF_ALL["scores"], *_likelihood_cells(first, "scores", whats)])
+            rows += [
+                [f"{letter} {label}, less scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
+                for letter, evaluation in evaluations.items()
+                for predictor, label in _PREDICTORS.items()
+                if any(predictor in evaluation.less_scores.get(what, {}) for what in whats)
+            ]
+        rows.append(["chance", *(chance[what] for what in whats)])
+        titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_ranks, num_orders=num_orders) for what in whats]
+        tables.append(table(["log-likelihood given", *titles], rows))
+    return tables
+
+
+def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
+    """How much better than from scores and round, with a mark where the interval excludes zero."""
+    cells = []
+    for what in whats:
+        figure = evaluation.less_scores.get(what, {}).get(predictor)
+        excludes_zero = figure is not None and (figure.low > 0 or figure.high < 0)
+        cells.append(with_interval(figure, 3, sign="+") + (" *" if excludes_zero else ""))
+    return cells
+
+
+def _round_table(evaluations: _Lettered) -> str:
+    header = ["round", "decisions", "log-likelihood of the rank", "calibration error %"]
+    rows = []
+    for name in next(iter(evaluations.values())).by_round:
+        for letter, evaluation in evaluations.items():
+            likelihood, error = (evaluation.by_round[name][key] for key in ("log_likelihood", "ece"))
+            cells = [f"{likelihood.decisions:,}", with_interval(likelihood, 3), with_interval(error, 1, 100)]
+            rows.append([f"{name} {letter}".rstrip(), *cells])
+    return table(header, rows)
+
+
+def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
+    return [with_interval(evaluation.log_likelihood[what].get(predictor), 3) for what in whats]
+
+
+def _comparison(evaluations: _Lettered) -> list[str]:
+    """A paragraph that compares the further networks with the first, if there are any."""
+    first, *others = evaluations
+    lines = []
+    for letter in others:
+        against = evaluations[letter].against_first
+        parts = []
+        if "skill" in against:
+            parts.append(f"skill % {with_interval(against['skill'], 1, 100, sign='+')}")
+        if "log_likelihood" in against:
+            parts.append(f"log-likelihood {with_interval(against['log_likelihood'], 3, sign='+')}")
+        lines.append(f"{letter} over {first}, on the same decisions: {', '.join(parts)}")
+    return ["\n".join(lines)] if lines else []
+
+
+def _reliability_table(evaluations: _Lettered, what: str) -> str:
+    """Two networks beside each other, further ones below. `what`: points, or a group of probabilities."""
+    items = list(evaluations.items())
+    tables = []
+    for first in range(0, len(items), 2):
+        pair = items[first : first + 2]
+        header = [""]
+        for letter, _ in pair:
+            header += [f"{letter} predicted".lstrip(), "outcome"]
+        rows = []
+        for number in range(max(len(evaluation.reliability[what]) for _, evaluation in pair)):
+            row = [str(number + 1)]
+            for _, evaluation in pair:
+                predicted, outcome = evaluation.reliability[what][number]
+                digits, scale, sign = (_digits(evaluation), 1, "+") if what == "points" else (1, 100, "")
+                row += [f"{predicted * scale:{sign}z,.{digits}f}", with_interval(outcome, digits, scale, sign)]
+            rows.append(row)
+        tables.append(table(header, rows))
+    return "\n\n".join(tables)
+
+
+def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> str:
+    """Each network less the first, whose letter is `reference`: the others by their letters."""
+    title = f"Differences from {reference}, on the same decisions and the same draws of games"
+    parts = [f"{title}\n{'=' * len(title)}"]
+    for letter, comparison in comparisons.items():
+        header = [f"{letter} - {reference}", "of", "decisions", reference, letter, "difference", ""]
+        rows = [
+            [measure.label, of, *_difference_cells(comparison.differences[name], measure)]
+            for name, measure, of in _compared_figures()
+            if name in comparison.differences
+        ]
+        text = table(header, rows, flush_left=2)
+        parts.append("\n".join([text, *_not_comparable(comparison)]))
+    parts.append(
+        "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
+        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, whose intervals say little"
+    )
+    return "\n\n".join(parts)
+
+
+def _not_comparable(comparison: Comparison) -> list[str]:
+    """A line for each reason; a measure of which nothing is comparable is named without its kinds."""
+    shared = {measure for name, measure, _ in _compared_figures() if name in comparison.differences}
+    labels: dict[str, dict[str, None]] = {}
+    for name, measure, of in _compared_figures():
+        if name in comparison.not_comparable:
+            label = measure.label.removesuffix(" %") + (f" of {of}" if measure in shared else "")
+            labels.setdefault(comparison.not_comparable[name], {})[label] = None
+    lines = [f"not comparable ({reason}): {', '.join(found)}" for reason, found in labels.items()]
+    return [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
+
+
+def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
+    sides = [_MISSING if math.isnan(v) else f"{v * measure.scale:z,.{measure.digits}f}" for v in found[:2]]
+    mark = ""
+    if found.games < FEWEST_GAMES:
+        mark = "few games"
+    elif found.excludes_zero:
+        mark = "worse *" if (found.difference.value < 0) != measure.is_better_low else "better *"
+    difference = with_interval(found.difference, measure.digits, measure.scale, sign="+")
+    return [f"{found.difference.decisions:,}", *sides, difference, mark]
+
+
+def _compared_figures() -> Iterator[tuple[str, _Measure, str]]:
+    """Name, measure, and of what it is, in the order of the rows."""
+    kinds = list(_decision_rows())
+    for label, accuracy, _ in kinds:
+        yield f"agreement/{accuracy}", _ACCURACY, label
+    for name, measure in (("nll", _NLL), ("recall", _RECALL)):
+        for label, accuracy, prefix in kinds:
+            if not accuracy.endswith("exact"):
+                yield f"agreement/{prefix}{name}", measure, label
+    for predictor, label in _PREDICTORS.items():
+        yield f"values/{predictor}/explained_variance", _EXPLAINED, label
+        yield f"values/{predictor}/mean_absolute_error", _ERROR, label
+    for what, measure in _LIKELIHOODS.items():
+        for predictor, label in _PREDICTORS.items():
+            yield f"log_likelihood/{what}/{predictor}", measure, label
+    for what, label in _STARTS.items():
+        yield f"log_likelihood/{what}/situation", _LIKELIHOODS["order"], label

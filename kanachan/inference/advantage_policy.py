@@ -1,0 +1,168 @@
+"""Policies from values: what players do, shifted towards what a value network expects more of.
+
+p(a) is proportional to prior(a) exp(advantage(a) / temperature), where the prior is an imitation network's probability
+and the advantage is the value of an action less the value that the prior expects. A high temperature leaves the prior
+as it is; towards 0 all probability goes to the action of the greatest value that the prior thinks possible. The
+temperature, in points, can be found from how far from the prior one wants to go: the mean Kullback-Leibler divergence
+falls as it rises.
+
+Shapes: B decisions, A candidates; log probabilities are -inf at padding, and values may be anything there.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from kanachan.data.batch import Batch
+from kanachan.data.columns import Columns
+from kanachan.evaluation.temperature_scaling import stacked
+from kanachan.inference.policy import Policy
+from kanachan.models.transformer import Output
+
+_REACH = 30.0  # how far the search goes from the greatest difference of values, as a logarithm
+_PRECISION = 1e-9  # of the temperature's logarithm
+
+
+def advantages(log_prior_BA: Tensor, value_BA: Tensor) -> Tensor:
+    """Returns advantage_BA: the value of each action less the prior's expectation; 0 where the prior is 0."""
+    is_possible_BA = ~log_prior_BA.isneginf()
+    value_BA = value_BA.masked_fill(~is_possible_BA, 0.0)
+    expected_B1 = (log_prior_BA.exp() * value_BA).sum(dim=1, keepdim=True)
+    return (value_BA - expected_B1).masked_fill(~is_possible_BA, 0.0)
+
+
+def reweighted(log_prior_BA: Tensor, value_BA: Tensor, temperature: float) -> Tensor:
+    """Returns log_probability_BA, proportional to the prior times exp(advantage / temperature).
+
+    Args:
+        temperature: positive, in the unit of the values; infinity gives the prior.
+    """
+    is_possible_BA = ~log_prior_BA.isneginf()
+    advantage_BA = advantages(log_prior_BA, value_BA)
+    # measured from the greatest, so that no temperature is so low that all are infinite
+    greatest_B1 = advantage_BA.masked_fill(~is_possible_BA, -math.inf).amax(dim=1, keepdim=True)
+    behind_BA = (advantage_BA - greatest_B1).masked_fill(~is_possible_BA, 0.0)
+    return (log_prior_BA + behind_BA / temperature).log_softmax(dim=1)
+
+
+def divergence(log_probability_BA: Tensor, log_prior_BA: Tensor) -> Tensor:
+    """Returns divergence_B: Kullback-Leibler, of the policy from the prior, in nats."""
+    probability_BA = log_probability_BA.exp()
+    gain_BA = (log_probability_BA - log_prior_BA).masked_fill(probability_BA == 0, 0.0)
+    return (probability_BA * gain_BA).sum(dim=1)
+
+
+def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: float) -> float:
+    """The temperature at which the mean divergence over the decisions is `target`.
+
+    Raises:
+        ValueError: the policy cannot go so far from the prior.
+    """
+    log_prior_BA, value_BA = log_prior_BA.double(), value_BA.double()
+
+    def mean_divergence(log_temperature: float) -> float:
+        policy_BA = reweighted(log_prior_BA, value_BA, math.exp(log_temperature))
+        return float(divergence(policy_BA, log_prior_BA).mean())
+
+    greatest = float(advantages(log_prior_BA, value_BA).abs().max())
+    if greatest == 0:
+        raise ValueError("all actions of a decision have the same value, so there is nothing to re-weight by")
+    low, high = math.log(greatest) - _REACH, math.log(greatest) + _REACH
+    furthest = mean_divergence(low)
+    if not mean_divergence(high) < target < furthest:
+        raise ValueError(
+            f"a divergence of {target} nats is out of reach: always taking the action of the greatest value diverges "
+            f"by {furthest:.4g}"
+        )
+    while high - low > _PRECISION:
+        middle = (low + high) / 2
+        if mean_divergence(middle) > target:
+            low = middle
+        else:
+            high = middle
+    return math.exp((low + high) / 2)
+
+
+class AdvantagePolicy(Policy):
+    """An imitation policy re-weighted by the advantages of a value network; asked as if it were imitation.
+
+    Scores are log probabilities, probabilities those of the re-weighted policy.
+
+    Args:
+        prior: after imitation.
+        value: after another stage.
+        temperature: see `reweighted`; in the points of the value's stage.
+
+    Raises:
+        ValueError: the stages are others, the temperature is not positive, or the two do not agree on the vocabulary
+            or on how seats are seen.
+    """
+
+    def __init__(self, prior: Policy, value: Policy, temperature: float = math.inf) -> None:
+        if prior.stage != "imitation":
+            raise ValueError(f"a network after {prior.stage} is no prior: imitation is needed, which has probabilities")
+        if not value.objective.has_value:
+            raise ValueError(f"a network after {value.stage} has no values to re-weight by: name one of a later stage")
+        theirs, ours = value.vocabulary.fingerprint, prior.vocabulary.fingerprint
+        if theirs != ours:
+            raise ValueError(f"the values have the vocabulary {theirs}, the prior {ours}: they must be the same")
+        if value.actor_first != prior.actor_first:
+            raise ValueError(
+                f"the values were trained with data.actor_first={value.actor_first}, the prior with "
+                f"{prior.actor_first}: they must be the same"
+            )
+        super().__init__(
+            prior.network, prior.objective, actor_first=prior.actor_first, card=prior.card, device=prior.device
+        )
+        self.prior = prior
+        self.value = value
+        self.advantage_temperature = temperature
+
+    @property
+    def advantage_temperature(self) -> float:
+        return self._advantage_temperature
+
+    @advantage_temperature.setter
+    def advantage_temperature(self, temperature: float) -> None:
+        if not temperature > 0:
+            raise ValueError(f"the temperature of advantages must be positive, not {temperature}")
+        self._advantage_temperature = temperature
+
+    @property
+    def meaning(self) -> str:
+        return (
+            f"probability: imitation re-weighted by the {self.value.meaning.partition(';')[0]}, temperature "
+            f"{self.advantage_temperature:,.4g}"
+        )
+
+    @torch.inference_mode()
+    def output(self, batch: Batch) -> Output:
+        """One number for each candidate, its log probability; the rest as the prior says it."""
+        log_prior_BA, value_BA, output = self._asked(batch)
+        log_probability_BA = reweighted(log_prior_BA, value_BA, self.advantage_temperature)
+        return output._replace(candidate_BAK=log_probability_BA.float()[:, :, None])
+
+    def temperature_of(self, columns: Columns, target: float, batch: int, progress: Callable[[int], object]) -> float:
+        """The temperature at which the mean divergence from the prior over these decisions is `target`.
+
+        Args:
+            batch: decisions that pass the networks at once; `progress` is told how many have.
+        """
+        log_priors, values = [], []
+        with torch.inference_mode():
+            for first in range(0, len(columns), batch):
+                rows = self.batch(columns.rows(first, first + batch)).to(self.device)
+                log_prior_BA, value_BA, _ = self._asked(rows)
+                log_priors.append(log_prior_BA.cpu())
+                values.append(value_BA.cpu())
+                progress(len(rows))
+        return temperature_of_divergence(stacked(log_priors), stacked(values), target)
+
+    def _asked(self, batch: Batch) -> tuple[Tensor, Tensor, Output]:
+        """log_prior_BA and value_BA as 64-bit floats, and what the prior's network said."""
+        output = self.prior.output(batch)
+        log_prior_BA = self.prior.objective.score(output).double().log_softmax(dim=1)
+        value_BA = self.value.objective.score(self.value.output(batch)).double()
+        return log_prior_BA, value_BA, output

@@ -1,0 +1,62 @@
+"""Annotation lines to what networks take that leave this program: by names, and as plain tensors or arrays."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.annotation import parse_line
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.data.batch import batch_of_annotations
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+
+SITUATION_INPUTS = {
+    "table": "table_BS",
+    "standing": "standing_BP2",
+    "tiles": "tile_BT",
+    "numbers": "numeric_BN",
+    "events": "event_GE",
+    "groups": "group_B",
+    "seen": "seen_B",
+}
+"""inputs of an encoder, and the field of `kanachan.data.batch.Batch` that each is"""
+DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
+"""inputs of a whole network, likewise"""
+
+
+def inputs_of_lines(lines: Iterable[str], vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
+    """The decisions of annotation lines, in their order; `actor_first` as in the settings of the network's training.
+
+    Raises:
+        ValueError: a line is no annotation; says which, and why.
+    """
+    annotations = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            annotations.append(parse_line(line.rstrip("\n"), vocabulary))
+        except ValueError as error:
+            raise ValueError(f"line {number}: {error}") from None
+    if not annotations:
+        raise ValueError("there are no lines; one decision each expected")
+    batch = batch_of_annotations(annotations, vocabulary, actor_first=actor_first)
+    return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
+
+
+def onnx_inputs_of(lines: Iterable[str], session: "InferenceSession") -> dict[str, NDArray]:
+    """The same as `session.run` takes it, for a network that `kanachan-export --onnx` wrote.
+
+    Raises:
+        ValueError: as above; or the network is none of kanachan's, or reads another vocabulary.
+    """
+    about = session.get_modelmeta().custom_metadata_map
+    fingerprint = about.get("fingerprint")
+    if fingerprint != FOUR_PLAYERS.fingerprint:
+        raise ValueError(
+            f"the network reads the vocabulary {about.get('vocabulary')} {fingerprint}; this program has "
+            f"{FOUR_PLAYERS.name} {FOUR_PLAYERS.fingerprint}"
+        )
+    inputs = inputs_of_lines(lines, FOUR_PLAYERS, actor_first=about["actor_first"] == "true")
+    return {taken.name: inputs[taken.name].numpy() for taken in session.get_inputs()}

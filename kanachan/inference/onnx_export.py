@@ -1,0 +1,342 @@
+"""The encoder and the whole policy of a weights file as ONNX, compared with the network they came from.
+
+Shapes: B decisions, A candidates, O own tokens of a situation (itself, its seats, its tiles), R ranks, D width.
+"""
+
+import logging
+import math
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from annotate.runtime.files import replacing
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import TABLE, Vocabulary
+from kanachan.config import StageName
+from kanachan.data.batch import Batch, TokenLayout
+from kanachan.data.columns import Columns, columns_of_annotations
+from kanachan.inference.export_inputs import DECISION_INPUTS, SITUATION_INPUTS
+from kanachan.inference.policy import Policy, tempered, told
+from kanachan.models.attention import Padded
+
+ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
+MOST_CHECKED = 512  # decisions
+_BATCHES_CHECKED = (1, 2, 13, 64)  # and what is left in one more; all other sizes differ by themselves
+_TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}  # any sizes but 0, 1 and each other
+_MOST_BYTES = (1 << 31) - (1 << 24)  # of tensors: an ONNX file holds 2 GiB
+_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+
+
+class _Input(NamedTuple):
+    dtype: torch.dtype
+    sizes: tuple[str | int, ...]
+    """named ones may be any"""
+    meaning: str
+
+
+class Checked(NamedTuple):
+    """How a file that was written answers, compared with the network."""
+
+    path: Path
+    difference: float
+    """the largest, in the unit of the output or, where that is more, as a share of the number itself"""
+    decisions: int
+
+
+class _Output(NamedTuple):
+    sizes: str
+    meaning: str
+
+
+_OF_CANDIDATES = "decisions × candidates"
+_OUTPUTS: dict[StageName, dict[str, _Output]] = {
+    "imitation": {
+        "scores": _Output(_OF_CANDIDATES, "logits"),
+        "probabilities": _Output(_OF_CANDIDATES, "that the player takes the action; 0 where it is filled up"),
+    },
+    "round_delta": {"scores": _Output(_OF_CANDIDATES, "expected points of the round")},
+    "rank": {
+        "scores": _Output(_OF_CANDIDATES, "expected points of the final rank"),
+        "rank_probabilities": _Output(f"{_OF_CANDIDATES} × ranks", "of the final ranks, the first one first"),
+    },
+    "grading": {"scores": _Output(_OF_CANDIDATES, "expected grading points")},
+}
+"""of the whole network, in the order of `kanachan.inference.policy.Told`"""
+
+
+class EncoderGraph(nn.Module):
+    """Situations to vectors: `situation` [B, D] and `tokens` [B, O, D]."""
+
+    inputs = SITUATION_INPUTS
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.encoder = policy.network.encoder
+        self.outputs = {"situation": 1.0, "tokens": 1.0}
+        """names, and the unit in which a difference counts"""
+
+    def forward(
+        self,
+        table: Tensor,
+        standing: Tensor,
+        tiles: Tensor,
+        numbers: Tensor,
+        events: Tensor,
+        groups: Tensor,
+        seen: Tensor,
+    ) -> tuple[Tensor, ...]:
+        arrangement = Padded(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
+        return own_BOD[:, 0], own_BOD
+
+
+class PolicyGraph(nn.Module):
+    """Decisions to the outputs of the stage: [B, A], and probabilities of ranks [B, A, R]."""
+
+    inputs = DECISION_INPUTS
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.network = policy.network
+        self.objective = policy.objective
+        self.temperature = policy.temperature
+        scale = policy.objective.scale
+        self.outputs = {name: scale if name == "scores" else 1.0 for name in _OUTPUTS[policy.stage]}
+
+    def forward(
+        self,
+        table: Tensor,
+        standing: Tensor,
+        tiles: Tensor,
+        numbers: Tensor,
+        events: Tensor,
+        groups: Tensor,
+        seen: Tensor,
+        candidates: Tensor,
+    ) -> tuple[Tensor, ...]:
+        # a network does not look at what came of a decision
+        nothing = groups[:0]
+        batch = Batch(
+            table_BS=table,
+            standing_BP2=standing,
+            tile_BT=tiles,
+            numeric_BN=numbers,
+            event_GE=events,
+            group_B=groups,
+            seen_B=seen,
+            candidate_BA=candidates,
+            chosen_B=nothing,
+            result_BR=nothing,
+            seat_B=nothing,
+            game_B=nothing,
+        )
+        output = tempered(self.network(batch), self.temperature)
+        return tuple(tensor for tensor in told(self.objective, output) if tensor is not None)
+
+
+Graph = EncoderGraph | PolicyGraph
+
+
+def require_packages() -> None:
+    """Raises ValueError, saying what to install, if a package is missing that the export needs."""
+    missing = [name for name in _PACKAGES if find_spec(name) is None]
+    if missing:
+        raise ValueError(f"--onnx needs {' and '.join(missing)}: pip install {' '.join(missing)}")
+
+
+def simulated_situations(vocabulary: Vocabulary) -> Columns:
+    """Decisions of a game between rule-based players, the same each time."""
+    annotations = simulate_game(seed=1, vocabulary=vocabulary).annotations
+    return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
+
+
+def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
+    """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none.
+
+    Args:
+        policy: on the CPU.
+        columns: two decisions or more, on which the files have to answer as the network does.
+        tolerance: the largest difference that is let pass (`Checked.difference`).
+
+    Raises:
+        ValueError: a file answers otherwise, or the network is too large for one file.
+    """
+    if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
+        raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
+    if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
+        raise ValueError(f"{folder / ABOUT_NAME} is of no export, and would be overwritten: name another folder")
+    found = []
+    with ExitStack() as stack:
+        for name, graph in ((ENCODER_NAME, EncoderGraph(policy)), (POLICY_NAME, PolicyGraph(policy))):
+            temporary = stack.enter_context(replacing(folder / name))
+            _write(graph, temporary, policy)
+            try:
+                found.append(Checked(folder / name, check(temporary, graph, policy, columns, tolerance), len(columns)))
+            except ValueError as error:
+                raise ValueError(f"{folder / name}: {error}; nothing is written") from None
+        about = stack.enter_context(replacing(folder / ABOUT_NAME))
+        about.write_text(_about(policy), encoding="utf-8")
+    return found
+
+
+def _write(graph: Graph, path: Path, policy: Policy) -> None:
+    inputs = _inputs(policy.vocabulary)
+    traced, dynamic = {}, {}
+    for name in graph.inputs:
+        dtype, sizes, _ = inputs[name]
+        shape = [size if isinstance(size, int) else _TRACED[size] for size in sizes]
+        traced[name] = torch.zeros(shape, dtype=dtype)
+        dynamic[name] = {place: size for place, size in enumerate(sizes) if isinstance(size, str)}
+    with _quiet():
+        program = torch.onnx.export(
+            graph.eval(),
+            kwargs=traced,
+            output_names=list(graph.outputs),
+            dynamic_shapes=dynamic,
+            dynamo=True,
+            external_data=False,
+            verbose=False,
+        )
+    assert program is not None
+    for node in program.model.graph.all_nodes():
+        node.metadata_props.clear()  # stack traces, with the paths of this machine
+    program.model.metadata_props.update(_metadata(policy))
+    program.save(path, external_data=False)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without what torch's exporter says of itself: packages that are not needed, axes of the same name."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
+    """What the names of `DECISION_INPUTS` stand for."""
+    layout = TokenLayout(vocabulary)
+    sparse, event = layout.sparse_first, layout.event_first
+    of_decision = ("decisions",)
+    return {
+        "table": _Input(
+            torch.int32,
+            (*of_decision, len(TABLE)),
+            f"{', '.join(TABLE)}: {sparse} + the token of field 1",
+        ),
+        "standing": _Input(
+            torch.int32,
+            (*of_decision, vocabulary.num_seats, 2),
+            f"grade and rank of each seat: {sparse} + the token of field 1",
+        ),
+        "tiles": _Input(
+            torch.int32,
+            (*of_decision, "tiles"),
+            f"dora indicators, hand and drawn tile, in any order: {sparse} + the token of field 1; 0 fills up",
+        ),
+        "numbers": _Input(torch.float32, (*of_decision, len(vocabulary.numeric)), "field 2"),
+        "events": _Input(
+            torch.int32,
+            ("groups", "events"),
+            f"the round so far, for a group of decisions: {event} + the tokens of field 3; 0 fills up",
+        ),
+        "groups": _Input(torch.int64, of_decision, "the row of `events` that a decision sees"),
+        "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, from the first on"),
+        "candidates": _Input(torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 fills up"),
+    }
+
+
+def _metadata(policy: Policy) -> dict[str, str]:
+    return {
+        "stage": policy.stage,
+        "vocabulary": policy.vocabulary.name,
+        "fingerprint": policy.vocabulary.fingerprint,
+        "actor_first": "true" if policy.actor_first else "false",
+        "temperature": str(policy.temperature),
+    }
+
+
+@torch.inference_mode()
+def check(path: Path, graph: Graph, policy: Policy, columns: Columns, tolerance: float) -> float:
+    """The largest difference between the outputs of a file and those of the graph, over batches of several sizes.
+
+    Raises:
+        ValueError: it is larger than the tolerance.
+    """
+    from onnxruntime import InferenceSession
+
+    session = InferenceSession(path, providers=["CPUExecutionProvider"])
+    largest, first = 0.0, 0
+    for size in (*_BATCHES_CHECKED, len(columns)):
+        batch = policy.batch(columns.rows(first, first + size))
+        first += len(batch)
+        if not len(batch):
+            break
+        inputs = {name: getattr(batch, field) for name, field in graph.inputs.items()}
+        found = session.run(list(graph.outputs), {name: tensor.numpy() for name, tensor in inputs.items()})
+        for unit, theirs, ours in zip(graph.outputs.values(), found, graph(**inputs), strict=True):
+            largest = max(largest, _largest(torch.from_numpy(theirs), ours, unit))
+    if largest > tolerance:
+        raise ValueError(f"it differs from the network by {largest:.2g}, more than {tolerance:g}")
+    return largest
+
+
+def _largest(found: Tensor, expected: Tensor, unit: float) -> float:
+    if found.shape != expected.shape or not torch.equal(found.isneginf(), expected.isneginf()):
+        return math.inf
+    difference = (found - expected).abs() / expected.abs().clamp(min=unit)
+    # infinity less infinity, at padding, is no number; any other that is none is an error
+    return float(difference.masked_fill(expected.isneginf(), 0.0).nan_to_num(nan=math.inf).max())
+
+
+def _about(policy: Policy) -> str:
+    """README.md: what the files take and give."""
+    inputs = [
+        f"| `{name}` | {str(dtype).removeprefix('torch.')} | {' × '.join(map(str, sizes))} | {meaning} |"
+        for name, (dtype, sizes, meaning) in _inputs(policy.vocabulary).items()
+    ]
+    outputs = [
+        f"| `{POLICY_NAME}` | `{name}` | {sizes} | {meaning} |"
+        for name, (sizes, meaning) in _OUTPUTS[policy.stage].items()
+    ]
+    own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
+    renamed = (
+        "The seat that decides is seat 0 here: before anything else, seats are renamed so, in tokens and in the order\n"
+        "of `numbers` (`kanachan.data.symmetry.SeatRenaming`; `onnx_inputs_of` does it).\n\n"
+    )
+    return f"""# A network of kanachan as ONNX
+
+`{POLICY_NAME}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
+`{ENCODER_NAME}` is the part of it that reads the situation. `card.json` says how they were trained.
+
+| input | type | size | content |
+| --- | --- | --- | --- |
+{chr(10).join(inputs)}
+
+Sizes that have names may be any. Fields are those of the annotation lines of `kanachan-annotate`; of such lines,
+`kanachan.inference.export_inputs.onnx_inputs_of(lines, session)` makes the inputs. The encoder takes all but
+`candidates`.
+
+A group of its own for each decision is always right: as many rows of `events` as there are decisions, `groups` 0, 1,
+2 …, and `seen` the lengths of field 3. Decisions of which each sees all that the one before sees may share a group, and
+then cost less.
+
+{renamed if policy.actor_first else ""}| file | output | size | content |
+| --- | --- | --- | --- |
+| `{ENCODER_NAME}` | `situation` | decisions × width | the situation as a whole |
+| `{ENCODER_NAME}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |
+{chr(10).join(outputs)}
+
+Where the inputs are filled up, scores are minus infinity, probabilities are 0, and other outputs mean nothing.
+"""

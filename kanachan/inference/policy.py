@@ -1,0 +1,188 @@
+"""Weights and situations to scores of the candidate actions: what play, review and `kanachan-predict` ask.
+
+Shapes: B decisions, A candidates, R ranks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import Vocabulary
+from kanachan.config import StageName
+from kanachan.data.batch import Batch, TokenLayout, collate
+from kanachan.data.columns import Columns, columns_of_annotations, round_keys
+from kanachan.data.symmetry import SeatRenaming
+from kanachan.models.transformer import Network, Output
+from kanachan.models.weights import TEMPERED_STAGES, load_network
+from kanachan.objectives.registry import Imitation, Objective, Rank
+
+DEFAULT_BATCH = 256
+_MEANING: dict[StageName, str] = {
+    "imitation": "probability that the player takes it",
+    "round_delta": "expected points of the round",
+    "rank": "expected points of the rank; probability of each rank",
+    "grading": "expected grading points",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
+
+    score: NDArray[np.float32]
+    """[A] the greater the better: logits after imitation, divided by the policy's temperature, else expected points of
+    the stage's target"""
+    probability: NDArray[np.float32] | None
+    """[A] imitation: that the player takes the action"""
+    rank_probability: NDArray[np.float32] | None
+    """[A, R] rank: of every final rank of the actor after the action"""
+
+    @property
+    def shown(self) -> NDArray[np.float32]:
+        """[A] what people are shown: the probability where there is one, else the score."""
+        return self.score if self.probability is None else self.probability
+
+
+class Told(NamedTuple):
+    """The fields of `Prediction` for a whole batch: scores are -inf at padding, the rest means nothing there."""
+
+    score_BA: Tensor
+    probability_BA: Tensor | None
+    rank_probability_BAR: Tensor | None
+
+
+class Policy:
+    """A trained network that is asked about decisions.
+
+    Args:
+        actor_first: as in the settings of its training.
+        card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
+            candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the
+            action, wherever they become probabilities.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        objective: Objective,
+        *,
+        actor_first: bool,
+        card: Mapping[str, Any] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.network = network.to(device).eval()
+        self.objective = objective.to(device).eval()
+        self.card = dict(card or {})
+        self.temperature = float(self.card.get("temperature", 1.0))
+        self.summary_temperature = float(self.card.get("summary_temperature", 1.0))
+        assert self.temperature == self.summary_temperature == 1 or objective.stage in TEMPERED_STAGES
+        self.device = torch.device(device)
+        self.vocabulary: Vocabulary = objective.vocabulary
+        self._layout = TokenLayout(self.vocabulary)
+        self.actor_first = actor_first
+        self._renaming = SeatRenaming(self.vocabulary) if actor_first else None
+
+    @classmethod
+    def load(cls, weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
+        """The policy of a weights file or of the folder of a run that has ended.
+
+        Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of another size than
+        its card says.
+        """
+        network, objective, card = load_network(weights, device)
+        return cls(network, objective, actor_first=card["config"]["data"]["actor_first"], card=card, device=device)
+
+    @property
+    def stage(self) -> StageName:
+        return self.objective.stage
+
+    @property
+    def meaning(self) -> str:
+        """What the numbers shown of each candidate are, for people."""
+        return _MEANING[self.stage]
+
+    def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
+        """The score of every candidate, [A] for each annotation, in the order of its field 4."""
+        return [prediction.score for prediction in self.predictions(annotations, batch)]
+
+    def predictions(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
+        """What the network says of each annotation, in their order; `batch` of them pass the network at once."""
+        if not annotations:
+            return []
+        columns = columns_of_annotations(annotations, self.vocabulary)
+        lengths = columns.progression.lengths
+        # decisions of a seat in a round side by side: the network computes what they share only once
+        order = np.lexsort((lengths, round_keys(columns, self.vocabulary)))
+        found: list[Prediction | None] = [None] * len(annotations)
+        for first in range(0, len(order), batch):
+            rows = order[first : first + batch]
+            columns = columns_of_annotations([annotations[row] for row in rows], self.vocabulary)
+            for row, prediction in zip(rows, self.predict(self.batch(columns)), strict=True):
+                found[row] = prediction
+        return [prediction for prediction in found if prediction is not None]
+
+    def batch(self, columns: Columns) -> Batch:
+        """Decisions as this network was trained to see them."""
+        if self._renaming is not None:
+            columns = self._renaming.actor_first(columns)
+        return collate(columns, self._layout)
+
+    @torch.inference_mode()
+    def output(self, batch: Batch) -> Output:
+        """What the network says of `batch`, which must be on the policy's device, at the policy's temperatures."""
+        return tempered(self.network(batch), self.temperature, self.summary_temperature)
+
+    @torch.inference_mode()
+    def predict(self, batch: Batch) -> list[Prediction]:
+        """A prediction for each row of `batch`, wherever the batch is."""
+        output = self.output(batch.to(self.device))
+        num_candidates_B = output.mask_BA.sum(dim=1).tolist()
+        columns = (_rows(tensor, num_candidates_B) for tensor in told(self.objective, output))
+        return [Prediction(*row) for row in zip(*columns, strict=True)]
+
+
+def tempered(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
+    """The output of a network with the logits of its candidates, and of its summary, divided."""
+    if temperature != 1:
+        output = output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
+    if summary_temperature != 1:
+        output = output._replace(summary_BK=output.summary_BK.float() / summary_temperature)
+    return output
+
+
+def told(objective: Objective, output: Output) -> Told:
+    """What an output says of the candidates."""
+    score_BA = objective.score(output)
+    probability_BA = score_BA.softmax(dim=1) if isinstance(objective, Imitation) else None
+    rank_BAR = output.candidate_BAK.float().softmax(dim=2) if isinstance(objective, Rank) else None
+    return Told(score_BA, probability_BA, rank_BAR)
+
+
+def chosen_device(name: str) -> torch.device:
+    """The device that a command was given; "auto" is a GPU if torch sees one, else the CPU.
+
+    Raises ValueError if there is no such device.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch built without CUDA asserts
+        raise ValueError(f"--device {name}: {str(error).splitlines()[0]}") from None
+    return device
+
+
+def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
+    """The rows without their padding; None for each where there is no tensor."""
+    if tensor is None:
+        return [None] * len(num_candidates_B)
+    rows = tensor.cpu().numpy()
+    return [row[:num].copy() for row, num in zip(rows, num_candidates_B, strict=True)]

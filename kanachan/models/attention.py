@@ -1,0 +1,293 @@
+"""How the tokens of a batch lie in memory, and who attends to whom: two back ends of one network.
+
+`Padded` lays rows of unequal length into grids and masks the padding; on a CPU, where no kernel knows rows of unequal
+length, that is the fastest way as long as rows of a batch are about equally long. `Packed` lays them end to end and
+computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
+
+Shapes: B decisions, S tokens of the table, P seats, T tiles, O = 1 + P + T own tokens of a situation, G groups that
+share their events, E events, V = O + E tokens visible to a situation, X all own tokens and events end to end, Y all
+tiles and Z all events end to end, A candidates, C all candidates end to end, N segments of them, D width, H heads,
+W width of a head, K outputs of a head. `*` stands for what an arrangement makes of B A: [B, A] or [C].
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.nn.attention.varlen import varlen_attn
+
+from kanachan.data.varlen import Segments
+
+_PAD = 0
+_ROWS_APART = 256  # in bf16 on a CPU, oneDNN makes a kernel for every number of rows, which takes longer than to use it
+
+
+class Arrangement(Protocol):
+    """What the network asks of a back end. `heads` cuts a width D into heads."""
+
+    @property
+    def tiles(self) -> Tensor:
+        """Tokens of tiles, [B, T] or [Y]."""
+
+    @property
+    def events(self) -> Tensor:
+        """Tokens of events, [G, E] or [Z]."""
+
+    @property
+    def positions(self) -> Tensor:
+        """Place of each event in its round, [E] or [Z]."""
+
+    @property
+    def candidates(self) -> Tensor:
+        """[*] 1 + the action token."""
+
+    def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
+        """Vectors of everything that is encoded, as hidden_XD; `tile` and `event` have D added to the shapes above."""
+
+    def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
+        """Attention of own tokens to all that their situation sees, and of events to those before them: mixed_XD."""
+
+    def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
+        """[*, 3 D] to [*, D]: attention of the candidates of a decision to each other."""
+
+    def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        """[*, D] to [*, D]: attention of the candidates to all that their situation sees."""
+
+    def summary(self, hidden_XD: Tensor) -> Tensor:
+        """Vectors of the situations as a whole, [B, D]."""
+
+    def for_candidates(self, vector_BD: Tensor) -> Tensor:
+        """A vector of each decision in a shape that is added to [*, D]."""
+
+    def outputs(self, output: Tensor) -> Tensor:
+        """[*, K] as [B, A, K]; what stands where there is no candidate has no meaning."""
+
+
+class Padded:
+    """Grids with masks; the arguments are fields of `kanachan.data.batch.Batch`."""
+
+    def __init__(
+        self,
+        tile_BT: Tensor,
+        event_GE: Tensor,
+        group_B: Tensor,
+        seen_B: Tensor,
+        candidate_BA: Tensor,
+        num_seats: int,
+    ) -> None:
+        self.tiles = tile_BT
+        self.events = event_GE
+        self.positions = torch.arange(event_GE.shape[1], device=event_GE.device)
+        self.candidates = candidate_BA
+        self.group_B = group_B
+        self.seen_B = seen_B
+        self.num_seats = num_seats
+        has_own_BO = F.pad(tile_BT != _PAD, (1 + num_seats, 0), value=True)
+        # True where a situation has an own token or sees an event of its group
+        self.mask_BV = torch.cat((has_own_BO, self.positions < seen_B[:, None]), dim=1)
+
+    def split(self, hidden_XD: Tensor) -> tuple[Tensor, Tensor]:
+        """own_BOD and event_GED, without copying."""
+        num_decisions, num_tiles = self.tiles.shape
+        # a split's gradients are laid side by side, where each slice's would be added to zeros
+        num_own = num_decisions * (1 + self.num_seats + num_tiles)
+        sizes = [num_own, self.events.numel()]
+        if _fills_up(hidden_XD):
+            sizes.append(len(hidden_XD) - sum(sizes))
+        own_XD, event_XD, *_ = torch.split(hidden_XD, sizes)
+        width = hidden_XD.shape[1]
+        return own_XD.view(num_decisions, -1, width), event_XD.view(*self.events.shape, width)
+
+    def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
+        own_BOD = torch.cat((summary_BD[:, None], seat_BPD, tile), dim=1)
+        return _end_to_end(own_BOD, event)
+
+    def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
+        own_BOD, event_GED = self.split(fused_X3D)
+        query_BOD, own_key_value_BOD = split_fused(own_BOD)
+        query_GED, key_value_GED = split_fused(event_GED)
+        mixed_BOD = _attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV)
+        # padding stands after the events, where no event looks
+        mixed_GED = _attend(query_GED, key_value_GED, heads, None, is_causal=True)
+        return _end_to_end(mixed_BOD, mixed_GED)
+
+    def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
+        query_BAD, key_value_BAD = split_fused(fused)
+        return _attend(query_BAD, key_value_BAD, heads, self.candidates != _PAD)
+
+    def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        return _attend(query, self._seen(*self.split(key_value_X2D)), heads, self.mask_BV)
+
+    def summary(self, hidden_XD: Tensor) -> Tensor:
+        return self.split(hidden_XD)[0][:, 0]
+
+    def for_candidates(self, vector_BD: Tensor) -> Tensor:
+        return vector_BD[:, None]
+
+    def outputs(self, output: Tensor) -> Tensor:
+        return output
+
+    def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
+        """[B, V, D]: each situation's own keys and values, then those of its group's events."""
+        return torch.cat((own_BOD, event_GED.index_select(0, self.group_B)), dim=1)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Rows end to end in segments, as `kanachan.data.varlen` plans them."""
+
+    segments: Segments
+    candidate_BA: Tensor
+
+    @property
+    def tiles(self) -> Tensor:
+        return self.segments.tile_Y
+
+    @property
+    def events(self) -> Tensor:
+        return self.segments.event_Z
+
+    @property
+    def positions(self) -> Tensor:
+        return self.segments.position_Z
+
+    @property
+    def candidates(self) -> Tensor:
+        return self.candidate_BA.flatten()[self.segments.candidate_C]
+
+    def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
+        return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event))[self.segments.row_X]
+
+    def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
+        plan = self.segments
+        num_events = len(plan.event_Z)
+        own_X3D, event_Z3D = torch.split(fused_X3D, [len(fused_X3D) - num_events, num_events])
+        query_XD, _ = split_fused(own_X3D)
+        # what a situation sees is its own, then events that it shares with others: these are laid out for each
+        key_value_VD = fused_X3D[:, query_XD.shape[1] :].index_select(0, plan.seen_V)
+        mixed_XD = _attend_in_segments(
+            query_XD, key_value_VD, heads, plan.own_N, plan.seen_N, plan.longest_own, plan.longest_seen
+        )
+        query_ZD, key_value_ZD = split_fused(event_Z3D)
+        longest = plan.longest_events
+        mixed_ZD = _attend_in_segments(
+            query_ZD, key_value_ZD, heads, plan.events_N, plan.events_N, longest, longest, is_causal=True
+        )
+        return torch.cat((mixed_XD, mixed_ZD))
+
+    def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
+        query_CD, key_value_CD = split_fused(fused)
+        starts_N, longest = self.segments.candidates_N, self.segments.longest_candidates
+        return _attend_in_segments(query_CD, key_value_CD, heads, starts_N, starts_N, longest, longest)
+
+    def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        plan = self.segments
+        key_value_VD = key_value_X2D.index_select(0, plan.seen_V)
+        return _attend_in_segments(
+            query, key_value_VD, heads, plan.candidates_N, plan.seen_N, plan.longest_candidates, plan.longest_seen
+        )
+
+    def summary(self, hidden_XD: Tensor) -> Tensor:
+        return hidden_XD.index_select(0, self.segments.own_N[: len(self.candidate_BA)])
+
+    def for_candidates(self, vector_BD: Tensor) -> Tensor:
+        return vector_BD.index_select(0, self.segments.decision_C)
+
+    def outputs(self, output: Tensor) -> Tensor:
+        num_decisions, num_candidates = self.candidate_BA.shape
+        grid = output.new_zeros(num_decisions * num_candidates, output.shape[1])
+        # rows of padding all name a first candidate, and are added to it as zeros
+        is_candidate_C = self.segments.is_candidate_C[:, None]
+        return grid.index_add(0, self.segments.candidate_C, output.where(is_candidate_C, 0)).view(
+            num_decisions, num_candidates, -1
+        )
+
+
+def _fills_up(tensor: Tensor) -> bool:
+    """Whether kernels are made for numbers of rows, so that there had better be few of these."""
+    return tensor.device.type == "cpu" and torch.is_autocast_enabled("cpu")
+
+
+def _end_to_end(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
+    """All rows of two grids, and, where it pays, spare ones up to a multiple of some."""
+    own_XD, event_XD = own_BOD.flatten(0, 1), event_GED.flatten(0, 1)
+    if not _fills_up(own_XD):
+        return torch.cat((own_XD, event_XD))
+    spare = -(len(own_XD) + len(event_XD)) % _ROWS_APART
+    return torch.cat((own_XD, event_XD, own_XD.new_zeros(spare, own_XD.shape[1])))
+
+
+def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
+    """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
+    width = fused.shape[-1] // 3
+    query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
+    return query, key_value
+
+
+def _attend(
+    query_BAD: Tensor, key_value_BVD: Tensor, heads: int, mask_BV: Tensor | None, is_causal: bool = False
+) -> Tensor:
+    """Attention by heads; the heads are views, nothing is copied on the way in. Attention has no dropout of its own:
+    with one, no fused kernel could be used."""
+    key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
+    query_BHAW, key_BHVW, value_BHVW = (
+        tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
+    )
+    mask = None if mask_BV is None else mask_BV[:, None, None, :]
+    if _is_slow_in_half(query_BAD, key_value_BVD):
+        with torch.autocast("cpu", enabled=False):
+            query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()
+            mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
+            mixed_BHAW = mixed_BHAW.bfloat16()
+    else:
+        mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
+    return mixed_BHAW.transpose(1, 2).flatten(2)
+
+
+def _is_slow_in_half(query_BAD: Tensor, key_value_BVD: Tensor) -> bool:
+    """torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32."""
+    learns = query_BAD.requires_grad or key_value_BVD.requires_grad
+    return query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and learns
+
+
+def _attend_in_segments(
+    query_LD: Tensor,
+    key_value_MD: Tensor,
+    heads: int,
+    query_starts_N: Tensor,
+    key_starts_N: Tensor,
+    longest_query: int,
+    longest_key: int,
+    *,
+    is_causal: bool = False,
+) -> Tensor:
+    """Attention inside segments of L queries and M keys; the starts end with L and M. Segments that look back are of
+    queries and keys of the same rows."""
+    key_MD, value_MD = key_value_MD.chunk(2, dim=1)
+    query_LHW, key_MHW, value_MHW = (tensor.view(len(tensor), heads, -1) for tensor in (query_LD, key_MD, value_MD))
+    if not query_LD.is_cuda:
+        mixed_LHW = _one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
+        return mixed_LHW.flatten(1)
+    window = (-1, 0) if is_causal else (-1, -1)
+    mixed = varlen_attn(
+        query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, longest_query, longest_key, window_size=window
+    )
+    assert isinstance(mixed, Tensor)  # a pair only where more is asked for
+    return mixed.flatten(1)
+
+
+@torch.compiler.disable
+def _one_by_one(
+    query_LHW: Tensor, key_MHW: Tensor, value_MHW: Tensor, query_starts_N: Tensor, key_starts_N: Tensor, is_causal: bool
+) -> Tensor:
+    """The same on a CPU, which has no such kernel: slow, for small things and for tests."""
+    queries, keys = query_starts_N.tolist(), key_starts_N.tolist()
+    mixed = []
+    for first, last, first_key, last_key in zip(queries, queries[1:], keys, keys[1:], strict=False):
+        query_HLW = query_LHW[first:last].transpose(0, 1)
+        key_HMW, value_HMW = (tensor[first_key:last_key].transpose(0, 1) for tensor in (key_MHW, value_MHW))
+        mixed_HLW = F.scaled_dot_product_attention(query_HLW, key_HMW, value_HMW, is_causal=is_causal)
+        mixed.append(mixed_HLW.transpose(0, 1))
+    return torch.cat(mixed)

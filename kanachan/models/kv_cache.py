@@ -1,0 +1,162 @@
+"""A network in play: what it made of a round's events is kept, and only new events are computed.
+
+An event attends to those before it and to nothing else, so its keys and values stay what they are until the round is
+over. A seat that decides again has its new events computed, a handful, and its own tokens. `StoringNetwork` gives the
+same answers as the network whose parts it has, up to rounding.
+
+Rows that are computed together always have the same shape (`kanachan.play.policy_agent`), so that the answer to one
+does not depend on the others, not even in the last bit.
+
+Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E events so far (both padded), V = O +
+E, Q = O + N, X = B Q, A candidates, D width, H heads.
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import TypeVar
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kanachan.data.batch import Batch
+from kanachan.models.attention import split_fused
+from kanachan.models.transformer import Network, Output
+
+ModuleT = TypeVar("ModuleT", bound=nn.Module)
+
+
+@dataclass(slots=True, kw_only=True)
+class ContinuedBatch(Batch):
+    """Decisions whose earlier events were computed before. `event_GE` has the new ones of each decision, `seen_B` all
+    that it sees, old and new; no two decisions are of the same slot, slot 0 aside, which is for rows that fill up."""
+
+    slot_B: Tensor
+    """int64: where the events of its round are kept"""
+    start_B: Tensor
+    """int64: how many of them are there"""
+    num_seen: int
+    """at least as many as any decision sees"""
+
+
+class StoringNetwork(Network):
+    """Args:
+    network: whose parts it shares.
+    num_events: the most that a round can have.
+    num_rows: the most rows of own tokens and new events that a batch can have.
+    is_half: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
+    """
+
+    def __init__(self, network: Network, num_events: int, num_rows: int, *, is_half: bool = False) -> None:
+        nn.Module.__init__(self)
+        self.encoder = _halved(network.encoder) if is_half else network.encoder
+        self.decoder = _halved(network.decoder) if is_half else network.decoder
+        self.head, self.summary_head = network.head, network.summary_head
+        self._num_events, self._num_rows = num_events, num_rows
+        self._dtype = torch.bfloat16 if is_half else torch.float32
+        num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
+        kept = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
+        self._layers = [kept] * num_layers
+        """by layer of encoder and decoder, keys and values [*, 2 D]: of the batch at hand, then those that are kept,
+        slot by slot"""
+
+    def reserve(self, num_slots: int) -> None:
+        """Makes room; what is kept stays."""
+        size = self._num_rows + num_slots * self._num_events
+        self._layers = [F.pad(layer.detach(), (0, 0, 0, size - len(layer))) for layer in self._layers]
+
+    def forward(self, batch: Batch) -> Output:
+        assert isinstance(batch, ContinuedBatch)
+        arrangement = _Continued(batch, self._layers, self._num_events, self._num_rows)
+        is_half = self._dtype == torch.bfloat16
+        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=is_half):
+            encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
+            candidate_BAD = self.decoder(encoded_XD, arrangement)
+        candidate_BAK = self.head(candidate_BAD.float())
+        return Output(candidate_BAK, candidate_BAK[:, 0, :0], batch.candidate_BA != 0)
+
+
+class _Continued:
+    """An arrangement (`kanachan.models.attention`): rows are decisions, each with its own tokens and its new events."""
+
+    def __init__(self, batch: ContinuedBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
+        self.tiles, self.events, self.candidates = batch.tile_BT, batch.event_GE, batch.candidate_BA
+        self._layers = iter(layers)
+        num_decisions, num_new, device = *self.events.shape, self.tiles.device
+        num_seats = batch.standing_BP2.shape[1]
+        has_own_BO = F.pad(self.tiles != 0, (1 + num_seats, 0), value=True)
+        num_own = has_own_BO.shape[1]
+        self._shape = num_decisions, num_own + num_new
+
+        position_BN = batch.start_B[:, None] + torch.arange(num_new, device=device)
+        self.positions = position_BN.clamp(max=num_events - 1)
+        first_B1 = num_rows + batch.slot_B[:, None] * num_events
+        row_BQ = torch.arange(num_decisions * (num_own + num_new), device=device).view(self._shape)
+        assert row_BQ.numel() <= num_rows
+        own_BO, new_BN = torch.split(row_BQ, [num_own, num_new], dim=1)
+        new_BN = torch.where(position_BN < batch.seen_B[:, None], first_B1 + position_BN, new_BN)
+        self._written_X = torch.cat((own_BO, new_BN), dim=1).flatten()
+        place_E = torch.arange(batch.num_seen, device=device)
+        self._read_BV = torch.cat((own_BO, first_B1 + place_E), dim=1)
+
+        seen_by_own_B1E = place_E < batch.seen_B[:, None, None]
+        seen_by_new_BNE = place_E <= self.positions[:, :, None]
+        own_B1V = torch.cat((has_own_BO[:, None], seen_by_own_B1E), dim=2)
+        new_BNV = F.pad(seen_by_new_BNE, (num_own, 0), value=False)
+        seen_BQV = torch.cat((own_B1V.expand(-1, num_own, -1), new_BNV), dim=1)
+        dtype = layers[0].dtype
+        self._mask_B1QV = _as_added(seen_BQV, dtype)[:, None]
+        self._mask_B11A = _as_added(self.candidates != 0, dtype)[:, None, None]
+
+    def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
+        return torch.cat((summary_BD[:, None], seat_BPD, tile, event), dim=1).flatten(0, 1)
+
+    def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
+        query_XD, key_value_XD = split_fused(fused_X3D)
+        query_BQD = query_XD.view(*self._shape, -1)
+        return _attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
+
+    def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
+        query_BAD, key_value_BAD = split_fused(fused)
+        return _attend(query_BAD, key_value_BAD, heads, self._mask_B11A)
+
+    def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
+        # the summary's row of the mask: own tokens, and the events that the decision sees
+        return _attend(query, self._seen(key_value_X2D), heads, self._mask_B1QV[:, :, :1])
+
+    def summary(self, hidden_XD: Tensor) -> Tensor:
+        return hidden_XD.view(*self._shape, -1)[:, 0]
+
+    def for_candidates(self, vector_BD: Tensor) -> Tensor:
+        return vector_BD[:, None]
+
+    def outputs(self, output: Tensor) -> Tensor:
+        return output
+
+    def _seen(self, key_value_XD: Tensor) -> Tensor:
+        """Keeps what is new of the next layer; [B, V, 2 D], own keys and values, then those of all events."""
+        kept = next(self._layers)
+        kept.index_copy_(0, self._written_X, key_value_XD)
+        return kept.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
+
+
+def _halved(part: ModuleT) -> ModuleT:
+    """A copy whose matrices are bf16, so that autocast need not make them so at every use."""
+    part = copy.deepcopy(part)
+    for module in part.modules():
+        if isinstance(module, nn.Linear):
+            module.bfloat16()
+    return part
+
+
+def _as_added(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros(is_seen.shape, dtype=dtype, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))
+
+
+def _attend(query_BQD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor) -> Tensor:
+    key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
+    query_BHQW, key_BHVW, value_BHVW = (
+        tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BQD, key_BVD, value_BVD)
+    )
+    mixed_BHQW = F.scaled_dot_product_attention(query_BHQW, key_BHVW, value_BHVW, attn_mask=mask)
+    return mixed_BHQW.transpose(1, 2).flatten(2)

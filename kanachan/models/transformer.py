@@ -1,0 +1,269 @@
+"""The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, their heads.
+
+The encoder is blind to the objective; its keys `encoder.*` are what one stage hands on to the next. Candidates never
+pass the encoder: they are queries that attend to the encoded situation and to each other.
+
+The events of a round are encoded as a sequence in which each attends to those before it, and to nothing else. What a
+seat has before it attends to itself and to the events seen so far. So the decisions of a seat in a round share their
+events' encoding: most of the tokens are computed once for all of them, in training as in play.
+
+Shapes: B decisions, S tokens of the table, P seats, N numbers, X all own tokens and events end to end, A candidates,
+D width, F features of a number, K outputs of a head. Who attends to whom, and how padding is kept out of it, is the
+business of `kanachan.models.attention`.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from kanachan.config import ModelConfig
+from kanachan.data.batch import Batch, TokenLayout
+from kanachan.models.attention import Arrangement, Packed, Padded
+
+# In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
+_PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
+_POINTS_PER_UNIT = 10_000.0
+_STICKS_PER_UNIT = 10.0
+
+
+class Output(NamedTuple):
+    """What the network says of a batch; the objective gives it meaning."""
+
+    candidate_BAK: Tensor
+    """outputs of every candidate, padding included"""
+    summary_BK: Tensor
+    """outputs from the summary token alone; K may be 0"""
+    mask_BA: Tensor
+    """True where there is a candidate, False where there is padding"""
+    auxiliary_BK: Tensor | None = None
+    """outputs from the summary token for auxiliary targets, if there are any"""
+
+
+class Encoder(nn.Module):
+    """Tokens of situations to vectors. The tiles form a set: their order changes nothing."""
+
+    scale_N: Tensor
+    frequency_F: Tensor
+    recomputes = False
+    """whether blocks are computed again in the backward pass instead of keeping what they computed"""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
+        super().__init__()
+        names = layout.vocabulary.numeric
+        num_seats = layout.vocabulary.num_seats
+        scales = [1 / (_POINTS_PER_UNIT if name.startswith("score") else _STICKS_PER_UNIT) for name in names]
+        # Part of the weights: `transformers` makes a module without values and fills in only what the file has.
+        self.register_buffer("scale_N", torch.tensor(scales))
+        self.register_buffer("frequency_F", 2 * torch.pi / torch.tensor(_PERIODS))
+
+        self.num_sticks = len(names) - num_seats
+        self.token_embedding = nn.Embedding(layout.num_tokens, config.width)
+        self.place_embedding = nn.Embedding(1 + num_seats, config.width)
+        self.position_embedding = nn.Embedding(max_progression, config.width)
+        self.number_weight = nn.Parameter(torch.empty(len(names), 1 + 2 * len(_PERIODS), config.width))
+        self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
+        self.norm = nn.LayerNorm(config.width)
+        _initialise(self, num_residuals=2 * config.layers)
+
+    def forward(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: Arrangement) -> Tensor:
+        """Encodes situations to hidden_XD, normed; the tensors are fields of `kanachan.data.batch.Batch`."""
+        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, arrangement)
+        for block in self.blocks:
+            if self.recomputes and torch.is_grad_enabled():
+                hidden_XD = checkpoint(block, hidden_XD, arrangement, use_reentrant=False)
+            else:
+                hidden_XD = block(hidden_XD, arrangement)
+        return self.norm(hidden_XD)
+
+    def _embed(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: Arrangement) -> Tensor:
+        """What is said of the table makes one vector, the summary's, and what is said of a seat another; the sums are
+        scaled to the variance of one of their parts."""
+        value_BND = self._embed_numbers(numeric_BN)
+        stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
+        tokens = (table_BS, standing_BP2, arrangement.tiles, arrangement.events)
+        # one look-up: the gradient of each is as large as the table
+        vectors = self.token_embedding(torch.cat([each.flatten() for each in tokens])).split(
+            [t.numel() for t in tokens]
+        )
+        table_BSD, standing_BP2D, tile, event = (
+            vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
+        )
+        # by its own call, before which ZeRO 3 puts its weights together
+        place_PD = self.place_embedding(torch.arange(self.place_embedding.num_embeddings, device=table_BS.device))
+        summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
+        seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
+        summary_BD = summary_BD / (table_BS.shape[1] + self.num_sticks + 1) ** 0.5
+        event = event + self.position_embedding(arrangement.positions)
+        return arrangement.rows(summary_BD, seat_BPD / 2, tile, event)
+
+    def _embed_numbers(self, numeric_BN: Tensor) -> Tensor:
+        """A linear map of smooth features: waves of several lengths tell close scores apart."""
+        scaled_BN = numeric_BN * self.scale_N
+        angle_BNF = scaled_BN[:, :, None] * self.frequency_F
+        feature_BNF = torch.cat((scaled_BN[:, :, None], angle_BNF.sin(), angle_BNF.cos()), dim=2)
+        # which may have been loaded in half precision
+        return torch.einsum("bnf,nfd->bnd", feature_BNF.to(self.number_weight.dtype), self.number_weight)
+
+
+class Decoder(nn.Module):
+    """Candidate actions and the encoded situation to one vector for each candidate."""
+
+    def __init__(self, config: ModelConfig, layout: TokenLayout) -> None:
+        super().__init__()
+        self.candidate_embedding = nn.Embedding(layout.num_candidates, config.width)
+        self.from_summary = nn.Linear(config.width, config.width)
+        self.blocks = nn.ModuleList(DecoderBlock(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.width)
+        _initialise(self, num_residuals=3 * config.decoder_layers)
+
+    def forward(self, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+        """Returns vectors of the candidates, normed, as the arrangement has them; meaningless where there is none."""
+        summary_BD = self.from_summary(arrangement.summary(encoded_XD))
+        hidden = self.candidate_embedding(arrangement.candidates) + arrangement.for_candidates(summary_BD)
+        for block in self.blocks:
+            hidden = block(hidden, encoded_XD, arrangement)
+        return self.norm(hidden)
+
+
+class Network(nn.Module):
+    """Encoder, decoder, and the heads of one stage."""
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        layout: TokenLayout,
+        max_progression: int,
+        num_candidate_outputs: int,
+        num_summary_outputs: int,
+        num_auxiliary_outputs: int = 0,
+    ) -> None:
+        super().__init__()
+        self.encoder = Encoder(config, layout, max_progression)
+        self.decoder = Decoder(config, layout)
+        self.head = nn.Linear(config.width, num_candidate_outputs)
+        self.summary_head = nn.Linear(config.width, num_summary_outputs) if num_summary_outputs else None
+        for head in (self.head, self.summary_head):
+            if head is not None:
+                _initialise(head, num_residuals=1)
+        # after all others, which so begin with the same values whether there are auxiliary targets or not
+        self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
+        if self.auxiliary_head is not None:
+            _initialise(self.auxiliary_head, num_residuals=1)
+
+    def forward(self, batch: Batch) -> Output:
+        arrangement = arrangement_of(batch)
+        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
+        candidate_BAK = arrangement.outputs(self.head(self.decoder(encoded_XD, arrangement)))
+        summary_BD = arrangement.summary(encoded_XD)
+        summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
+        auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
+        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
+
+
+def arrangement_of(batch: Batch) -> Arrangement:
+    """The back end for which the batch was made."""
+    if batch.segments is not None:
+        return Packed(batch.segments, batch.candidate_BA)
+    return Padded(
+        batch.tile_BT, batch.event_GE, batch.group_B, batch.seen_B, batch.candidate_BA, batch.standing_BP2.shape[1]
+    )
+
+
+class EncoderBlock(nn.Module):
+    """Pre-norm self-attention and feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.attention = SelfAttention(config)
+        self.feedforward = FeedForward(config)
+
+    def forward(self, hidden_XD: Tensor, arrangement: Arrangement) -> Tensor:
+        hidden_XD = hidden_XD + self.attention(hidden_XD, arrangement.situation)
+        return hidden_XD + self.feedforward(hidden_XD)
+
+
+class DecoderBlock(nn.Module):
+    """Pre-norm: the candidates look at each other, then at the situation, then think."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = SelfAttention(config)
+        self.cross_attention = CrossAttention(config)
+        self.feedforward = FeedForward(config)
+
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+        """Candidates as the arrangement has them."""
+        hidden = hidden + self.self_attention(hidden, arrangement.among_candidates)
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
+        return hidden + self.feedforward(hidden)
+
+
+class SelfAttention(nn.Module):
+    """Norm, fused query-key-value, attention, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.query_key_value = nn.Linear(config.width, 3 * config.width, bias=False)
+        self.projection = nn.Linear(config.width, config.width, bias=False)
+
+    def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor]) -> Tensor:
+        """`attend` says who looks at whom: it takes queries, keys and values side by side, and the number of heads."""
+        mixed = attend(self.query_key_value(self.norm(hidden)), self.heads)
+        return F.dropout(self.projection(mixed), self.dropout, self.training)
+
+
+class CrossAttention(nn.Module):
+    """Norm of the queries alone (the encoded situation comes normed), attention to the situation, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.heads = config.heads
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.query = nn.Linear(config.width, config.width, bias=False)
+        self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
+        self.projection = nn.Linear(config.width, config.width, bias=False)
+
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+        mixed = arrangement.across(self.query(self.norm(hidden)), self.key_value(encoded_XD), self.heads)
+        return F.dropout(self.projection(mixed), self.dropout, self.training)
+
+
+class FeedForward(nn.Module):
+    """Norm, expansion, GELU, projection."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dropout = config.dropout
+        self.norm = nn.LayerNorm(config.width)
+        self.expansion = nn.Linear(config.width, config.feedforward, bias=False)
+        self.projection = nn.Linear(config.feedforward, config.width, bias=False)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Any shape whose last dimension is D."""
+        hidden = self.projection(F.gelu(self.expansion(self.norm(hidden))))
+        return F.dropout(hidden, self.dropout, self.training)
+
+
+def _initialise(module: nn.Module, num_residuals: int) -> None:
+    """Embeddings of unit variance, matrices that keep the variance of their input.
+
+    Smaller weights (the usual 0.02) let every query attend to all tokens alike at first, and a narrow network then
+    stays for long at what it can tell without looking at single tokens. The projections that are added to the
+    residual stream shrink with their number.
+    """
+    for name, parameter in module.named_parameters():
+        if name.endswith("embedding.weight") or name.endswith("number_weight"):
+            nn.init.normal_(parameter)
+        elif parameter.ndim >= 2:
+            std = parameter.shape[1] ** -0.5
+            nn.init.normal_(parameter, std=std / num_residuals**0.5 if name.endswith("projection.weight") else std)
+        elif name.endswith("bias"):
+            nn.init.zeros_(parameter)

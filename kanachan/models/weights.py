@@ -1,0 +1,263 @@
+"""The weights file: one safetensors file with all tensors of a network and, in its metadata, a card that says what
+they are (stage, settings, vocabulary, data, lineage, metrics). Nothing that comes after training needs more than it.
+
+The keys `encoder.*` have the same meaning in every stage; they are what the next stage takes over.
+"""
+
+import hashlib
+import json
+import math
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from annotate.runtime.files import replacing
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.config import STAGES, WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
+from kanachan.data.batch import TokenLayout
+from kanachan.models.transformer import Network
+from kanachan.objectives.registry import OBJECTIVES, Objective
+
+FORMAT_VERSION = 2
+"""2: decisions of a round share their events"""
+CARD_NAME = "card.json"
+ENCODER_PREFIX = "encoder."
+TEMPERED_STAGES: tuple[StageName, ...] = ("imitation", "rank")
+"""those that foretell probabilities, which kanachan-calibrate can make fit"""
+
+_Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
+_VOCABULARIES = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A weights file that was read and checked."""
+
+    path: Path
+    card: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+    @property
+    def stage(self) -> StageName:
+        return self.card["stage"]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return _VOCABULARIES[self.card["vocabulary"]]
+
+    @property
+    def model(self) -> ModelConfig:
+        return _settings(ModelConfig, self.card["model"], self.path)
+
+    @property
+    def objective(self) -> ObjectiveConfig:
+        settings = {**self.card["objective"]}
+        settings["rank_points"] = tuple(settings["rank_points"])
+        return _settings(ObjectiveConfig, settings, self.path)
+
+
+class Loaded(NamedTuple):
+    """A trained network, ready to be asked."""
+
+    network: Network
+    objective: Objective
+    card: dict[str, Any]
+
+
+def build_network(
+    stage: StageName, model: ModelConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
+) -> tuple[Network, Objective]:
+    """A fresh network with the heads that the stage's objective needs; torch's seed decides its weights."""
+    target = OBJECTIVES[stage](objective, vocabulary)
+    network = Network(
+        model,
+        TokenLayout(vocabulary),
+        vocabulary.max_progression,
+        target.num_candidate_outputs,
+        target.num_summary_outputs,
+        target.auxiliary.num_outputs,
+    )
+    return network, target
+
+
+def make_card(
+    stage: StageName,
+    model: ModelConfig,
+    objective: ObjectiveConfig,
+    vocabulary: Vocabulary,
+    **rest: Any,
+) -> dict[str, Any]:
+    """The card of a weights file. `rest`: config, data, lineage, steps, samples, metrics, and what else is known."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "stage": stage,
+        "vocabulary": vocabulary.name,
+        "fingerprint": vocabulary.fingerprint,
+        "model": asdict(model),
+        "objective": asdict(objective),
+        **rest,
+        "versions": {name: version(name) for name in ("kanachan", "torch", "lightning")},
+        "commit": commit_of_program(),
+    }
+
+
+def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
+    """Writes the tensors of a network's state and the card, complete or not at all."""
+    saved = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    text = json.dumps(card, ensure_ascii=False)
+    with replacing(path) as temporary:
+        temporary.write_bytes(save(saved, metadata={"card": text}))
+
+
+def write_card(path: Path, card: Mapping[str, Any]) -> None:
+    """The card alone, as JSON for people; programs read the one inside the weights file."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_weights(path: str | Path) -> Weights:
+    """Reads a weights file, or that of a run folder.
+
+    Raises ValueError, naming the file, if it is cut off, is no weights file of this program, or has another format
+    version or vocabulary.
+    """
+    file = weights_file(path)
+    try:
+        with safe_open(file, framework="pt") as opened:
+            text = (opened.metadata() or {}).get("card")
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is no mapping
+        card = json.loads(text) if text is not None else None
+    except (SafetensorError, json.JSONDecodeError) as error:
+        if file.suffix == ".ckpt":
+            raise ValueError(
+                f"{file}: a checkpoint, from which a run goes on (kanachan-train --resume), and no weights file: "
+                f"{WEIGHTS_NAME} stands in the folder of a run that has ended"
+            ) from None
+        raise ValueError(f"{file}: no complete weights file ({error})") from error
+    if not isinstance(card, dict) or "stage" not in card:
+        raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
+    if card.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
+    if card["stage"] not in STAGES:
+        raise ValueError(f"{file}: unknown stage {card['stage']}")
+    vocabulary = _VOCABULARIES.get(card["vocabulary"])
+    if vocabulary is None or vocabulary.fingerprint != card["fingerprint"]:
+        known = ", ".join(f"{v.name} {v.fingerprint}" for v in _VOCABULARIES.values())
+        raise ValueError(
+            f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
+        )
+    for name in ("temperature", "summary_temperature"):
+        if name in card:
+            _check_temperature(card[name], card["stage"], file)
+    return Weights(file, card, tensors)
+
+
+def _check_temperature(temperature: object, stage: StageName, file: Path) -> None:
+    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
+        raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
+    if stage not in TEMPERED_STAGES:
+        raise ValueError(f"{file}: a temperature in its card, but points, which stage {stage} foretells, have none")
+
+
+def other_version(version: object) -> str:
+    """What to tell of a file that does not have `FORMAT_VERSION`."""
+    return (
+        f"written in format version {version}, and this program has {FORMAT_VERSION}, with another network: train it "
+        "again, or use the version of the program that wrote it"
+    )
+
+
+def weights_file(path: str | Path) -> Path:
+    """The file that a path to weights or to a run folder means."""
+    given = Path(path)
+    file = given / WEIGHTS_NAME if given.is_dir() else given
+    if not file.is_file():
+        raise ValueError(
+            f"{given}: no {WEIGHTS_NAME} in it; has the run ended?" if given.is_dir() else f"{given}: no such file"
+        )
+    return file
+
+
+def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
+    """The network and the objective of a weights file, on the device, in evaluation mode."""
+    weights = read_weights(path)
+    network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
+    _load(network, weights.tensors, weights.path)
+    return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
+
+
+def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
+    """Puts the encoder of an earlier stage into `network`, whose decoder and heads stay as they are.
+
+    Raises ValueError, naming both sides, if the encoders differ in size or the vocabularies differ.
+    """
+    if weights.card["fingerprint"] != vocabulary.fingerprint:
+        raise ValueError(
+            f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
+        )
+    theirs = weights.model
+    differing = [
+        name for name in ("width", "layers", "heads", "feedforward") if getattr(model, name) != getattr(theirs, name)
+    ]
+    if differing:
+        raise ValueError(
+            f"the encoder of {weights.path} has another size: "
+            + ", ".join(
+                f"model.{name} is {getattr(theirs, name)} there, {getattr(model, name)} here" for name in differing
+            )
+            + "; give "
+            + " ".join(f"--model.{name} {getattr(theirs, name)}" for name in differing)
+        )
+    tensors = {
+        name.removeprefix(ENCODER_PREFIX): tensor
+        for name, tensor in weights.tensors.items()
+        if name.startswith(ENCODER_PREFIX)
+    }
+    _load(network.encoder, tensors, weights.path)
+
+
+def lineage_of(weights: Weights) -> list[dict[str, Any]]:
+    """The stages that led to these weights, themselves last: each one's file hash, length and metrics."""
+    card = weights.card
+    own = {
+        "stage": card["stage"],
+        "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
+        "steps": card.get("steps"),
+        "samples": card.get("samples"),
+        "metrics": card.get("metrics"),
+    }
+    return [*card.get("lineage", []), own]
+
+
+def _load(module: torch.nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    try:
+        module.load_state_dict(dict(tensors), strict=True)
+    except RuntimeError as error:
+        raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error
+
+
+def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path) -> _Settings:
+    unknown = set(values) - {setting.name for setting in fields(kind)}
+    if unknown:
+        raise ValueError(f"{path}: its card has settings this program does not know: {', '.join(sorted(unknown))}")
+    return kind(**values)
+
+
+def commit_of_program() -> str | None:
+    """The commit of the checkout that this file is in, "-dirty" after it if files were changed; None elsewhere."""
+    root = Path(__file__).parents[2]
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):  # no git here, or no commit yet: the card does without
+        return None

@@ -1,0 +1,102 @@
+"""Auxiliary targets: what the network learns to foretell beside the question of its stage, all from the summary token.
+
+They come from the record and are never inputs. What they ask for has to be in the encoder's vector of the situation;
+their head is beside the network's own and nothing else reads it.
+
+Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), O outputs.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from annotate.game.results import relative_winner
+from annotate.vocabulary import NUM_TILES34, Vocabulary
+from kanachan.config import ObjectiveConfig
+from kanachan.data.batch import Batch
+
+
+class AuxiliaryTarget(nn.Module, ABC):
+    """One target: how many outputs foretell it, and how wrong they are. A module without parameters."""
+
+    num_outputs: int
+
+    @abstractmethod
+    def forward(self, output_BO: Tensor, batch: Batch) -> Tensor:
+        """Returns the loss, a mean over the decisions."""
+
+
+class HiddenHands(AuxiliaryTarget):
+    """Whether each of the others holds at least one, two, three of each kind of tile, red fives being fives.
+
+    The loss is the binary cross-entropy, a mean over seats, kinds and counts. All four are seldom in one hand.
+    """
+
+    NUM_COUNTS = 3
+    count_L: Tensor
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.num_outputs = (vocabulary.num_seats - 1) * NUM_TILES34 * self.NUM_COUNTS
+        self.register_buffer("count_L", torch.arange(1, 1 + self.NUM_COUNTS), persistent=False)
+
+    def forward(self, output_BO: Tensor, batch: Batch) -> Tensor:
+        assert batch.hand_count_BHK is not None, "a batch without hidden hands"
+        is_held_BHKL = batch.hand_count_BHK[..., None] >= self.count_L
+        return F.binary_cross_entropy_with_logits(output_BO.float(), is_held_BHKL.flatten(1).float())
+
+
+class RoundWinner(AuxiliaryTarget):
+    """Who wins the round: the actor, the next seat, the opposite, the previous, or nobody.
+
+    Of several winners it is the actor, else the one whom the results name. The loss is the cross-entropy.
+    """
+
+    winner_of_result: Tensor
+    """class of each round result"""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        nobody = vocabulary.num_seats
+        self.num_outputs = nobody + 1
+        self._place = vocabulary.results.index("round_result")
+        winners = [relative_winner(result) for result in range(vocabulary.num_round_results)]
+        table = torch.tensor([nobody if winner is None else winner for winner in winners])
+        self.register_buffer("winner_of_result", table, persistent=False)
+
+    def forward(self, output_BO: Tensor, batch: Batch) -> Tensor:
+        return F.cross_entropy(output_BO.float(), self.winner(batch))
+
+    def winner(self, batch: Batch) -> Tensor:
+        """Returns winner_B: 0 is the actor, then the others in turn order, and last, nobody."""
+        return self.winner_of_result[batch.result_BR[:, self._place].long()]
+
+
+AUXILIARY_TARGETS: Mapping[str, type[HiddenHands] | type[RoundWinner]] = {
+    "hidden_hands": HiddenHands,
+    "round_winner": RoundWinner,
+}
+"""by the setting of ObjectiveConfig that is their weight"""
+
+
+class AuxiliaryTargets(nn.Module):
+    """Those that a run asks for, side by side in the outputs of one head."""
+
+    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        weights = {name: getattr(config, name) for name in AUXILIARY_TARGETS}
+        self.weights: dict[str, float] = {name: weight for name, weight in weights.items() if weight}
+        targets = {name: AUXILIARY_TARGETS[name](vocabulary) for name in self.weights}
+        self.targets = nn.ModuleDict(targets)
+        self._sizes = [target.num_outputs for target in targets.values()]
+        self.num_outputs = sum(self._sizes)
+
+    def losses(self, output_BO: Tensor, batch: Batch) -> dict[str, Tensor]:
+        """The loss of each target by its name, not weighted."""
+        parts = torch.split(output_BO, self._sizes, dim=1)
+        return {
+            name: target(part_BO, batch) for (name, target), part_BO in zip(self.targets.items(), parts, strict=True)
+        }

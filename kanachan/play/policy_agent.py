@@ -1,0 +1,277 @@
+"""Trained networks as players: the situations of many games are scored together, in batches of a few fixed shapes.
+
+How the numbers of a row are rounded can depend on the shape of its batch, and then so could, once in a long game, a
+choice. So a row's shape follows from the row alone, and a batch always has the same number of rows, some of which may
+fill up: what a player does never depends on how many games advance together.
+
+Shapes: A candidates of a situation; otherwise as in kanachan.models.kv_cache.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from annotate.annotation import Annotation
+from annotate.game.record import Event
+from annotate.vocabulary import Vocabulary
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.policy import Policy, chosen_device
+from kanachan.models.kv_cache import ContinuedBatch, StoringNetwork
+from kanachan.play.agent import GameKey, Group, Lots, PlayerSpec, Situation
+
+_MOST_TILES = 19  # 14 of the hand, 5 indicators
+_MOST_CANDIDATES = 64
+_FIRST_SLOTS = 64
+_ROWS = {"cpu": 16, "gpu": 64}
+"""that pass a network at once; with many more, 128 games would not fill them"""
+
+
+class Shape(NamedTuple):
+    """Of the rows that are computed together."""
+
+    new: int
+    """new events"""
+    seen: int
+    """events in all"""
+    tiles: int
+    candidates: int
+    rows: int
+
+
+def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
+    """A row has the first that holds it. Nineteen of twenty have one of the first three: since its last decision a seat
+    has seen four discards at most, and there is one dora indicator."""
+    few = max(rows // 4, 1)
+    return (
+        Shape(4, 32, 15, 14, rows),
+        Shape(4, 64, 15, 14, rows),
+        Shape(4, most_events, 15, 14, rows),
+        Shape(12, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
+        Shape(most_events, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
+    )
+
+
+@dataclass(slots=True)
+class _Seat:
+    """What is kept of the round that a seat of a game is in."""
+
+    slot: int
+    events: tuple[int, ...] = ()
+
+
+class Scorer:
+    """Scores of the situations of many games.
+
+    Args:
+        policies: one, or imitation and values; their networks are made to keep events.
+        points: the temperature of the advantages, where there are two.
+        is_half: multiply in bf16.
+
+    Raises:
+        ValueError: the two are not fit to be used together.
+    """
+
+    def __init__(self, policies: Sequence[Policy], points: float = math.inf, *, is_half: bool = False) -> None:
+        vocabulary, device = policies[0].vocabulary, policies[0].device
+        self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
+        num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
+        self._networks = [
+            StoringNetwork(p.network, vocabulary.max_progression, num_rows, is_half=is_half).eval() for p in policies
+        ]
+        for policy, network in zip(policies, self._networks, strict=True):
+            policy.network = network
+        prior, *values = policies
+        self.policy = AdvantagePolicy(prior, values[0], points) if values else prior
+        self._seats: dict[tuple[GameKey, int], _Seat] = {}
+        self._num_slots = 0
+        self._free: list[int] = []
+
+    @torch.inference_mode()
+    def scores(self, situations: Sequence[Situation]) -> list[NDArray[np.float32]]:
+        """[A] of each: what `Policy.scores` says, up to rounding."""
+        shape_of = [self.shape(situation) for situation in situations]
+        slots, starts = zip(*map(self._continued, situations), strict=True)
+        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, shape_of)
+        found: list[NDArray[np.float32] | None] = [None] * len(situations)
+        for places, batch in rows.batches():
+            output = self.policy.output(batch.to(self.policy.device))
+            score_BA = self.policy.objective.score(output).float().cpu().numpy()
+            for row, place in enumerate(places):
+                found[place] = score_BA[row, : len(situations[place].turn.options)]
+        return [scores for scores in found if scores is not None]
+
+    def shape(self, situation: Situation) -> Shape:
+        """Of the rows among which a situation is computed."""
+        num_seen = len(situation.progression)
+        num_tiles = len(situation.sparse) - self.policy.vocabulary.num_places
+        size = num_seen - self._start(situation), num_seen, num_tiles, len(situation.actions)
+        fitting = (shape for shape in self._shapes if all(ours <= its for ours, its in zip(size, shape, strict=False)))
+        found = next(fitting, None)
+        assert found is not None, size
+        return found
+
+    def _start(self, situation: Situation) -> int:
+        """How many events of a situation are kept already."""
+        seat = self._seats.get((situation.game, situation.turn.seat))
+        events = situation.progression
+        if seat is None or events[: len(seat.events)] != seat.events:
+            return 0
+        # the last one is computed again if nothing has happened since: no row is without events
+        return min(len(seat.events), len(events) - 1)
+
+    def _continued(self, situation: Situation) -> tuple[int, int]:
+        """Where the events of a situation are kept, and how many of them are there already."""
+        start = self._start(situation)
+        key = situation.game, situation.turn.seat
+        if key not in self._seats:
+            if not self._free:
+                self._make_room()
+            self._seats[key] = _Seat(self._free.pop())
+        seat = self._seats[key]
+        seat.events = situation.progression
+        return seat.slot, start
+
+    def _make_room(self) -> None:
+        # slot 0 is for rows that fill up
+        before = max(self._num_slots, 1)
+        self._num_slots = max(2 * self._num_slots, _FIRST_SLOTS)
+        self._free = list(range(before, self._num_slots))
+        for network in self._networks:
+            network.reserve(self._num_slots)
+
+    def forget(self, game: GameKey, seat: int) -> None:
+        kept = self._seats.pop((game, seat), None)
+        if kept is not None:
+            self._free.append(kept.slot)
+
+
+class _Rows:
+    """Situations as columns, each with the events alone that are new."""
+
+    def __init__(
+        self,
+        situations: Sequence[Situation],
+        slot_B: NDArray[np.int64],
+        start_B: NDArray[np.int64],
+        policy: Policy,
+        shape_of: Sequence[Shape],
+    ) -> None:
+        self._places: dict[Shape, list[int]] = {}
+        for place, shape in enumerate(shape_of):
+            self._places.setdefault(shape, []).append(place)
+        no_results = (0,) * len(policy.vocabulary.results)
+        annotations = [
+            Annotation("", s.sparse, s.numeric, s.progression[start:], s.actions, 0, no_results)
+            for s, start in zip(situations, start_B.tolist(), strict=True)
+        ]
+        # rows may come out grouped, as of the same round: a row's events then begin those of its group
+        batch = policy.batch(columns_of_annotations(annotations, policy.vocabulary))
+        new_B = batch.seen_B
+        event_BE = batch.event_GE.index_select(0, batch.group_B)
+        event_BE = event_BE.where(torch.arange(event_BE.shape[1]) < new_B[:, None], 0)
+        widest = Shape(*map(max, zip(*shape_of, strict=True)))
+        self._batch = replace(
+            batch,
+            tile_BT=_widened(batch.tile_BT, widest.tiles),
+            event_GE=_widened(event_BE, widest.new),
+            candidate_BA=_widened(batch.candidate_BA, widest.candidates),
+        )
+        self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
+
+    def batches(self) -> Iterator[tuple[list[int], ContinuedBatch]]:
+        """Some of the rows, and a batch that begins with them."""
+        for shape, places in self._places.items():
+            for first in range(0, len(places), shape.rows):
+                part = places[first : first + shape.rows]
+                yield part, self._batch_of(part, shape)
+
+    def _batch_of(self, places: list[int], shape: Shape) -> ContinuedBatch:
+        num_filling = shape.rows - len(places)
+        row_B = torch.tensor(places + places[:1] * num_filling)
+        is_real_B = torch.arange(shape.rows) < len(places)
+        taken = self._batch.each(lambda tensor_B: tensor_B.index_select(0, row_B))
+        start_B = self._start_B[row_B].where(is_real_B, 0)
+        return ContinuedBatch(
+            table_BS=taken.table_BS,
+            standing_BP2=taken.standing_BP2,
+            tile_BT=taken.tile_BT[:, : shape.tiles],
+            numeric_BN=taken.numeric_BN,
+            event_GE=taken.event_GE[:, : shape.new],
+            group_B=taken.group_B,
+            seen_B=start_B + self._new_B[row_B],
+            candidate_BA=taken.candidate_BA[:, : shape.candidates],
+            chosen_B=taken.chosen_B,
+            result_BR=taken.result_BR,
+            seat_B=taken.seat_B,
+            game_B=taken.game_B,
+            slot_B=self._slot_B[row_B].where(is_real_B, 0),
+            start_B=start_B,
+            num_seen=shape.seen,
+        )
+
+
+def _widened(tensor_BX: torch.Tensor, width: int) -> torch.Tensor:
+    return F.pad(tensor_BX, (0, width - tensor_BX.shape[1]))
+
+
+class PolicyPlayer:
+    """A policy at the table.
+
+    Args:
+        temperature: scores are divided by it, and their softmax is drawn from; None takes the greatest score.
+    """
+
+    plays_forced = False
+
+    def __init__(self, scorer: Scorer, lots: Lots, temperature: float | None = None) -> None:
+        self.scorer = scorer
+        self._lots = lots
+        self._temperature = temperature
+
+    def group(self, situation: Situation) -> Group:
+        shape = self.scorer.shape(situation)
+        return Group(shape, shape.rows)
+
+    def choose(self, situations: Sequence[Situation]) -> list[int]:
+        scores = self.scorer.scores(situations)
+        return [s.actions[self._place(s, score_A)] for s, score_A in zip(situations, scores, strict=True)]
+
+    def _place(self, situation: Situation, score_A: NDArray[np.float32]) -> int:
+        if self._temperature is None:
+            return int(score_A.argmax())
+        weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / self._temperature)
+        drawn = self._lots.of(situation) * weight_A.sum()
+        return min(int(np.searchsorted(weight_A.cumsum(), drawn, side="right")), len(score_A) - 1)
+
+    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
+        self.scorer.forget(game, seat)
+
+    def close(self) -> None:
+        pass
+
+
+def load_policy_player(
+    spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str, *, is_half: bool
+) -> PolicyPlayer:
+    """The player of weights.
+
+    Raises:
+        ValueError: weights that cannot be read, of another vocabulary, or not fit to be used together.
+    """
+    torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
+    policies = [Policy.load(path, chosen_device(device)) for path in spec.files]
+    for policy in policies:
+        if policy.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
+    try:
+        scorer = Scorer(policies, spec.points, is_half=is_half)
+    except ValueError as error:
+        raise ValueError(f"{spec.text}: {error}") from None
+    return PolicyPlayer(scorer, lots, spec.temperature)

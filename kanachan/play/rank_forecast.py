@@ -1,0 +1,91 @@
+"""The final ranks that a seat expects at the start of each round: `phi_matrix` of the review mode.
+
+Weights of the stage `rank` say it at the seat's first decision of the round. Where there are none, or the round ends
+before the seat decides anything, only scores count: each changes by a normal number, whose variance is that of Houou
+games (4,900 points for a round, as measured over 150 games) times the rounds left.
+
+Shapes: S seats, R ranks, N lots, O orders of the seats.
+"""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.annotation import Annotation
+from annotate.game.record import Event
+from annotate.game.tiles import WINDS
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.policy import Policy
+from kanachan.objectives.registry import Rank
+
+_POINTS_PER_ROUND = 4_900.0
+_LOTS = 20_000
+
+
+class RankForecast:
+    """Collects a matrix for each round.
+
+    Args:
+        weights: of the stage rank, if there are any.
+        style: 0 East only, 1 East and South.
+    """
+
+    def __init__(self, weights: Policy | None, style: int) -> None:
+        self._rounds = 4 * (style + 1)
+        self._weights = weights
+        self._is_seen = False
+        self.matrices: list[NDArray[np.float64]] = []
+        """[S, R] of each round begun so far"""
+
+    def start_round(self, start: Event) -> None:
+        place = WINDS[start["bakaze"]] * 4 + start["kyoku"] - 1
+        self._is_seen = self._weights is None
+        self.matrices.append(by_scores(start["scores"], max(1, self._rounds - place)))
+
+    def see(self, annotation: Annotation, seat: int) -> None:
+        """Is shown the seat's decisions; the first of a round tells."""
+        if self._is_seen or self._weights is None:
+            return
+        self._is_seen = True
+        self.matrices[-1] = by_weights(self._weights, annotation, seat)
+
+
+def foretells_ranks(weights: Policy) -> bool:
+    """Whether these weights tell the probabilities of the orders of the seats."""
+    return weights.stage == "rank" and weights.objective.num_summary_outputs > 0
+
+
+def require_ranks(weights: Policy, name: str) -> Policy:
+    """Raises ValueError, naming the file, unless these weights foretell the order of the seats."""
+    if not foretells_ranks(weights):
+        raise ValueError(
+            f"{name}: weights of the stage rank with objective.baseline are needed to foretell ranks, not of "
+            f"{weights.stage}"
+        )
+    return weights
+
+
+@torch.inference_mode()
+def by_weights(weights: Policy, annotation: Annotation, seat: int) -> NDArray[np.float64]:
+    """Returns probability_SR of a situation, as `seat` sees it."""
+    objective = weights.objective
+    assert isinstance(objective, Rank)
+    batch = weights.batch(columns_of_annotations([annotation], weights.vocabulary)).to(weights.device)
+    probability_O = objective.order_log_probability(weights.output(batch)).exp()[0].double().cpu().numpy()
+    rank_OS = objective.rank_OS.cpu().numpy()
+    if weights.actor_first:  # seat 0 of the network is ours
+        rank_OS = np.roll(rank_OS, seat, axis=1)
+    return _counted(rank_OS, probability_O)
+
+
+def by_scores(scores: list[int], rounds_left: int) -> NDArray[np.float64]:
+    """Returns probability_SR from the scores alone."""
+    lots_NS = np.random.default_rng(0).standard_normal((_LOTS, len(scores)))
+    final_NS = np.array(scores) + lots_NS * _POINTS_PER_ROUND * rounds_left**0.5
+    rank_NS = (-final_NS).argsort(axis=1).argsort(axis=1)
+    return _counted(rank_NS, np.full(_LOTS, 1 / _LOTS))
+
+
+def _counted(rank_NS: NDArray[np.int64], weight_N: NDArray[np.float64]) -> NDArray[np.float64]:
+    num_seats = rank_NS.shape[1]
+    return np.stack([np.bincount(rank_NS[:, seat], weight_N, num_seats) for seat in range(num_seats)])

@@ -1,0 +1,356 @@
+"""Games of the arena: who sits where on which wall, many games that advance together, and what came of each.
+
+A wall is played once in each of its seatings, so that what the tiles bring, they bring to both players. The hands and
+draws of a seat are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from annotate.game.engine import Table
+from annotate.game.features import SituationWriter
+from annotate.game.grading import mjsoul_deltas, ranks_of
+from annotate.game.record import Event, Rules
+from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
+from annotate.simulation.simulate import table_seed
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.play.agent import GameKey, Group, Player, Situation, illegal
+
+Format = Literal["1v3", "2v2"]
+Precision = Literal["fp32", "bf16"]
+PLAYERS = ("A", "B")
+_CALLS = ("chi", "pon", "daiminkan")
+_MOST_MOVES_WAITED = 100  # of the other games: a rare group would hold up games for thousands of their decisions
+_PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """Everything that decides how the games go."""
+
+    players: tuple[str, str]
+    """names, A's and B's (`kanachan.play.agent`)"""
+    weights: tuple[tuple[str, ...], ...] = ((), ())
+    """of each player: the hashes of its weights files"""
+    format: Format = "1v3"
+    rules: Rules = "mjsoul"
+    style: int = 1
+    """0 East only, 1 East and South"""
+    room: int = 4
+    grades: tuple[int, int] = (14, 14)
+    """A's and B's"""
+    seed: int = 0
+    precision: Precision = "fp32"
+    """in which networks multiply"""
+    device: str = "cpu"
+    """the kind of device that they are on: numbers are rounded otherwise on another"""
+
+    @property
+    def key(self) -> str:
+        """8 hexadecimal digits that differ for other settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
+
+    def game_id(self, game: GameKey) -> str:
+        return f"arena-{self.key}-{game.wall:06}-{game.seating}"
+
+
+def num_seatings(format_: Format, num_seats: int = FOUR_PLAYERS.num_seats) -> int:
+    """How many games are played on a wall."""
+    return num_seats if format_ == "1v3" else 2
+
+
+def players_by_seat(format_: Format, game: GameKey, num_seats: int = FOUR_PLAYERS.num_seats) -> tuple[str, ...]:
+    """Who sits where. 1v3: A in every seat in turn. 2v2: A with one partner seat, which changes from wall to wall, then
+    in the two other seats."""
+    if format_ == "1v3":
+        return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
+    first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
+    return tuple("A" if (seat in first) == (game.seating == 0) else "B" for seat in range(num_seats))
+
+
+@dataclass(frozen=True, slots=True)
+class GameResult:
+    """What came of one game; lists are by seat."""
+
+    wall: int
+    seating: int
+    players: str
+    """A or B by seat"""
+    ranks: list[int]
+    """0 is the first"""
+    scores: list[int]
+    grading_deltas: list[int]
+    rounds: int
+    wins: list[int]
+    won_points: list[int]
+    """what all wins brought, honba and deposits included"""
+    deal_ins: list[int]
+    """rounds"""
+    calls: list[int]
+    """rounds with a chi, pon or kan of another's tile"""
+    riichis: list[int]
+    """rounds"""
+    decisions: list[int]
+    """how often there were two or more actions"""
+
+    @property
+    def game(self) -> GameKey:
+        return GameKey(self.wall, self.seating)
+
+    @classmethod
+    def of_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**value)
+
+
+class Game:
+    """A game in progress."""
+
+    def __init__(self, match: Match, key: GameKey, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+        self.match = match
+        self.key = key
+        self.players = players_by_seat(match.format, key, vocabulary.num_seats)
+        self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
+        self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
+        self._writer = SituationWriter(vocabulary, match.room, match.style, self.grades)
+        self._num_asked = [0] * vocabulary.num_seats
+        self._decisions = [0] * vocabulary.num_seats
+        self._tokens: dict[int, int] = {}
+        self._awaited: set[int] = set()
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer to `situations` is missing."""
+        return bool(self._awaited)
+
+    def situations(self, players: Mapping[str, Player]) -> list[Situation]:
+        """What the players must be asked now; the game waits until all have answered. Turns that nobody wants to be
+        asked about are passed over. None when the game has ended."""
+        while not self.table.done:
+            asked = [
+                turn
+                for turn in self.table.turns
+                if len(turn.options) > 1 or players[self.players[turn.seat]].plays_forced
+            ]
+            if asked:
+                break
+            self.step()
+        else:
+            return []
+        progression = tuple(self.table.progression)
+        self._awaited = {turn.seat for turn in asked}
+        situations = []
+        for turn in asked:
+            self._decisions[turn.seat] += len(turn.options) > 1
+            situation = Situation(
+                game=self.key,
+                number=self._num_asked[turn.seat],
+                turn=turn,
+                sparse=self._writer.sparse(turn),
+                numeric=self._writer.numeric(turn),
+                progression=progression,
+                unlogged=self.table.unlogged_ankan,
+            )
+            situations.append(situation)
+            self._num_asked[turn.seat] += 1
+        return situations
+
+    def answer(self, seat: int, token: int) -> None:
+        """What a seat that was asked does; once all have answered, it is played."""
+        self._awaited.remove(seat)
+        self._tokens[seat] = token
+        if not self.waits:
+            self.step()
+
+    def step(self) -> None:
+        """Plays one action of each seat; a seat that has not answered has only one."""
+        moves = {}
+        for turn in self.table.turns:
+            token = self._tokens.get(turn.seat)
+            if token is None:
+                (token,) = turn.options
+            moves[turn.seat] = turn.options[token][0]
+        self._tokens.clear()
+        self.table.step(moves)
+
+    def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
+        """Writes the record of a game that has ended; its result and its events."""
+        match, table = self.match, self.table
+        deltas = list(mjsoul_deltas(table.scores, match.room, self.grades, match.style))
+        header = {
+            "id": match.game_id(self.key),
+            "rules": match.rules,
+            "style": match.style,
+            "room": match.room,
+            "grades": list(self.grades),
+            "grading_deltas": deltas,
+            "players": dict(zip(PLAYERS, match.players, strict=True)),
+            "seats": list(self.players),
+        }
+        events = recorded_events(table, header)
+        if records is not None:
+            write_record(str(records / f"{match.game_id(self.key)}{SUFFIX}"), events)
+        num_seats = len(self.players)
+        wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
+        rounds = rounds_of(events)
+        for of_round in rounds:
+            _count(of_round, wins, won_points, deal_ins, calls, riichis)
+        result = GameResult(
+            wall=self.key.wall,
+            seating=self.key.seating,
+            players="".join(self.players),
+            ranks=list(ranks_of(table.scores)),
+            scores=table.scores,
+            grading_deltas=deltas,
+            rounds=len(rounds),
+            wins=wins,
+            won_points=won_points,
+            deal_ins=deal_ins,
+            calls=calls,
+            riichis=riichis,
+            decisions=self._decisions,
+        )
+        return result, events
+
+
+def _count(
+    events: list[Event],
+    wins: list[int],
+    won_points: list[int],
+    deal_ins: list[int],
+    calls: list[int],
+    riichis: list[int],
+) -> None:
+    """Adds a round."""
+    callers, declarers, payers = set(), set(), set()
+    for event in events:
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind in _CALLS:
+            callers.add(seat)
+        elif kind == "reach":
+            declarers.add(seat)
+        elif kind == "hora":
+            wins[seat] += 1
+            won_points[seat] += event["deltas"][seat]
+            if event["target"] != seat:
+                payers.add(event["target"])
+    for seats, counts in ((callers, calls), (declarers, riichis), (payers, deal_ins)):
+        for seat in seats:
+            counts[seat] += 1
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Situations of a group that wait, the first of them for the longest time."""
+
+    size: int
+    """how many are best chosen together"""
+    since: int
+    """the move at which they were chosen from before, or began to wait"""
+    situations: list[Situation] = field(default_factory=list)
+
+    def num_ready(self, move: int) -> int:
+        """All of them after a long time, else as many as fill up."""
+        num = len(self.situations)
+        return num if move - self.since > _MOST_MOVES_WAITED else num // self.size * self.size
+
+    def take(self, num: int, move: int) -> list[Situation]:
+        taken, self.situations, self.since = self.situations[:num], self.situations[num:], move
+        return taken
+
+
+class Hall:
+    """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
+    there are as many situations of a group (`Player.group`) as is good, unless that takes too long or no other game can
+    go on.
+
+    Args:
+        players: by letter.
+        records: a folder for the games' records.
+        on_result: is told what came of a game before its players are told that it has ended, which may fail.
+    """
+
+    def __init__(
+        self,
+        match: Match,
+        players: Mapping[str, Player],
+        records: Path | None = None,
+        vocabulary: Vocabulary = FOUR_PLAYERS,
+        on_result: Callable[[GameResult], object] | None = None,
+    ) -> None:
+        self._match = match
+        self._players = players
+        self._records = records
+        self._vocabulary = vocabulary
+        self._on_result = on_result
+        self._games: dict[GameKey, Game] = {}
+        self._waiting: dict[tuple[str, Group], _Queue] = {}
+        """by player's letter and group; none is empty"""
+        self._num_moves = 0
+
+    def __len__(self) -> int:
+        """Games in progress."""
+        return len(self._games)
+
+    def begin(self, key: GameKey) -> None:
+        self._games[key] = Game(self._match, key, self._vocabulary)
+
+    def advance(self) -> list[GameResult]:
+        """Asks wherever somebody must act, and plays what enough of them were asked about.
+
+        Returns:
+            The games that have ended.
+
+        Raises:
+            IllegalAction: a player wants what is impossible.
+            ValueError: a program among the players fails otherwise.
+
+        After an error the games cannot go on.
+        """
+        self._num_moves += 1
+        for game in self._games.values():
+            if game.waits:
+                continue
+            for situation in game.situations(self._players):
+                letter = game.players[situation.turn.seat]
+                group = self._players[letter].group(situation)
+                queue = self._waiting.setdefault((letter, group), _Queue(group.size, self._num_moves))
+                queue.situations.append(situation)
+        for letter, situations in self._ready().items():
+            for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
+                if token not in situation.turn.options:
+                    name = self._match.players[PLAYERS.index(letter)]
+                    raise illegal(name, situation, f"action {token}", self._vocabulary)
+                self._games[situation.game].answer(situation.turn.seat, token)
+        return self._end([game for game in self._games.values() if game.table.done])
+
+    def _ready(self) -> dict[str, list[Situation]]:
+        """By player's letter: the situations of full groups and of those that have waited for long; if there are none,
+        those of the fullest group."""
+        num_ready = {key: queue.num_ready(self._num_moves) for key, queue in self._waiting.items()}
+        if self._waiting and not any(num_ready.values()):
+            fullest = max(self._waiting, key=lambda key: len(self._waiting[key].situations) / self._waiting[key].size)
+            num_ready[fullest] = len(self._waiting[fullest].situations)
+        ready: dict[str, list[Situation]] = {}
+        for (letter, group), num in num_ready.items():
+            if num:
+                ready.setdefault(letter, []).extend(self._waiting[letter, group].take(num, self._num_moves))
+        self._waiting = {key: queue for key, queue in self._waiting.items() if queue.situations}
+        return ready
+
+    def _end(self, games: Sequence[Game]) -> list[GameResult]:
+        results, logs = [], []
+        for game in games:
+            del self._games[game.key]
+            result, events = game.finish(self._records)
+            results.append(result)
+            logs.append(events)
+            if self._on_result is not None:
+                self._on_result(result)
+        for game, events in zip(games, logs, strict=True):
+            for seat, letter in enumerate(game.players):
+                self._players[letter].end(game.key, seat, events)
+        return results

@@ -1,0 +1,190 @@
+"""What games of the arena say of two players: figures with intervals, differences, and how sure they are.
+
+The seatings of a wall share their luck, so every interval comes from drawing whole walls anew, and the test for a
+difference flips the signs of whole walls' differences.
+
+Shapes: B games, C columns of sums, R replicates, W walls, F flips.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.game.grading import FIRST_DAN, TENHOU
+from kanachan.evaluation.comparison import difference
+from kanachan.evaluation.decision_metrics import REPLICATES, Figure, Formula, figures_of
+from kanachan.play.rollout import PLAYERS, GameResult, Match, num_seatings
+
+Floats = NDArray[np.float64]
+_FLIPS = 20_000
+_FLIPS_AT_ONCE = 1000
+_SIGNIFICANCE, _POWER = 0.05, 0.8
+_NO_DEVIATION = 1e-9  # what rounding makes of none
+FEWEST_WALLS = 10
+"""below, how much walls differ is known so badly that intervals say little"""
+
+
+class PairedTest(NamedTuple):
+    """Whether the players' mean ranks differ, paired by walls."""
+
+    difference: float
+    """mean rank of A less that of B"""
+    p: float
+    """how often differences whose signs are drawn are as great"""
+    wall_deviation: float
+    """standard deviation of a whole wall's difference; NaN: there are fewer than two"""
+    walls: int
+    whole_walls: int
+    """those of which all games have ended"""
+
+    def games_for(self, wanted: float, games_per_wall: int) -> int | None:
+        """Games of which 80 % of all matches would show a difference so large, at 5 % significance; None: no wall
+        shows any, as where a player meets itself."""
+        if self.wall_deviation < _NO_DEVIATION:
+            return None
+        normal = NormalDist()
+        distance = normal.inv_cdf(1 - _SIGNIFICANCE / 2) + normal.inv_cdf(_POWER)
+        return max(1, math.ceil((distance * self.wall_deviation / wanted) ** 2)) * games_per_wall
+
+
+class Outcome(NamedTuple):
+    """All figures, by name; see `FIGURES`."""
+
+    players: dict[str, dict[str, Figure]]
+    """by letter"""
+    differences: dict[str, Figure]
+    """A less B"""
+    test: PairedTest
+
+
+class _Sums:
+    """Sums over the seats of one player, game by game."""
+
+    def __init__(self, results: Sequence[GameResult], player: str, points: Sequence[float]) -> None:
+        def total(values: Callable[[GameResult], Sequence[float]]) -> Floats:
+            return np.array(
+                [math.fsum(v for v, p in zip(values(r), r.players, strict=True) if p == player) for r in results]
+            )
+
+        self.seats = total(lambda r: [1] * len(r.players))
+        self.rounds = total(lambda r: [r.rounds] * len(r.players))
+        self.rank = [total(partial(_has_rank, rank)) for rank in range(len(points))]
+        self.mean_rank = total(lambda r: [1 + rank for rank in r.ranks])
+        self.points = total(lambda r: [points[rank] for rank in r.ranks])
+        self.grading = total(lambda r: r.grading_deltas)
+        self.score = total(lambda r: r.scores)
+        self.wins, self.won_points = total(lambda r: r.wins), total(lambda r: r.won_points)
+        self.deal_ins, self.calls = total(lambda r: r.deal_ins), total(lambda r: r.calls)
+        self.riichis = total(lambda r: r.riichis)
+
+
+def _has_rank(rank: int, result: GameResult) -> list[bool]:
+    return [each == rank for each in result.ranks]
+
+
+def figures_of_games(
+    results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
+) -> Outcome:
+    """The figures of games that have ended, in any order.
+
+    Args:
+        points: of the ranks, first to last.
+    """
+    results = sorted(results, key=lambda result: result.game)
+    wall_B = np.array([result.wall for result in results], np.int64)
+    formulas = {player: _formulas(_Sums(results, player, points), match.style) for player in PLAYERS}
+    differing = {name: difference(formulas["B"][name], formulas["A"][name]) for name in formulas["A"]}
+    named = {f"{player}/{name}": f for player in PLAYERS for name, f in formulas[player].items()}
+    figures = figures_of(wall_B, {**named, **{f"-/{name}": f for name, f in differing.items()}}, replicates)
+    of_player = {p: {name: figures[f"{p}/{name}"] for name in differing} for p in PLAYERS}
+    return Outcome(of_player, {name: figures[f"-/{name}"] for name in differing}, _test(results, match))
+
+
+def _formulas(sums: _Sums, style: int) -> dict[str, Formula]:
+    ranks = {f"rank_{rank + 1}": _ratio(count_B, sums.seats) for rank, count_B in enumerate(sums.rank)}
+    return {
+        **ranks,
+        "mean_rank": _ratio(sums.mean_rank, sums.seats),
+        "points": _ratio(sums.points, sums.seats),
+        "grading_points": _ratio(sums.grading, sums.seats),
+        "stable_dan": _stable_dan(sums.rank, style),
+        "score": _ratio(sums.score, sums.seats),
+        "win_rate": _ratio(sums.wins, sums.rounds),
+        "deal_in_rate": _ratio(sums.deal_ins, sums.rounds),
+        "call_rate": _ratio(sums.calls, sums.rounds),
+        "riichi_rate": _ratio(sums.riichis, sums.rounds),
+        "won_points": _ratio(sums.won_points, sums.wins),
+    }
+
+
+def _ratio(numerator_B: Floats, denominator_B: Floats) -> Formula:
+    columns = (_made(numerator_B), _made(denominator_B))
+    return Formula(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], np.ones(len(numerator_B), bool))
+
+
+def _stable_dan(rank_B: Sequence[Floats], style: int) -> Formula:
+    """Tenhou's dan at whose Houou tables such ranks would neither gain nor lose points."""
+    gains = TENHOU[len(rank_B)].bonus[style]["houou"]
+    step = TENHOU[len(rank_B)].penalty_step[style]
+    lowest = FIRST_DAN - 3  # of which the last place costs nothing
+
+    def statistic(sums_RC: Floats) -> Floats:
+        return sums_RC[:, :-1] @ np.array(gains) / (step * sums_RC[:, -1]) - (FIRST_DAN - 1 - lowest)
+
+    columns = tuple(map(_made, rank_B))
+    return Formula(columns, statistic, np.ones(len(rank_B[0]), bool))
+
+
+def _made(column_B: Floats) -> Callable[[], Floats]:
+    return lambda: column_B
+
+
+def rank_difference(result: GameResult) -> float:
+    """Mean rank of A in one game less that of B."""
+    ranks: dict[str, list[int]] = {player: [] for player in PLAYERS}
+    for player, rank in zip(result.players, result.ranks, strict=True):
+        ranks[player].append(rank)
+    a, b = (sum(of_player) / len(of_player) for of_player in ranks.values())
+    return a - b
+
+
+def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
+    seatings = num_seatings(match.format)
+    sums: dict[int, float] = {}
+    for result in results:
+        sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / seatings
+    sum_W = np.array(list(sums.values()))
+    num_games = Counter(result.wall for result in results)
+    # what has been played of a wall in part would pass for a small difference
+    whole_W = np.array([num_games[wall] == seatings for wall in sums])
+    observed = abs(sum_W.sum()) - 1e-9  # sums of the same numbers in another order count as equal
+    rng = np.random.default_rng(0)
+    as_great = 0
+    for _ in range(0, _FLIPS, _FLIPS_AT_ONCE):
+        sign_FW = rng.integers(0, 2, (_FLIPS_AT_ONCE, len(sum_W))) * 2 - 1
+        as_great += int((abs(sign_FW @ sum_W) >= observed).sum())
+    difference_ = float(np.mean([rank_difference(result) for result in results]))
+    whole_walls = int(whole_W.sum())
+    deviation = float(sum_W[whole_W].std(ddof=1)) if whole_walls > 1 else math.nan
+    return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """Figures as objects; null where a figure cannot be told."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Figure):
+            return {name: plain(getattr(value, name)) for name in ("value", "low", "high")}
+        if hasattr(value, "_asdict"):
+            return {name: plain(entry) for name, entry in value._asdict().items()}
+        if isinstance(value, dict):
+            return {name: plain(entry) for name, entry in value.items()}
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    return plain(outcome)

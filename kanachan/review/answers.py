@@ -1,0 +1,120 @@
+"""What networks say of the decisions of a game, as a review shows it.
+
+Shapes: B decisions, A candidates, R ranks, K kinds of decision.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import batch_of_annotations
+from kanachan.data.columns import columns_of_annotations
+from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
+from kanachan.inference.policy import Policy
+from kanachan.objectives.registry import Rank
+
+Numbers = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one network says of one decision; candidates stand in the order of the annotation's field 4."""
+
+    shown: Numbers
+    """[A] probabilities after imitation, else expected points of the stage"""
+    best: int
+    """the candidate with the greatest score"""
+    loss: float
+    """of the action taken: after imitation its negative log-likelihood, else the points lost against the best"""
+    rank_probability: Numbers | None
+    """[A, R] after rank: of every final rank after the action"""
+    expected: float | None
+    """of a stage with values: the points expected before the action"""
+    expected_ranks: Numbers | None
+    """[R] after rank: the probability of every final rank before the action"""
+
+
+def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[list[Answer]]:
+    """The answers of each policy to each of `annotations`; `chunk` of them pass a network at once.
+
+    What is expected before the action comes from the summary token. A network that was trained without it is asked
+    about the actions instead: their mean, as the first policy with probabilities would play, else the action taken.
+    """
+    predictions = [policy.predictions(annotations, chunk) for policy in policies]
+    weights = [_one_hot(annotation) for annotation in annotations]
+    for predicted in predictions:
+        if annotations and predicted[0].probability is not None:
+            weights = [prediction.probability for prediction in predicted if prediction.probability is not None]
+            break
+    found = []
+    for policy, predicted in zip(policies, predictions, strict=True):
+        before = _expected(policy, annotations, chunk)
+        rows = []
+        for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
+            ranks = prediction.rank_probability
+            expected: float | None = None
+            expected_ranks: Numbers | None = None
+            if policy.objective.has_value:
+                expected = float(before.points[i] if before else weights[i] @ prediction.score)
+            if ranks is not None:
+                expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
+            best = int(prediction.score.argmax())
+            loss = _loss(prediction.score, prediction.probability, annotation.chosen)
+            rows.append(Answer(prediction.shown, best, loss, ranks, expected, expected_ranks))
+        found.append(rows)
+    return found
+
+
+def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:
+    """Of each decision the kinds that it is of, by what is on offer (see kanachan.evaluation.decision_metrics)."""
+    if not annotations:
+        return []
+    batch = batch_of_annotations(annotations, vocabulary)
+    score_BA = torch.zeros(batch.candidate_BA.shape)
+    offered_BK = DecisionMeter(vocabulary).measure(score_BA, batch).is_offered_BK.tolist()
+    return [[kind for kind, is_offered in zip(KINDS, row, strict=True) if is_offered] for row in offered_BK]
+
+
+def _one_hot(annotation: Annotation) -> Numbers:
+    taken = np.zeros(len(annotation.actions), np.float32)
+    taken[annotation.chosen] = 1
+    return taken
+
+
+def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
+    if probability is None:
+        return float(score.max() - score[chosen])
+    return -math.log(max(float(probability[chosen]), float(np.finfo(np.float32).tiny)))
+
+
+class _Expected(NamedTuple):
+    """What is expected before the action."""
+
+    points: Numbers
+    """[B]"""
+    ranks: Numbers | None
+    """[B, R] after rank"""
+
+
+@torch.inference_mode()
+def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> _Expected | None:
+    """By the summary token; None for a network that says nothing from it."""
+    objective = policy.objective
+    if not objective.has_value or not objective.num_summary_outputs:
+        return None
+    points, ranks = [], []
+    for first in range(0, len(annotations), chunk):
+        columns = columns_of_annotations(annotations[first : first + chunk], policy.vocabulary)
+        batch = policy.batch(columns).to(policy.device)
+        output = policy.output(batch)
+        points.append(objective.baseline_value(output, batch).cpu())
+        if isinstance(objective, Rank):
+            ranks.append(objective.baseline_rank_probability(output, batch).cpu())
+    return _Expected(torch.cat(points).numpy(), torch.cat(ranks).numpy() if ranks else None)

@@ -1,0 +1,59 @@
+"""A review → one HTML page that holds all it needs, and that nothing from a record can inject anything into.
+
+Texts of the record reach the page as JSON, in which no character can end the element that holds it, and are shown as
+text. Beyond that the page's own policy lets no script run but its own, by hash, and nothing be loaded.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from kanachan.review.tiles import tile_symbols
+
+_ASSETS = "assets"
+_SCRIPTS = ("elements.js", "words.js", "board.js", "charts.js", "panels.js", "review.js")
+_UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def page(review: Mapping[str, Any]) -> str:
+    """The page of a review (kanachan.review.report.review_of)."""
+    style = _asset("review.css")
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
+            "img-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    return Template(_asset("review.html")).substitute(
+        policy=escape(policy),
+        title=escape(f"Review of {review['game']}, seat {review['seat']}"),
+        style=style,
+        tiles=tile_symbols(),
+        data=embedded(review),
+        script=script,
+    )
+
+
+def embedded(value: Any) -> str:
+    """`value` as JSON that may stand in a script element: it holds no <, > or &."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.translate(_UNSAFE)
+
+
+def _hash(text: str) -> str:
+    """A source of a content security policy: an element with exactly this text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def _asset(name: str) -> str:
+    return files("kanachan.review").joinpath(_ASSETS, name).read_text(encoding="utf-8")

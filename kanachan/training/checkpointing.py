@@ -1,0 +1,286 @@
+"""Checkpoints: all that a run needs to go on as if it had never stopped, and how it stops when it is told to.
+
+A checkpoint is written at the end of an optimiser step, always before the validation of that step; a resumed run that
+finds a validation due makes it first. So there is one kind of state to restore, and nothing of a validation is in it.
+"""
+
+import os
+import pickle
+import signal
+import sys
+import zipfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
+
+from annotate.runtime.files import replacing
+from kanachan.config import RunConfig
+from kanachan.models.weights import FORMAT_VERSION, other_version
+from kanachan.training.module import Stage
+
+LAST_NAME = "last.ckpt"
+PREVIOUS_NAME = "previous.ckpt"
+BEST_NAME = "best.safetensors"
+_FORMAT = "format_version"
+_BATCHES_BETWEEN_QUESTIONS = 8  # to the other processes: for the answer the program waits for the GPU
+
+
+class Stopped(Exception):
+    """The run was told to stop, and its checkpoint is complete."""
+
+    def __init__(self, signal_name: str, step: int) -> None:
+        super().__init__(f"stopped by {signal_name} after step {step}")
+        self.signal_name = signal_name
+
+
+class CheckpointFiles(CheckpointIO):
+    """Writes a checkpoint beside its place, then moves it there; the one before it stays as the previous one."""
+
+    def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
+        place = Path(path)
+        with replacing(place) as temporary:
+            try:
+                torch.save(checkpoint, temporary)
+            except RuntimeError as error:  # torch's name for a full disk
+                raise OSError(
+                    f"{place} could not be written (is the disk full?); the one before it is untouched: {error}"
+                ) from error
+            if place.exists():
+                place.replace(place.with_name(PREVIOUS_NAME))
+
+    def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
+        return read_checkpoint(Path(path))
+
+    def remove_checkpoint(self, path: Any) -> None:
+        Path(path).unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """Reads tensors and plain values, never code.
+
+    Raises ValueError naming the file if it is cut off, damaged or no checkpoint.
+    """
+    try:
+        with zipfile.ZipFile(path) as file:
+            damaged = file.testzip()  # torch itself reads whatever the bytes are
+        if damaged is not None:
+            raise ValueError(f"{path}: damaged: {damaged} differs from its checksum")
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (zipfile.BadZipFile, RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: cut off, or no checkpoint ({reason})") from error
+
+
+def newest_checkpoint(folder: Path) -> tuple[Path, int]:
+    """The last checkpoint and its step, or the previous one, with a message, if the last cannot be read.
+
+    Raises ValueError naming the files if none can be read.
+    """
+    reasons = []
+    for path in (folder / LAST_NAME, folder / PREVIOUS_NAME):
+        if path.exists():
+            try:
+                checkpoint = read_checkpoint(path)
+            except ValueError as error:
+                reasons.append(str(error))
+            else:
+                if checkpoint.get(_FORMAT) != FORMAT_VERSION:
+                    raise ValueError(f"{path}: {other_version(checkpoint.get(_FORMAT))}")
+                step = checkpoint["global_step"]
+                for reason in reasons:
+                    print(f"{reason}; going on from {path}, step {step}", file=sys.stderr)
+                return path, step
+    raise ValueError("; ".join(reasons) or f"{folder}: there is no checkpoint")
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes what a killed run had begun to write."""
+    for path in folder.glob(".*.part"):
+        path.unlink()
+
+
+class StopSignals:
+    """Remembers a signal to stop, from now on and until the process ends, however often it comes.
+
+    Lightning's own handler runs a collective operation inside the handler and hangs with several processes; so the
+    handler only sets a flag, on which all processes agree at the end of a step.
+    """
+
+    NUMBERS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+
+    def __init__(self) -> None:
+        self.received: signal.Signals | None = None
+        self.listen()
+
+    def listen(self) -> None:
+        """Takes the signals over again from whoever has."""
+        for number in self.NUMBERS:
+            signal.signal(number, self._remember)
+
+    def _remember(self, number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            os.write(2, b"\nstopping after this step; again to stop at once\n")
+        self.received = signal.Signals(number)
+
+
+class Snapshots(L.Callback):
+    """Writes checkpoints, and stops the run with one if any process was told to stop."""
+
+    def __init__(
+        self, folder: Path, run: RunConfig, last_step: int, lineage: list[dict[str, Any]], signals: StopSignals
+    ) -> None:
+        self.path = folder / LAST_NAME
+        self.every = run.checkpoint_every
+        self.validate_every = run.validate_every
+        self.last_step = last_step
+        self.lineage = lineage
+        """the stages before this one; kept in the checkpoint, so that a resumed run needs no --init"""
+        self.signals = signals
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"lineage": self.lineage}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.lineage = state_dict["lineage"]
+
+    def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
+        checkpoint[_FORMAT] = FORMAT_VERSION
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        self.signals.listen()
+        # it would be told to all processes anew with each batch, waiting for the device
+        trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+        step = trainer.global_step
+        if 0 < step < self.last_step and step % self.validate_every == 0:
+            _validate(trainer)
+
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert isinstance(pl_module, Stage)
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        step = trainer.global_step
+        stops = self._must_stop(trainer, step)
+        if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
+            # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
+            pl_module.log_if_due()
+            pl_module.skipped.checked_total(step)
+            _require_finite(pl_module, step)
+            trainer.save_checkpoint(self.path)
+        if stops:
+            self._stop(step)
+        if step == self.last_step:
+            trainer.val_check_batch = 1  # the validation of the last step is Lightning's too, whatever its number
+
+    def on_validation_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        # During a run this step's checkpoint was written before the validation began.
+        if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx):
+            self._stop(trainer.global_step)
+
+    def _must_stop(self, trainer: L.Trainer, number: int) -> bool:
+        """Whether any process was told to stop; all of them must ask it at the same batches."""
+        is_gpu = trainer.strategy.root_device.type == "cuda"
+        if trainer.world_size > 1 and is_gpu and number % _BATCHES_BETWEEN_QUESTIONS:
+            return False
+        return trainer.strategy.reduce_boolean_decision(self.signals.received is not None, all=False)
+
+    def _stop(self, step: int) -> None:
+        received = self.signals.received
+        raise Stopped(received.name if received else "a signal to another process", step)
+
+
+class BestWeights(L.Callback):
+    """Keeps the weights with the lowest validation loss so far; stops the run when it stays away too long.
+
+    Args:
+        write: writes a weights file, given its path, the metrics of the validation and the trainer; called on all
+            ranks.
+        patience: validations without a lower loss after which the run stops; None for never.
+    """
+
+    def __init__(
+        self, path: Path, write: Callable[[Path, dict[str, float], L.Trainer], None], patience: int | None
+    ) -> None:
+        self.path = path
+        self.write = write
+        self.patience = patience
+        self.metrics: dict[str, float] = {}
+        """of the best validation"""
+        self.step: int | None = None
+        self.latest: tuple[int, dict[str, float]] = (-1, {})
+        """step and metrics of the latest validation of this process"""
+        self._fruitless = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.metrics, self.step = state_dict["metrics"], state_dict["step"]
+        self._fruitless = state_dict["fruitless"]
+
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        metrics = validation_metrics(trainer)
+        self.latest = (trainer.global_step, metrics)
+        if not self.metrics or metrics["loss"] < self.metrics["loss"]:
+            self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
+            self.write(self.path, metrics, trainer)
+            return
+        self._fruitless += 1
+        if self.patience is not None and self._fruitless >= self.patience:
+            trainer.should_stop = True
+
+
+class Reseeding(L.Callback):
+    """Draws the random numbers of a micro-batch from its place in the run alone, so that none need to be saved."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def on_train_batch_start(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        # micro-batches of a step are dealt out in turn: their numbers do not depend on how many processes there are
+        number = batch_idx % trainer.accumulate_grad_batches * trainer.world_size + trainer.global_rank
+        place = (self.seed, trainer.global_step, number)
+        seed = int.from_bytes(sha256(repr(place).encode()).digest()[:8], "big", signed=True)
+        # torch.manual_seed takes half a millisecond: it keeps the stack for each kind of device that is not in use
+        torch.default_generator.manual_seed(seed)
+        if pl_module.device.type == "cuda":
+            torch.cuda.manual_seed(seed)
+
+
+def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
+    """The figures of the latest validation, without their prefix."""
+    prefix = "validation/"
+    return {
+        name.removeprefix(prefix): float(value)
+        for name, value in trainer.callback_metrics.items()
+        if name.startswith(prefix)
+    }
+
+
+def _validate(trainer: L.Trainer) -> None:
+    """Makes the validation that was due when the checkpoint was written; Lightning would skip it."""
+    loop = trainer.fit_loop.epoch_loop.val_loop
+    loop.restarting = False
+    trainer.validating = True
+    loop.run()
+    trainer.training = True
+
+
+def _require_finite(stage: Stage, step: int) -> None:
+    if not all(bool(torch.isfinite(parameter).all()) for parameter in stage.network.parameters()):
+        raise ValueError(
+            f"weights are no longer finite after step {step}: lower optim.learning_rate; "
+            "the last checkpoint is from before it happened"
+        )

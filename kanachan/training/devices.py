@@ -1,0 +1,107 @@
+"""What a run computes on: CPU or GPUs, in which precision, in how many processes."""
+
+import os
+from dataclasses import dataclass
+
+import torch
+from lightning.fabric.utilities.rank_zero import _get_rank
+
+from kanachan.config import RunConfig
+
+_BF16_UNITS = ("amx_bf16", "avx512_bf16")
+"""what torch calls them; without any, a CPU is slower in bf16 than in fp32"""
+_NO_STEP = 1 << 31
+"""at least so much is the SLURM_STEP_ID of what srun has not started"""
+
+
+@dataclass(frozen=True)
+class World:
+    """How many processes there are."""
+
+    devices: int
+    """on each machine"""
+    nodes: int
+
+    @property
+    def size(self) -> int:
+        return self.devices * self.nodes
+
+
+@dataclass(frozen=True)
+class Devices:
+    """What the settings of a run mean on this machine."""
+
+    is_gpu: bool
+    is_half: bool
+    """matrix products in bf16; weights are fp32 in any case"""
+    packs: bool
+    """rows lie end to end (`kanachan.models.attention.Packed`)"""
+    world: World
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Of matrix products."""
+        return torch.bfloat16 if self.is_half else torch.float32
+
+
+def devices_of(run: RunConfig) -> Devices:
+    """Raises ValueError if the settings ask for what is not there, or contradict the launcher."""
+    if run.accelerator == "gpu" and not torch.cuda.is_available():
+        raise ValueError("--run.accelerator gpu: torch sees no GPU here")
+    is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
+    is_half = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
+    if run.attention == "packed" and is_gpu and not is_half:
+        raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
+    packs = run.attention == "packed" or (run.attention == "auto" and is_gpu and is_half)
+    return Devices(is_gpu, is_half, packs, _world(run, is_gpu))
+
+
+def _multiplies_bf16(is_gpu: bool) -> bool:
+    """Whether the device has units for matrix products in bf16."""
+    if is_gpu:
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    capabilities = torch.cpu.get_capabilities()
+    return any(capabilities.get(name, False) for name in _BF16_UNITS)
+
+
+def exact_dtype(device: torch.device) -> torch.dtype:
+    """Of sums that must not lose small parts: fp64 wherever the device has it."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def is_launched() -> bool:
+    """Whether torchrun or Slurm has started the processes of the run."""
+    return _started_processes() is not None
+
+
+def this_rank() -> int:
+    """The number of this process, known before any are connected; 0 if it is alone."""
+    return _get_rank() or 0
+
+
+def _world(run: RunConfig, is_gpu: bool) -> World:
+    """The processes that torchrun or Slurm has started, else those that this one will start."""
+    started = _started_processes()
+    if started is None:
+        devices = run.devices or (torch.cuda.device_count() if is_gpu else 1)
+        if is_gpu and devices > torch.cuda.device_count():
+            raise ValueError(f"--run.devices {devices}: torch sees {torch.cuda.device_count()} GPUs here")
+        return World(devices, run.nodes or 1)
+    launcher, world = started
+    for name, asked, there in (("devices", run.devices, world.devices), ("nodes", run.nodes, world.nodes)):
+        if asked not in (None, there):
+            raise ValueError(f"--run.{name} {asked}: {launcher} has started {there}; leave it out")
+    return world
+
+
+def _started_processes() -> tuple[str, World] | None:
+    environment = os.environ
+    if "TORCHELASTIC_RUN_ID" in environment:
+        local = int(environment["LOCAL_WORLD_SIZE"])
+        return "torchrun", World(local, int(environment["WORLD_SIZE"]) // local)
+    is_batch_job = environment.get("SLURM_JOB_NAME") not in ("bash", "interactive")
+    # only a task of srun has siblings: a batch script has a SLURM_PROCID too, but no step, or one that has no number
+    if is_batch_job and "SLURM_PROCID" in environment and int(environment.get("SLURM_STEP_ID", _NO_STEP)) < _NO_STEP:
+        nodes = int(environment.get("SLURM_NNODES", "1"))
+        return "Slurm", World(int(environment["SLURM_NTASKS"]) // nodes, nodes)
+    return None

@@ -1,0 +1,75 @@
+"""An exponential moving average of the weights: what is validated and written in their place, if it is asked for.
+
+Training itself goes on with the weights as they are; the average follows them, step by step, and is put in their place
+while a validation passes.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import lightning as L
+import torch
+from torch import Tensor
+
+from kanachan.training.module import Stage
+
+_STATE = "average"
+
+
+class Average(L.Callback):
+    """Follows the network's parameters. After step t it takes 1 - min(decay, (1 + t) / (10 + t)) of them, so that the
+    first ones are soon forgotten.
+
+    Stands after all callbacks that look at a validation, so that they still find the average in the network, and before
+    those that write checkpoints at the end of a step.
+    """
+
+    def __init__(self, decay: float) -> None:
+        self.decay = decay
+        self.average: dict[str, Tensor] = {}
+        self._own: dict[str, Tensor] = {}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {_STATE: self.average}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.average = state_dict[_STATE]
+
+    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        parameters = _parameters(pl_module)
+        kept = self.average or parameters
+        self.average = {name: kept[name].to(p.device, copy=True) for name, p in parameters.items()}
+
+    @torch.no_grad()
+    def on_train_batch_end(
+        self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        step = trainer.global_step
+        parameters = _parameters(pl_module)
+        weight = 1 - min(self.decay, (1 + step) / (10 + step))
+        torch._foreach_lerp_([self.average[name] for name in parameters], list(parameters.values()), weight)
+
+    @torch.no_grad()
+    def on_validation_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        parameters = _parameters(pl_module)
+        self._own = {name: parameter.clone() for name, parameter in parameters.items()}
+        for name, parameter in parameters.items():
+            parameter.copy_(self.average[name])
+
+    @torch.no_grad()
+    def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
+        for name, parameter in _parameters(pl_module).items():
+            parameter.copy_(self._own[name])
+        self._own = {}
+
+
+def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> dict[str, Tensor]:
+    """The tensors of a network's state with the average of a checkpoint in their place, if it has one."""
+    return {**tensors, **checkpoint["callbacks"].get(Average.__name__, {}).get(_STATE, {})}
+
+
+def _parameters(module: L.LightningModule) -> dict[str, Tensor]:
+    assert isinstance(module, Stage)
+    return {name: parameter.detach() for name, parameter in module.network.named_parameters()}

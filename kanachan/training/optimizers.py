@@ -1,0 +1,137 @@
+"""The optimiser, groups and rates of the parameters, clipping, steps that are left out."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kanachan.config import OptimConfig
+from kanachan.training.muon import MuonWithAdamW
+
+ADAM_STATES = ("exp_avg", "exp_avg_sq")
+
+
+def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
+    """The optimiser of the settings, for the parameters that learn."""
+    groups, betas = parameter_groups(network, optim), (optim.beta1, optim.beta2)
+    if optim.optimizer == "muon":
+        return MuonWithAdamW(groups, betas)
+    return torch.optim.AdamW(groups, betas=betas, fused=True)
+
+
+def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
+    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without, and
+    for Muon the matrices of encoder and decoder (`is_muons`) apart from those of the heads.
+
+    Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
+    """
+    embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
+    groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
+    for name, parameter in network.named_parameters():
+        if parameter.requires_grad:
+            decays = parameter.ndim == 2 and id(parameter) not in embeddings
+            is_muons = decays and optim.optimizer == "muon" and name.startswith(("encoder.", "decoder."))
+            groups.setdefault((_is_encoder(name), decays, is_muons), []).append(parameter)
+    encoder_rate = optim.learning_rate if optim.encoder_learning_rate is None else optim.encoder_learning_rate
+    return [
+        {
+            "params": parameters,
+            "part": "encoder" if is_encoder else "decoder",
+            "is_muons": is_muons,
+            "lr": (encoder_rate if is_encoder else optim.learning_rate) * (optim.muon_factor if is_muons else 1),
+            "weight_decay": optim.weight_decay if decays else 0.0,
+        }
+        for (is_encoder, decays, is_muons), parameters in sorted(groups.items(), reverse=True)
+    ]
+
+
+def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "decoder") -> Callable[[int], float]:
+    """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`.
+
+    Args:
+        part: of the network, "encoder" or "decoder"; the encoder begins after `encoder_frozen` steps, and warms up
+            towards where the cosine is by then.
+    """
+    frozen = optim.encoder_frozen if part == "encoder" else 0
+
+    def factor(step: int) -> float:
+        if step < frozen:
+            return 0.0
+        warm = min(1.0, (step - frozen + 1) / optim.warmup) if optim.warmup else 1.0
+        progress = min(1.0, max(0, step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
+        return warm * (optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2)
+
+    return factor
+
+
+def gradient_norms(network: nn.Module, gradient_of: Callable[[nn.Parameter], Tensor | None]) -> dict[str, Tensor]:
+    """The norm of the gradient of the encoder and of the rest, where they have one."""
+    norms: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
+    for name, parameter in network.named_parameters():
+        # one after the other: a whole gradient may have to be put together from those of other processes
+        gradient = gradient_of(parameter) if parameter.requires_grad else None
+        if gradient is not None:
+            norms["encoder" if _is_encoder(name) else "decoder"].append(torch.linalg.vector_norm(gradient))
+    return {part: torch.linalg.vector_norm(torch.stack(of_part)) for part, of_part in norms.items() if of_part}
+
+
+def _is_encoder(name: str) -> bool:
+    return name.startswith("encoder.")
+
+
+class SkippedSteps:
+    """Counts the steps that were left out because their gradient was not finite.
+
+    The counts stay on the device, so that counting never waits for it.
+
+    Args:
+        limit: how many in a row end the run.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._total: Tensor | float = 0.0
+        self._in_a_row: Tensor | float = 0.0
+        self._longest: Tensor | float = 0.0
+
+    def clip(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
+        """Clips the gradients to a norm, 0 for none, and has the optimiser leave out its next step if they are not
+        finite; returns their norm before."""
+        gradients = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        norm = nn.utils.get_total_norm([p.grad for p in gradients])
+        if max_norm:
+            nn.utils.clip_grads_with_norm_(gradients, max_norm, norm)
+        is_skipped = (~torch.isfinite(norm)).float()
+        optimizer.found_inf = is_skipped  # type: ignore[attr-defined]
+        self.add(is_skipped)
+        return norm
+
+    def add(self, is_skipped: Tensor | float) -> None:
+        """Counts a step: 1 if it was left out, else 0."""
+        self._total = self._total + is_skipped
+        self._in_a_row = (self._in_a_row + is_skipped) * is_skipped
+        self._longest = torch.maximum(torch.as_tensor(self._longest), torch.as_tensor(self._in_a_row))
+
+    def checked_total(self, step: int) -> int:
+        """How many there were up to `step`.
+
+        Raises:
+            ValueError: too many followed one another.
+        """
+        if float(self._longest) >= self.limit:
+            raise ValueError(
+                f"gradients were not finite in {int(float(self._longest))} optimiser steps in a row before step "
+                f"{step}, and these steps were left out: lower optim.learning_rate, or look at the data; the last "
+                "checkpoint is from before"
+            )
+        self._longest = self._in_a_row
+        return int(float(self._total))
+
+    def state_dict(self) -> dict[str, float]:
+        return {"total": float(self._total), "in_a_row": float(self._in_a_row)}
+
+    def load_state_dict(self, state: Mapping[str, float]) -> None:
+        self._total, self._in_a_row = state["total"], state["in_a_row"]
+        self._longest = self._in_a_row

@@ -1,0 +1,312 @@
+"""Command line and YAML files → TrainConfig, and back to config.yaml.
+
+Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < --config files < --model.size < the rest
+of the command line. Imports nothing heavy, so that --help and the message about a wrong setting come at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import yaml
+from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
+
+from annotate.runtime.files import replacing
+from kanachan.config import (
+    MODEL_SIZES,
+    STAGES,
+    WEIGHTS_NAME,
+    DataConfig,
+    ModelConfig,
+    ObjectiveConfig,
+    OptimConfig,
+    RunConfig,
+    StageName,
+    TrainConfig,
+)
+
+PROGRAM = "kanachan-train"
+USAGE = (
+    f"{PROGRAM} --stage STAGE --data.path DIR [--init WEIGHTS] [--config YAML] [settings]\n"
+    f"       {PROGRAM} --resume RUN_FOLDER"
+)
+DESCRIPTION = """Trains one stage of the curriculum: imitation, round_delta, rank or grading. What is not given here
+comes from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+DEFAULT_SIZE = "small"
+CONFIG_NAME = "config.yaml"
+CHECKPOINTS = "checkpoints"
+
+# What a resumed run may change: where things are and how they are shown, never what is computed.
+_SHOWN = ("wandb", "project", "name", "measure_peak")
+_PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
+_KEPT = ("checkpoint_every",)
+_READ = ("path", "verify")
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | frozenset(
+    f"data.{name}" for name in _READ
+)
+
+_SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
+"""the settings of which a model size consists"""
+
+_SECTIONS: dict[str, type] = {
+    "data": DataConfig,
+    "model": ModelConfig,
+    "objective": ObjectiveConfig,
+    "optim": OptimConfig,
+    "run": RunConfig,
+}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one call of kanachan-train asks for."""
+
+    config: TrainConfig
+    resume: bool
+
+
+def requested(argv: Sequence[str]) -> Request:
+    """Reads the command line; after a mistake, prints the usage and one line, and exits with status 2."""
+    try:
+        return _requested(_files_first(argv))
+    except (ArgumentError, ValueError, OSError) as error:
+        _exit_with(str(error))
+
+
+def stage_file(stage: str) -> Path:
+    """The stage's default settings: inside an installed package, else in the checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "configs"
+    folder = installed if installed.is_dir() else package.parent / "configs"
+    path = folder / f"{stage}.yaml"
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: the installation is incomplete")
+    return path
+
+
+def save_config(config: TrainConfig, path: Path) -> None:
+    """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
+    with replacing(path) as temporary:
+        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Reads what `save_config` wrote.
+
+    Raises ValueError naming the file and the key if a key is unknown or missing.
+    """
+    values = _yaml(path)
+    try:
+        sections = {name: kind(**values.pop(name)) for name, kind in _SECTIONS.items()}
+        sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
+        return TrainConfig(**sections, **values)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path}: no complete configuration of a run: {error}") from error
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """The configuration as nested dicts, lists and scalars."""
+    return {key: _plain(value) for key, value in asdict(config).items()}
+
+
+def holds_run(folder: Path) -> bool:
+    """Whether a run that could go on, or has ended, is in the folder."""
+    return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _requested(argv: list[str]) -> Request:
+    resume = _on_command_line(argv, "resume")
+    saved_file = None if resume is None or resume == "auto" else Path(resume) / CONFIG_NAME
+    if saved_file is not None and not saved_file.is_file():
+        raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is no run folder")
+    stage = _first_setting(argv, [saved_file] if saved_file else [], "stage")
+    default_file = saved_file or (stage_file(stage) if stage in STAGES else None)
+    defaults = [default_file] if default_file else []
+    size = _first_setting(argv, defaults, "model.size") or DEFAULT_SIZE
+    if size not in MODEL_SIZES:
+        raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
+    parser = _parser(defaults, size)
+    if _on_command_line(argv, "run.passes") is not None and _on_command_line(argv, "run.steps") is None:
+        argv = [*argv, "--run.steps=null"]  # of a file, which would make the passes mean nothing
+    values = parser.parse_args(argv if _on_command_line(argv, "model.size") is None else _with_sizes(argv, size))
+    if values.stage is None:
+        raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")
+    if values.model.size != size:
+        raise ValueError("give model.size as --model.size or inside a --config file")
+    config = _config(values)
+    _require_folder(config.data.path)
+    if config.init is not None and resume is None and not Path(config.init).exists():
+        raise ValueError(f"--init {config.init}: there is no such file or run folder")
+    if saved_file is not None:
+        out = _on_command_line(argv, "run.out")
+        if out is not None and Path(out).resolve() != saved_file.parent.resolve():
+            raise ValueError(f"--run.out {out}: --resume {resume} goes on in its own folder; leave --run.out out")
+        config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
+        if not holds_run(saved_file.parent):
+            raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
+    if not _resumes(Path(config.run.out), resume):
+        return Request(config, resume=False)
+    saved = load_config(Path(config.run.out) / CONFIG_NAME)
+    if config.run.precision == "auto":  # as it was chosen for the run that is there
+        config = replace(config, run=replace(config.run, precision=saved.run.precision))
+    _require_same(saved, config)
+    return Request(config, resume=True)
+
+
+def _require_folder(data_path: str) -> None:
+    if Path(data_path).is_file():
+        raise ValueError(
+            f"--data.path {data_path}: a file; shards in a folder are needed: kanachan-pack makes them of annotations"
+        )
+    if not Path(data_path).is_dir():
+        raise ValueError(f"--data.path {data_path}: there is no such folder")
+
+
+def _resumes(out: Path, resume: str | None) -> bool:
+    """Whether the run continues the one in its folder; refuses to begin another there."""
+    if not holds_run(out):
+        return False
+    if resume is None:
+        raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
+    return True
+
+
+def _require_same(was: TrainConfig, now: TrainConfig) -> None:
+    saved, given = _flat(was), _flat(now)
+    changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
+    if changed:
+        listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
+        raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --run.out")
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in plain(config).items():
+        flat.update(
+            {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
+        )
+    return flat
+
+
+def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
+    set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    parser = ArgumentParser(
+        prog=PROGRAM,
+        usage=USAGE,
+        description=DESCRIPTION,
+        default_config_files=[str(path) for path in defaults],
+        exit_on_error=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
+    parser.add_argument("--stage", type=StageName, help="stage of the curriculum")
+    parser.add_argument(
+        "--init",
+        type=str | None,
+        default=None,
+        help="weights file or run folder of an earlier stage: its encoder, and nothing else, is taken over",
+    )
+    parser.add_argument(
+        "--resume",
+        type=str | None,
+        default=None,
+        help="run folder whose run is continued with its own settings; auto: continue the run in --run.out, "
+        f"if there is one. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
+    )
+    for name, kind in _SECTIONS.items():
+        parser.add_class_arguments(kind, name)
+        if name == "model":
+            parser.add_argument(
+                "--model.size",
+                type=Literal[tuple(MODEL_SIZES)],
+                default=size,
+                help="sets those of width, layers, heads, feedforward and decoder_layers that are not given beside it: "
+                + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
+            )
+    parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
+    return parser
+
+
+def _config(values: Namespace) -> TrainConfig:
+    sections = {
+        name: kind(**{setting.name: values[f"{name}.{setting.name}"] for setting in fields(kind)})
+        for name, kind in _SECTIONS.items()
+    }
+    return TrainConfig(stage=values.stage, init=values.init, **sections)
+
+
+def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str | None:
+    """The value of `key` on the command line, else in the last --config file that has it, else in the defaults.
+
+    Needed before the parser exists: the stage chooses the default file, the size chooses defaults.
+    """
+    value = _on_command_line(argv, key)
+    files = [*defaults, *(Path(name) for name in _all_on_command_line(argv, "config"))]
+    for path in reversed(files):
+        if value is None and path.is_file():
+            entry: Any = _yaml(path)
+            for part in key.split("."):
+                entry = entry.get(part) if isinstance(entry, dict) else None
+            value = None if entry is None else str(entry)
+    return value
+
+
+def _with_sizes(argv: list[str], size: str) -> list[str]:
+    """The command line with what its --model.size means behind the --config files, before all other settings."""
+    sizes = {key: value for key, value in asdict(MODEL_SIZES[size]).items() if key in _SIZES}
+    num_files = sum(2 if argument == "--config" else argument.startswith("--config=") for argument in argv)
+    return [*argv[:num_files], *(f"--model.{key}={value}" for key, value in sizes.items()), *argv[num_files:]]
+
+
+def _files_first(argv: Sequence[str]) -> list[str]:
+    """The command line with its --config files in front: jsonargparse lets what comes later win."""
+    files, settings = [], []
+    arguments = iter(argv)
+    for argument in arguments:
+        if argument == "--config":
+            files += [argument, *islice(arguments, 1)]
+        elif argument.startswith("--config="):
+            files.append(argument)
+        else:
+            settings.append(argument)
+    return files + settings
+
+
+def _on_command_line(argv: list[str], key: str) -> str | None:
+    values = _all_on_command_line(argv, key)
+    return values[-1] if values else None
+
+
+def _all_on_command_line(argv: list[str], key: str) -> list[str]:
+    option = f"--{key}"
+    return [
+        argument.partition("=")[2] if "=" in argument else following
+        for argument, following in zip(argv, [*argv, ""][1:], strict=True)
+        if argument == option or argument.startswith(option + "=")
+    ]
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: no YAML: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: settings are expected, as `section: {{name: value}}`")
+    return values
+
+
+def _exit_with(message: str) -> NoReturn:
+    print(f"usage: {USAGE}\n{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    raise SystemExit(2)

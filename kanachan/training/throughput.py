@@ -1,0 +1,162 @@
+"""What training costs: floating-point operations by formula, and how a run's speed compares with the device's.
+
+Shapes as in kanachan.data.batch; L number of rows, whatever they are.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kanachan.config import ModelConfig
+from kanachan.data.batch import Batch
+
+_SMALLEST_MATRIX = 256
+_LARGEST_MATRIX_BYTES = 2**27
+_SECONDS_OF_A_PRODUCT = 0.01
+_PRODUCTS = 4
+
+
+@dataclass(frozen=True)
+class Work:
+    """What some batches ask of the device; padding is no work."""
+
+    decisions: int
+    tokens: int
+    """that pass the encoder: own tokens of each decision, events of each group"""
+    flops: float
+    """floating-point operations to train on them, by the formula of `work_of`"""
+
+    def __add__(self, other: "Work") -> "Work":
+        return Work(self.decisions + other.decisions, self.tokens + other.tokens, self.flops + other.flops)
+
+
+NO_WORK = Work(0, 0, 0.0)
+
+
+def work_of(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> Work:
+    """The work of a batch that is on the CPU.
+
+    Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
+    pass. With width D, feed-forward width M, a situation of O own tokens that sees V in all and has A candidates, a
+    group of E events: an encoder block costs (4 D² + 2 D M) (O + E) weights and 2 D (O V + E²) of attention; a decoder
+    block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention. Embeddings, heads, norms
+    and the optimiser are left out, and so is what is computed a second time to save memory.
+
+    Args:
+        trains_encoder: whether the backward pass goes through the encoder.
+    """
+    own_B = 1 + batch.standing_BP2.shape[1] + _lengths(batch.tile_BT)
+    visible_B = own_B + batch.seen_B.numpy()
+    events_G = _lengths(batch.event_GE)
+    candidates_B = _lengths(batch.candidate_BA)
+    tokens = int(own_B.sum() + events_G.sum())
+    width, feedforward = model.width, model.feedforward
+    encoder = (4 * width**2 + 2 * width * feedforward) * tokens
+    encoder += 2 * width * int(own_B @ visible_B + events_G @ events_G)
+    keys_and_values = 2 * width**2 * tokens
+    decoder = (6 * width**2 + 2 * width * feedforward) * int(candidates_B.sum())
+    decoder += 2 * width * int(candidates_B @ (candidates_B + visible_B))
+    flops = 6 * (model.layers * encoder + model.decoder_layers * (decoder + keys_and_values))
+    if not trains_encoder:
+        flops -= 4 * model.layers * encoder + 2 * model.decoder_layers * keys_and_values
+    return Work(len(batch), tokens, float(flops))
+
+
+def training_flops(model: ModelConfig, batches: Sequence[Batch]) -> float:
+    """Floating-point operations to train on one decision of the batches, by the formula of `work_of`."""
+    work = sum((work_of(model, batch) for batch in batches), NO_WORK)
+    return work.flops / work.decisions
+
+
+def _lengths(token_LX: Tensor) -> NDArray[np.int64]:
+    """[L]: how many of each row are no padding."""
+    return np.count_nonzero(token_LX.numpy(), axis=1)
+
+
+class Meter:
+    """The work of this process since the last row of the log, and the time it took.
+
+    Counts on the CPU, before a batch leaves for the device, and never asks the device for anything.
+
+    Args:
+        trains_encoder: as for `work_of`.
+    """
+
+    def __init__(self, model: ModelConfig, *, trains_encoder: bool = True) -> None:
+        self.model = model
+        self.trains_encoder = trains_encoder
+        self.peak: float | None = None
+        """floating-point operations that the device makes in a second, if they were measured"""
+        self.start()
+
+    def start(self) -> None:
+        """Begins a row; the program is about to ask for its first batch."""
+        self.work = NO_WORK
+        self.waited = 0.0
+        """seconds in which there was no batch to compute; a GPU may still have been at work on the one before"""
+        self._started = self._asked = time.perf_counter()
+
+    def count(self, batch: Batch) -> None:
+        """A batch has come."""
+        self.waited += time.perf_counter() - self._asked
+        self.work += work_of(self.model, batch, trains_encoder=self.trains_encoder)
+
+    def ask(self) -> None:
+        """All that the program had to do with the last batch is done: from here on it waits for the next."""
+        self._asked = time.perf_counter()
+
+    def leave_out(self, seconds: float) -> None:
+        """So much of the time was not the training's."""
+        self._started += seconds
+
+    @property
+    def seconds(self) -> float:
+        return max(time.perf_counter() - self._started, 1e-9)
+
+
+def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
+    """What the device makes of the product of two square matrices: the best of several, of ever larger ones.
+
+    Takes a few tenths of a second, and leaves torch's random numbers as they are.
+    """
+    size, best = _SMALLEST_MATRIX, 0.0
+    while True:
+        seconds = _seconds_of_product(size, device, dtype)
+        best = max(best, 2 * size**3 / seconds)
+        if seconds > _SECONDS_OF_A_PRODUCT or (2 * size) ** 2 * dtype.itemsize > _LARGEST_MATRIX_BYTES:
+            return best
+        size *= 2
+
+
+def _seconds_of_product(size: int, device: torch.device, dtype: torch.dtype) -> float:
+    """The least of several; random numbers, because some devices are faster with constant ones."""
+    generator = torch.Generator(device).manual_seed(0)
+    left, right = (torch.randn(size, size, generator=generator, device=device).to(dtype) for _ in range(2))
+    seconds = []
+    for _ in range(1 + _PRODUCTS):
+        _wait_for(device)
+        start = time.perf_counter()
+        torch.mm(left, right)
+        _wait_for(device)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
+
+
+def _wait_for(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def peak_memory(device: torch.device) -> int:
+    """Bytes: the most that tensors have taken on a GPU, or that this process has taken of the main memory, so far."""
+    if device.type == "cuda":
+        return torch.cuda.max_memory_allocated(device)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,383 @@
+"""One run of one stage: data, network, trainer and log are put together here, and the weights file comes out."""
+
+import logging
+import os
+import shutil
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+import torch._dynamo.config
+import torch.fx.experimental._config
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from lightning.pytorch.loggers import Logger, WandbLogger
+from lightning.pytorch.strategies import Strategy
+
+from annotate.runtime.files import locking
+from annotate.runtime.terminal import is_out_of_memory
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
+from kanachan.models.transformer import Network
+from kanachan.models.weights import (
+    CARD_NAME,
+    build_network,
+    inherit_encoder,
+    lineage_of,
+    make_card,
+    read_weights,
+    write_card,
+    write_weights,
+)
+from kanachan.training.checkpointing import (
+    BEST_NAME,
+    LAST_NAME,
+    BestWeights,
+    CheckpointFiles,
+    Reseeding,
+    Snapshots,
+    Stopped,
+    StopSignals,
+    newest_checkpoint,
+    read_checkpoint,
+    remove_unfinished,
+)
+from kanachan.training.datamodule import ShardData
+from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
+from kanachan.training.ema import Average, averaged
+from kanachan.training.forgetting import former_stage
+from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
+from kanachan.training.module import Stage
+from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
+from kanachan.training.strategies import (
+    ZERO_STAGES,
+    chosen_strategy,
+    is_lost_process,
+    make_strategy,
+    network_tensors,
+    precision_for,
+    tensors_of_network,
+)
+from kanachan.training.throughput import matrix_flops_per_second
+from kanachan.training.validation_metrics import Watching
+
+_MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
+
+
+@dataclass(frozen=True)
+class _Resumption:
+    """The checkpoint that a run goes on from."""
+
+    path: Path
+    step: int
+
+
+def run_stage(request: Request) -> int:
+    """Trains, validates, writes the weights file; returns the exit status.
+
+    Raises ValueError for what the user can mend, OSError if something cannot be written.
+    """
+    out = Path(request.config.run.out)
+    if request.resume and (out / WEIGHTS_NAME).is_file():
+        if this_rank() == 0:
+            print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
+        return 0
+    with ExitStack() as held:
+        return _run(request, held)
+
+
+def _run(request: Request, held: ExitStack) -> int:
+    """`held` is where the claim on the run folder is kept."""
+    config, out = request.config, Path(request.config.run.out)
+    is_zero = this_rank() == 0
+    signals = StopSignals()
+    _set_up(config.run)
+    devices = devices_of(config.run)
+    # kept with the run, so that it goes on in the same precision wherever it is resumed
+    config = replace(config, run=replace(config.run, precision="bf16" if devices.is_half else "fp32"))
+    resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
+    data = _data(config, devices, FOUR_PLAYERS)
+    steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
+    if config.run.early_stopping and not data.num_validation_rows:
+        raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
+    stage, lineage = _stage(config, devices, FOUR_PLAYERS, steps, inherits=resumption is None)
+    if resumption is not None and resumption.step >= steps:
+        # nothing is left but to validate and to write the weights, for which one process is enough
+        if not is_zero:
+            return 0
+        devices = replace(devices, world=World(1, 1))
+        strategy, told = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
+    else:
+        strategy, told = _strategy(config, devices, stage)
+    former = former_stage(config.init, out, is_resumed=resumption is not None)
+    mode = wandb_mode(config)
+    loggers: list[Logger] = []
+    if is_zero:
+        held.enter_context(_claimed(out))
+        save_config(config, out / CONFIG_NAME)  # of a resumed run too, which may be placed elsewhere now
+        loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
+        if mode != "disabled":
+            ancestors = former.lineage if former else []
+            is_resumed = resumption is not None
+            loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
+    snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
+    writer = _Writer(config, data, snapshots)
+    best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
+    callbacks = [Reseeding(config.run.seed), Progress(steps), Watching(FOUR_PLAYERS, former), best]
+    callbacks += [Average(config.optim.average)] if config.optim.average else []
+    callbacks += [snapshots]  # last: what the others have done in a step is in the step's checkpoint
+    trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
+    if config.run.measure_peak:
+        stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
+    if is_zero:
+        _announce(config, data, stage, steps, resumption, f"{told}, wandb {mode}")
+    try:
+        _fit(trainer, stage, data, resumption)
+    except Stopped as stopped:
+        _finish_wandb(loggers, [])
+        if is_zero:
+            print(f"{stopped}; go on with: kanachan-train --resume {out}", flush=True)
+        return 130 if stopped.signal_name == "SIGINT" else 0
+    if is_zero:
+        _finish(trainer, stage, data, best, writer)
+    return 0
+
+
+def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumption | None) -> None:
+    """Raises ConnectionError if another process of the run is gone."""
+    try:
+        trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            advice = "try a smaller --data.micro_batch, or --run.recompute true"
+            raise MemoryError(f"{advice} [{str(error).splitlines()[0]}]") from error
+        if not is_lost_process(error):
+            raise
+        raise ConnectionError(
+            f"rank {this_rank()} has lost another process of the run (look for its message; it may have been killed). "
+            f"Go on with: kanachan-train --resume {trainer.default_root_dir}. [{str(error).splitlines()[0]}]"
+        ) from error
+
+
+def _finish(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights, writer: "_Writer") -> None:
+    """Writes the weights file, and says what came out."""
+    if data.num_validation_rows and best.latest[0] != trainer.global_step:
+        trainer.validate(stage, datamodule=data, verbose=False)  # a run that was killed just before its last validation
+    metrics, best_step = best.latest[1], None
+    if best.patience is not None and best.step is not None:
+        metrics, best_step = best.metrics, best.step
+    lineage = writer.write_last(metrics, trainer.global_step, best_step)
+    _finish_wandb(trainer.loggers, lineage)
+    print(f"validation: {', '.join(f'{name} {value:.4f}' for name, value in metrics.items()) or 'none'}")
+    print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
+
+
+class _Writer:
+    """Writes the network of a run with a card that says where it comes from."""
+
+    def __init__(self, config: TrainConfig, data: ShardData, snapshots: Snapshots) -> None:
+        self.config = config
+        self.out = Path(config.run.out)
+        self.data = data
+        self.snapshots = snapshots
+
+    def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
+        """Writes what the trainer has now. Every rank must call it."""
+        tensors = network_tensors(trainer)
+        if trainer.is_global_zero:
+            write_weights(path, tensors, self._card(metrics, trainer.global_step))
+
+    def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
+        """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
+        lineage, this stage last."""
+        if best_step is None:
+            checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
+            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
+        else:
+            tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
+        card = self._card(metrics, last_step if best_step is None else best_step)
+        card["chosen"] = "last step" if best_step is None else f"lowest validation loss of {last_step} steps"
+        write_card(self.out / CARD_NAME, card)
+        write_weights(self.out / WEIGHTS_NAME, tensors, card)
+        return lineage_of(read_weights(self.out))
+
+    def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
+        config = self.config
+        return make_card(
+            config.stage,
+            config.model,
+            config.objective,
+            FOUR_PLAYERS,
+            steps=step,
+            samples=step * config.data.batch,
+            metrics=metrics,
+            lineage=self.snapshots.lineage,
+            data=self.data.description,
+            config=plain(config),
+        )
+
+
+def _set_up(config: RunConfig) -> None:
+    # What Lightning says of its own accord is about other ways of using it.
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
+    # but not that a process has ended and it ends the others
+    logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
+    warnings.filterwarnings("ignore", module=r"lightning\.")
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # at DeepSpeed's calls
+    if config.threads is not None:
+        torch.set_num_threads(config.threads)
+    L.seed_everything(config.seed, verbose=False)
+
+
+@contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """Makes the run folder and keeps others out of it, or says at once, before anything is trained, that it cannot be
+    written or that another process has it."""
+    (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
+        remove_unfinished(out / CHECKPOINTS)
+        yield
+
+
+def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> ShardData:
+    return ShardData(
+        config.data,
+        config.run.seed,
+        vocabulary,
+        world=devices.world.size,
+        segments=devices.packs,
+        hidden=config.objective.hidden_hands > 0,
+    )
+
+
+def _stage(
+    config: TrainConfig, devices: Devices, vocabulary: Vocabulary, steps: int, inherits: bool
+) -> tuple[Stage, list[dict[str, Any]]]:
+    """The network to be trained, and the stages before it."""
+    network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
+    lineage = []
+    if config.init is not None and inherits:
+        weights = read_weights(config.init)
+        actor_first = weights.card["config"]["data"]["actor_first"]
+        if actor_first != config.data.actor_first:
+            raise ValueError(
+                f"--init {config.init}: its encoder has seen seats as data.actor_first {str(actor_first).lower()} has "
+                "them: give this run the same"
+            )
+        inherit_encoder(network, config.model, weights, vocabulary)
+        lineage = lineage_of(weights)
+    network.encoder.recomputes = config.run.recompute
+    if config.run.compile:
+        _compile(network, is_dynamic=not devices.packs)
+    return Stage(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
+
+
+def _compile(network: Network, is_dynamic: bool) -> None:
+    """Has the network compiled at its first use, in training and in validation: once for batches of all shapes, or, as
+    packed rows come in few shapes, once for each of these."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(compiler) is None:
+        raise ValueError(
+            f"run.compile needs a C++ compiler, and {compiler} is not there: install one, name yours in the "
+            "environment variable CXX, or leave run.compile off"
+        )
+    # else lengths that happen to be equal in the first batch are taken to be always so, and it is compiled again
+    torch.fx.experimental._config.use_duck_shape = False
+    torch._dynamo.config.recompile_limit = _MOST_SHAPES
+    network.compile(dynamic=is_dynamic)
+
+
+def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Strategy, str]:
+    """The strategy, and what to tell of it and of the devices."""
+    name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
+    if config.optim.average and name == "zero3":
+        raise ValueError("optim.average needs whole weights in every process, and zero3 shares them out: take zero2")
+    if config.optim.optimizer == "muon" and name in ZERO_STAGES:
+        raise ValueError(
+            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shares them out: take "
+            "--run.strategy ddp, or begin a run with --optim.optimizer adamw"
+        )
+    strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
+    world, attention = devices.world, "packed" if devices.packs else "padded"
+    told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
+    told += f" on {world.nodes} machines" if world.nodes > 1 else ""
+    return strategy, f"{told}, {name} ({reason}), {'bf16' if devices.is_half else 'fp32'}, {attention}"
+
+
+def _trainer(
+    config: TrainConfig,
+    devices: Devices,
+    strategy: Strategy,
+    steps: int,
+    loggers: list[Logger],
+    callbacks: list[L.Callback],
+) -> L.Trainer:
+    run = config.run
+    accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
+    plugins: list[Any] = [CheckpointFiles()]
+    if devices.world.size == 1 or not is_launched():
+        plugins.append(LightningEnvironment())  # whatever Lightning thinks of the variables of a cluster
+    return L.Trainer(
+        accelerator="gpu" if devices.is_gpu else "cpu",
+        devices=devices.world.devices,
+        num_nodes=devices.world.nodes,
+        strategy=strategy,
+        precision=precision_for(strategy, devices),
+        max_steps=steps,
+        max_epochs=-1,
+        accumulate_grad_batches=accumulate,
+        gradient_clip_val=config.optim.clip or None,
+        val_check_interval=run.validate_every * accumulate,
+        check_val_every_n_epoch=None,
+        limit_val_batches=run.validate_batches if run.validate_batches is not None else 1.0,
+        num_sanity_val_steps=0,
+        use_distributed_sampler=False,
+        logger=loggers,
+        callbacks=callbacks,
+        plugins=plugins,
+        default_root_dir=run.out,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+    )
+
+
+def _announce(
+    config: TrainConfig, data: ShardData, stage: Stage, steps: int, resumption: _Resumption | None, told: str
+) -> None:
+    encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
+    passes = steps * config.data.batch / data.num_train_rows
+    start = f"goes on from step {resumption.step}" if resumption else f"encoder from {config.init or 'scratch'}"
+    print(
+        f"stage {config.stage}, {start}\n"
+        f"network: {network:,} parameters, {encoder:,} of them in the encoder\n"
+        f"data: {config.data.path}: {data.num_train_rows:,} decisions to train on, "
+        f"{data.num_validation_rows:,} to validate on\n"
+        f"steps: {steps:,} of {config.data.batch} decisions ({passes:.2f} passes)\n"
+        f"devices: {told}\n"
+        f"folder: {config.run.out}",
+        flush=True,
+    )
+    if stage.meter.peak is not None:
+        print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
+    slow = config.optim.warmup + config.optim.encoder_frozen
+    if steps <= slow:
+        print(
+            f"warning: the {steps:,} steps end within optim.warmup and optim.encoder_frozen ({slow:,} steps), before "
+            "the learning rate has risen: train for longer, or lower them",
+            flush=True,
+        )
+    if config.run.compile:
+        print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
+
+
+def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            finish_wandb(logger, lineage)

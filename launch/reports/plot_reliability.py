@@ -1,0 +1,104 @@
+"""Draws what kanachan-evaluate found of calibration: what networks say, against how often or how much it comes true.
+
+python launch/reports/plot_reliability.py evaluation.json -o reliability.png
+
+It needs matplotlib: pip install '.[pictures]'
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from annotate.runtime.files import replacing
+from annotate.runtime.terminal import run_cleanly
+
+_PANELS = {
+    ("imitation", "best action"): "probability of the likeliest action",
+    ("rank", "rank"): "probability of a rank",
+    ("rank", "rank, last round"): "probability of a rank, last round",
+    ("rank", "rank at starts of rounds, situation"): "probability of a rank, starts of rounds",
+    ("round_delta", "points"): "points of the round",
+    ("rank", "points"): "points of the rank",
+    ("grading", "points"): "grading points",
+}
+_BY_SCORES = {"rank at starts of rounds, situation": "rank at starts of rounds, scores"}
+"""the same of what sees scores and round only, and is drawn beside"""
+_COLUMNS = 4
+_INCHES = 3.4  # of a panel
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/reports/plot_reliability.py",
+        description="Draws the reliability of networks: tenths of their predictions with the mean outcome of each, and "
+        "its 95 % interval. Where a network is calibrated, its points lie on the diagonal.",
+    )
+    parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
+    parser.add_argument("-o", "--out", type=Path, required=True, help="picture: .png, .svg or .pdf")
+    arguments = parser.parse_args()
+    return run_cleanly(parser.prog, lambda: draw(arguments.evaluation, arguments.out))
+
+
+def draw(evaluation: Path, out: Path) -> None:
+    """Raises ValueError if the file is not what kanachan-evaluate writes, or holds no network."""
+    try:
+        networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
+        panels = {
+            title: found
+            for (stage, what), title in _PANELS.items()
+            if (found := [n for n in networks if n["stage"] == stage and n["reliability"].get(what)])
+        }
+        places = {title: what for (_, what), title in _PANELS.items()}
+    except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{evaluation}: not written by kanachan-evaluate --json: {error}") from None
+    if not panels:
+        raise ValueError(f"{evaluation}: there is no network in it")
+    columns = min(_COLUMNS, len(panels))
+    rows = -(-len(panels) // columns)
+    figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
+    for number, (title, found) in enumerate(panels.items()):
+        axes = figure.add_subplot(rows, columns, number + 1)
+        drawn = {_name(network, found): network["reliability"][places[title]] for network in found}
+        by_scores = found[0]["reliability"].get(_BY_SCORES.get(places[title], ""))
+        _panel(axes, title, drawn | ({"scores and round only": by_scores} if by_scores else {}))
+    with replacing(out) as temporary:
+        figure.savefig(temporary, format=out.suffix.removeprefix(".") or "png", dpi=110)
+
+
+def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
+    """The stage before, or the path where that does not tell networks apart."""
+    lineage = [step["stage"] for step in network["lineage"] or []]
+    names = [(other["lineage"] or [{"stage": ""}])[-1]["stage"] for other in others]
+    if len(set(names)) < len(names):
+        return str(network["path"])
+    return f"after {lineage[-1]}" if lineage else "from scratch"
+
+
+def _panel(axes: Axes, title: str, networks: dict[str, list[dict[str, Any]]]) -> None:
+    values = [bin_["predicted"] for bins in networks.values() for bin_ in bins]
+    values += [bin_["actual"]["value"] for bins in networks.values() for bin_ in bins]
+    axes.plot([min(values), max(values)], [min(values), max(values)], color="0.8", linewidth=1, zorder=0)
+    for name, bins in networks.items():
+        predicted = [bin_["predicted"] for bin_ in bins]
+        actual = [bin_["actual"] for bin_ in bins]
+        middle = [figure["value"] for figure in actual]
+        # an interval of few draws may lie beside its figure
+        errors = [
+            [max(0.0, figure["value"] - figure["low"]) for figure in actual],
+            [max(0.0, figure["high"] - figure["value"]) for figure in actual],
+        ]
+        axes.errorbar(predicted, middle, errors, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
+    axes.set_title(title, fontsize=10)
+    axes.set_xlabel("said")
+    axes.set_ylabel("came true")
+    if len(networks) > 1:
+        axes.legend(fontsize=7)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,110 @@
+"""The figures of an experiment in short, as Markdown tables: launch/curriculum.sh prints them at its end.
+
+python launch/reports/results.py evaluation.json    # written by kanachan-evaluate
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from annotate.runtime.terminal import run_cleanly
+
+_POINTS = {"round_delta": "points of the round", "rank": "points of the rank", "grading": "grading points"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/reports/results.py",
+        description="Prints the figures of an experiment in short, as Markdown tables.",
+    )
+    parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
+    arguments = parser.parse_args()
+    return run_cleanly(parser.prog, lambda: show(arguments.evaluation))
+
+
+def show(path: Path) -> None:
+    """Raises ValueError if the file is none of kanachan-evaluate's."""
+    try:
+        evaluation = json.loads(path.read_text(encoding="utf-8"))
+        split, games, decisions, networks = (evaluation[key] for key in ("split", "games", "decisions", "weights"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: not written by kanachan-evaluate --json: {error}") from None
+    print(f"{split} split: {games:,} games, {decisions:,} decisions\n")
+    for network in networks:
+        if network["stage"] == "imitation":
+            print(imitation_table(network), end="\n\n")
+    print(value_table([network for network in networks if network["stage"] != "imitation"]))
+    print("\nIn brackets: 95 % intervals, from drawing whole games.")
+
+
+def imitation_table(network: dict[str, Any]) -> str:
+    """Rows: kinds of decisions. How often the player's action is foreseen, and with what likelihood."""
+    rows = [["imitation", "decisions", "accuracy %", "negative log-likelihood", "recall %"], ["---", *["---:"] * 4]]
+    figures = network["agreement"]
+    accuracies = {"all": "top1"} | {
+        name.partition("/")[0]: name for name in figures if name.endswith("/accuracy") and figures[name]
+    }
+    for kind, name in accuracies.items():
+        prefix = "" if kind == "all" else f"{kind}/"
+        rows.append(
+            [
+                kind,
+                f"{figures[name]['decisions']:,}",
+                _cell(figures[name], 1, 100),
+                _cell(figures.get(f"{prefix}nll"), 3),
+                _cell(figures.get(f"{prefix}recall"), 1, 100),
+            ]
+        )
+    return _markdown(rows)
+
+
+def value_table(networks: list[dict[str, Any]]) -> str:
+    """Rows: networks of the later stages, and what sees only scores and round."""
+    rows = [["what it foretells", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
+    rows.append(["---", "---", "---:", "---:", "---:"])
+    for stage, what in _POINTS.items():
+        of_stage = [network for network in networks if network["stage"] == stage]
+        for network in of_stage:
+            lineage = [step["stage"] for step in network["lineage"] or []]
+            origin = lineage[-1] if lineage else "scratch"
+            rows.append([what, origin, f"{network['steps']:,}", *_value_cells(network, "action")])
+        if of_stage and "scores" in of_stage[0]["values"]:
+            rows.append([what, "scores and round only", "", *_value_cells(of_stage[0], "scores")])
+    return _markdown(rows)
+
+
+def _value_cells(network: dict[str, Any], predictor: str) -> list[str]:
+    likelihood = network["log_likelihood"].get("rank", {}).get(predictor)
+    return [_cell(network["values"][predictor]["explained_variance"], 1, 100), _cell(likelihood, 3)]
+
+
+def _cell(figure: dict[str, Any] | None, digits: int, scale: float = 1.0) -> str:
+    if figure is None or figure["value"] is None:
+        return ""
+    numbers = [figure[name] for name in ("value", "low", "high")]
+    if None in numbers:
+        return f"{numbers[0] * scale:.{digits}f}"
+    value, low, high = (f"{number * scale:.{digits}f}" for number in numbers)
+    return value if numbers[1] == numbers[2] else f"{value} [{low}, {high}]"
+
+
+def _markdown(rows: list[list[str]]) -> str:
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return "\n".join(_line(row, widths) for row in rows)
+
+
+def _line(row: list[str], widths: list[int]) -> str:
+    if row[0].startswith("---"):
+        cells = ["-" * (width - 1) + cell[-1] for cell, width in zip(row, widths, strict=True)]
+    else:
+        cells = [
+            cell.rjust(width) if cell[:1].isdigit() or cell[:1] == "-" else cell.ljust(width)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+    return f"| {' | '.join(cells)} |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

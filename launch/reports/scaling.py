@@ -1,0 +1,357 @@
+"""The computed tables of docs/scaling.md: what a network costs in memory, arithmetic and traffic, by strategy and
+number of GPUs. Parameters are counted in the real network, arithmetic and rows in real batches.
+
+    .venv/bin/python launch/reports/scaling.py SHARDS
+
+GB are 10^9 bytes. Letters: X rows that pass the encoder, V keys laid out for the situations that see them, C
+candidates, D width, M width of the feed-forward layers.
+"""
+
+import argparse
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from torch import nn
+
+from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, RunConfig
+from kanachan.data.batch import Batch, TokenLayout, with_segments
+from kanachan.data.loader import Batches
+from kanachan.data.shards import open_shards
+from kanachan.models.transformer import Network
+from kanachan.models.weights import build_network
+from kanachan.training.devices import Devices, World
+from kanachan.training.strategies import StrategyName, make_strategy
+from kanachan.training.throughput import training_flops
+
+SIZES = {
+    **{name: MODEL_SIZES[name] for name in ("small", "base", "large")},
+    "1b": ModelConfig(width=1536, layers=32, heads=24, feedforward=6144, decoder_layers=2),
+}
+STRATEGIES: tuple[StrategyName, ...] = tuple(name for name in get_args(StrategyName) if name != "plain")
+GPUS = (1, 8, 40)
+DECISIONS = 5e9
+"""of 65 million rounds"""
+PEAK = 790e12
+"""bf16 matrix products a second of an H100 or H200, as such GPUs are measured; 989e12 is what the maker says"""
+SHARE = 0.4
+"""of the peak that training is assumed to reach"""
+FP32, BF16 = 4, 2
+ITS_OWN = {"reduce_bucket_size": 500_000_000}
+"""what DeepSpeed takes if it is not told otherwise, as it is by `kanachan.training.strategies`"""
+
+
+# Memory ---------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Size:
+    """What must be known of a network."""
+
+    parameters: int
+    matrices: int
+    """those of nn.Linear, which are multiplied in bf16"""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of one process, without activations."""
+
+    weights: float
+    gradients: float
+    states: float
+    """Adam's two"""
+    master: float
+    """the copy of its share of the weights that DeepSpeed's ZeRO 1 and 2 keep, in fp32 too"""
+    halves: float
+    """bf16 copies of the weights, kept for the backward pass, or gathered"""
+    buffers: float
+    """in which DeepSpeed gathers gradients before it sends them"""
+
+    @property
+    def shared(self) -> float:
+        """What ZeRO is about."""
+        return self.weights + self.gradients + self.states
+
+    @property
+    def besides(self) -> float:
+        return self.master + self.halves + self.buffers
+
+
+def size_of(model: ModelConfig) -> Size:
+    """Counts in the network itself, without memory for it."""
+    with torch.device("meta"):
+        network = network_of(model)
+    return Size(
+        parameters=sum(parameter.numel() for parameter in network.parameters()),
+        matrices=sum(
+            p.numel() for module in network.modules() if isinstance(module, nn.Linear) for p in module.parameters()
+        ),
+    )
+
+
+def network_of(model: ModelConfig) -> Network:
+    return build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)[0]
+
+
+def memory_of(strategy: StrategyName, size: Size, processes: int, settings: dict[str, Any] | None = None) -> Memory:
+    """On GPUs in bf16, with the settings of a run.
+
+    Args:
+        settings: of DeepSpeed's `zero_optimization`, over those.
+    """
+    stage = 0 if strategy == "ddp" else int(strategy.removeprefix("zero"))
+    whole, share = float(size.parameters), size.parameters / processes
+    weights, gradients, states = (share if stage >= least else whole for least in (3, 2, 1))
+    halves, buffers = BF16 * size.matrices, 0.0
+    if stage:
+        zero = zero_settings(strategy, processes, settings)
+        if stage == 3:
+            # as many as may be there at once are not given back before the backward pass
+            halves = BF16 * min(whole, zero.max_live_parameters)
+            buffers = zero.reduce_bucket_size * (BF16 + FP32)
+        else:
+            # one for parameters that are sent in bf16, one for the others; two of each, to fill one and send the other
+            buffers = zero.reduce_bucket_size * FP32 * 2 * (2 if zero.overlap_comm else 1)
+    return Memory(
+        weights=FP32 * weights,
+        gradients=FP32 * gradients,
+        states=2 * FP32 * states,
+        master=FP32 * share if stage in (1, 2) else 0.0,
+        halves=float(halves),
+        buffers=float(buffers),
+    )
+
+
+def zero_settings(strategy: StrategyName, processes: int, settings: dict[str, Any] | None = None) -> Any:
+    """What DeepSpeed is told, with its own defaults."""
+    os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
+
+    devices = Devices(is_gpu=True, is_half=True, packs=True, world=World(processes, 1))
+    config: Any = make_strategy(strategy, RunConfig(), devices, DataConfig.micro_batch)
+    return DeepSpeedZeroConfig(**{**config.config["zero_optimization"], **(settings or {})})
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Of a micro-batch, padding included: X, V and C."""
+
+    encoded: int
+    seen: int
+    candidates: int
+
+
+def rows_of(batch: Batch) -> Rows:
+    """As the network lays them out: in grids, or end to end if the batch has segments."""
+    if batch.segments is not None:
+        plan = batch.segments
+        return Rows(len(plan.row_X), len(plan.seen_V), len(plan.candidate_C))
+    own = 1 + batch.standing_BP2.shape[1] + batch.tile_BT.shape[1]
+    return Rows(
+        encoded=len(batch) * own + batch.event_GE.numel(),
+        seen=len(batch) * (own + batch.event_GE.shape[1]),
+        candidates=batch.candidate_BA.numel(),
+    )
+
+
+def activations_of(model: ModelConfig, rows: Rows, *, is_half: bool, recomputes: bool = False) -> float:
+    """Bytes that a micro-batch keeps for the backward pass, without dropout.
+
+    An encoder block keeps, of each row, what enters its two norms (2 D), what they give to matrices (2 D), queries,
+    keys and values (3 D), what attention gives (D), laid end to end (D), and the feed-forward layer before and after
+    its GELU (2 M); and for each key that a situation sees, key and value (2 D). In bf16 all of it is in bf16 but for
+    what enters the norms. A decoder block keeps the same of each candidate, and 3 D more for its second attention.
+
+    Args:
+        recomputes: whether of each encoder block only what enters it is kept, and one block at a time computed again.
+    """
+    width, feedforward = model.width, model.feedforward
+    byte = BF16 if is_half else FP32
+    block = rows.encoded * (2 * FP32 * width + byte * (7 * width + 2 * feedforward)) + rows.seen * byte * 2 * width
+    decoder = rows.candidates * (3 * FP32 * width + byte * (9 * width + 2 * feedforward)) + rows.seen * byte * 2 * width
+    encoder = model.layers * block
+    if recomputes:
+        encoder = model.layers * FP32 * width * rows.encoded + block
+    # the last norm of the encoder and what it gives, cast once for each decoder block; the last norm of the decoder
+    ends = rows.encoded * width * (FP32 + (byte * model.decoder_layers if is_half else byte))
+    ends += rows.candidates * width * (FP32 + byte)
+    return encoder + model.decoder_layers * decoder + ends
+
+
+# Time and traffic -----------------------------------------------------------------------------------------------------
+
+
+def gpu_hours(flops_per_decision: float, decisions: float = DECISIONS, share: float = SHARE) -> float:
+    return flops_per_decision * decisions / (share * PEAK) / 3600
+
+
+def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_batches: int = 1) -> float:
+    """Bytes that each GPU sends, by rings, in an optimiser step in bf16.
+
+    DDP adds up gradients in fp32, once. DeepSpeed sends those of matrices in bf16: ZeRO 1 once, ZeRO 2 after every
+    micro-batch, and both send the new weights to all in fp32. ZeRO 3 sends, for every micro-batch, weights in bf16 to
+    all before the forward pass, again before the backward pass if they do not all fit, and each gradient to its owner.
+    """
+    to_all = (processes - 1) / processes
+    halves = BF16 * size.matrices + FP32 * (size.parameters - size.matrices)
+    weights = FP32 * size.parameters
+    if strategy == "ddp":
+        return to_all * 2 * weights
+    if strategy == "zero3":
+        zero = zero_settings(strategy, processes)
+        stay = 2 * size.parameters <= zero.max_reuse_distance and size.parameters <= zero.max_live_parameters
+        gathers = 1 if stay else 2
+        return to_all * micro_batches * (gathers + 1) * halves
+    return to_all * ((micro_batches if strategy == "zero2" else 1) * 2 * halves + weights)
+
+
+# Tables ---------------------------------------------------------------------------------------------------------------
+
+
+def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
+    batches = list(islice(_batches(shards, micro_batch), num_batches))
+    packed = [rows_of(with_segments(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
+    sizes = {name: size_of(model) for name, model in SIZES.items()}
+    flops = {name: training_flops(model, batches) for name, model in SIZES.items()}
+    yield _sizes_table(sizes, flops)
+    yield _memory_table(sizes)
+    yield _activations_table(micro_batch, largest=max(packed, key=lambda rows: rows.encoded))
+    yield _time_table(flops)
+    yield _traffic_table(sizes, flops, micro_batch)
+
+
+def _sizes_table(sizes: dict[str, Size], flops: dict[str, float]) -> str:
+    return _table(
+        "Sizes",
+        ("size", "width", "blocks", "heads", "feed-forward", "decoder blocks", "parameters", "GFLOP a decision"),
+        [
+            (
+                name,
+                m.width,
+                m.layers,
+                m.heads,
+                m.feedforward,
+                m.decoder_layers,
+                f"{sizes[name].parameters:,}",
+                f"{flops[name] / 1e9:.3g}",
+            )
+            for name, m in SIZES.items()
+        ],
+    )
+
+
+def _memory_table(sizes: dict[str, Size]) -> str:
+    return _table(
+        f"Memory of a GPU, GB: weights, gradients, states; besides, of {GPUS[1]} GPUs; that with {ITS_OWN}",
+        ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "besides", "with its own"),
+        [
+            (name, strategy, *_of_memory(strategy, size))
+            for name, size in sizes.items()
+            for strategy in STRATEGIES
+            if name != "small"
+        ],
+    )
+
+
+def _activations_table(micro_batch: int, largest: Rows) -> str:
+    return _table(
+        f"Activations of a micro-batch of {micro_batch} decisions in bf16, GB",
+        ("size", "kept", "computed again"),
+        [
+            (name, *(f"{activations_of(m, largest, is_half=True, recomputes=r) / 1e9:.1f}" for r in (False, True)))
+            for name, m in SIZES.items()
+        ],
+    )
+
+
+def _time_table(flops: dict[str, float]) -> str:
+    return _table(
+        f"{DECISIONS:.0e} decisions at {SHARE:.0%} of {PEAK / 1e12:.0f} TFLOP/s",
+        ("size", "decisions/s and GPU", "GPU-hours", *(f"hours on {n} GPUs" for n in GPUS[1:])),
+        [
+            (name, f"{SHARE * PEAK / f:,.0f}", f"{gpu_hours(f):,.1f}", *(f"{gpu_hours(f) / n:,.1f}" for n in GPUS[1:]))
+            for name, f in flops.items()
+        ],
+    )
+
+
+def _traffic_table(sizes: dict[str, Size], flops: dict[str, float], micro_batch: int) -> str:
+    return _table(
+        f"GB that each of {GPUS[-1]} GPUs sends in a step, and GB/s at which that takes as long as computing the step",
+        ("size", "decisions a GPU and step", "ms to compute", *STRATEGIES),
+        [
+            (
+                name,
+                n * micro_batch,
+                f"{n * micro_batch * f / (SHARE * PEAK) * 1000:.0f}",
+                *_of_traffic(sizes[name], n, n * micro_batch * f),
+            )
+            for name, f in flops.items()
+            for n in (1, 4)
+        ],
+    )
+
+
+def _of_memory(strategy: StrategyName, size: Size) -> list[str]:
+    memories = [memory_of(strategy, size, processes) for processes in GPUS]
+    cells = [
+        f"{memory.shared / 1e9:.1f}" if n > 1 or strategy == "ddp" else ""
+        for memory, n in zip(memories, GPUS, strict=True)
+    ]
+    besides = [memories[1], memory_of(strategy, size, GPUS[1], ITS_OWN)]
+    return cells + [f"{memory.besides / 1e9:.1f}" for memory in besides]
+
+
+def _of_traffic(size: Size, micro_batches: int, flops: float) -> list[str]:
+    seconds = flops / (SHARE * PEAK)
+    sent = [sent_in_a_step(strategy, size, GPUS[-1], micro_batches) / 1e9 for strategy in STRATEGIES]
+    return [f"{each:.2g} GB, {each / seconds:,.0f} GB/s" for each in sent]
+
+
+def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return f"{title}:\n\n" + "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
+
+
+def _batches(shards: Path, size: int) -> Batches:
+    return Batches(
+        open_shards(shards, "train", FOUR_PLAYERS),
+        FOUR_PLAYERS,
+        batch=size,
+        micro_batch=size,
+        seed=0,
+        exchange_suits=True,
+        actor_first=True,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/reports/scaling.py", description="Prints the computed tables of SCALING.md."
+    )
+    parser.add_argument("shards", type=Path, metavar="SHARDS", help="folder of shards, for lengths as they really are")
+    parser.add_argument(
+        "--micro-batch", type=int, default=512, help="decisions at once on a GPU (default: %(default)s)"
+    )
+    parser.add_argument("--batches", type=int, default=20, help="batches to look at (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+    for name in ("micro_batch", "batches"):
+        if getattr(arguments, name) < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1, not {getattr(arguments, name)}")
+
+    def run() -> None:
+        for table in tables(arguments.shards, arguments.micro_batch, arguments.batches):
+            print(table)
+
+    return run_cleanly(parser.prog, run)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,121 @@
+"""Which moments are decision points, and which choices another seat's claim hides."""
+
+import pytest
+
+from annotate.game.decisions import KINDS, is_hidden, kind_of
+from annotate.vocabulary import Field
+from tests.support.rounds import DULL, V, choice, options, play_round, words
+
+THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
+CLAIMS = {"chi": "chi 12m", "pon": "pon", "kan": "kan", "ron": "ron", "skip": "skip"}
+TOKENS = {name: next(t for t in range(V.action.size) if words(t) == word) for name, word in CLAIMS.items()}
+
+
+def hides(options_: str, outcome: str, chosen: str | None = None) -> bool:
+    outcome = {"kan": "daiminkan"}.get(outcome, outcome)
+    tokens = [TOKENS[name] for name in (*options_.split(), "skip")]
+    return is_hidden(tokens, outcome, TOKENS[chosen] if chosen else None, V)
+
+
+# Decision points -----------------------------------------------------------------------------------------------------
+
+
+def test_a_decision_point_has_two_or_more_actions() -> None:
+    for decision in play_round("", DULL).decisions:
+        assert len(decision.actions) >= 2
+        assert 0 <= decision.chosen < len(decision.actions)
+
+
+def test_a_forced_discard_in_riichi_is_no_decision_point() -> None:
+    played = play_round("0 riichi 8m", ["123m456p789s1122z", *DULL[1:]], "8m")
+    draws = [event for event in played.events if event["type"] == "tsumo" and event["actor"] == 0]
+    assert len(draws) > 10
+    assert all({"tsumo", "ron"} & options(decision) for decision in played.of(0)[1:])
+
+
+def test_a_discard_that_nobody_may_claim_is_no_decision_point() -> None:
+    played = play_round("", DULL, "1s")
+    assert [decision.seat for decision in played.decisions[:2]] == [0, 1]
+    assert "skip" not in options(played.decisions[1])
+
+
+def test_every_seat_that_may_claim_a_tile_decides() -> None:
+    played = play_round("0 discard 3p; 1 chi 45p; 2 pon", ["3p", "45p", "33p", ""])
+    assert [(d.seat, choice(d)) for d in played.decisions[1:3]] == [(1, "chi 45p"), (2, "pon")]
+
+
+def test_all_decide_on_the_same_situation_whatever_the_others_answer() -> None:
+    one = play_round("0 discard 3p; 1 chi 45p; 2 pon", ["3p", "45p", "33p", ""]).decisions[1:3]
+    two = play_round("0 discard 3p; 1 skip; 2 skip", ["3p", "45p", "33p", ""]).decisions[1:3]
+    assert [(d.sparse, d.numeric, d.progression, d.actions) for d in one] == [
+        (d.sparse, d.numeric, d.progression, d.actions) for d in two
+    ]
+
+
+# What a record hides -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options_", ["chi", "pon", "kan pon", "chi pon", "ron", "chi ron", "pon ron", "chi kan pon ron"]
+)
+@pytest.mark.parametrize("outcome", ["pass", "chi"])
+def test_nothing_is_hidden_where_all_passed_or_one_made_a_chi(options_: str, outcome: str) -> None:
+    assert not hides(options_, outcome)
+
+
+@pytest.mark.parametrize("outcome", ["pon", "kan"])
+@pytest.mark.parametrize(
+    "options_, is_hidden_", [("chi", True), ("chi ron", True), ("ron", False), ("pon ron", False), ("kan pon", False)]
+)
+def test_a_pon_or_kan_hides_another_seats_chi_alone(options_: str, outcome: str, is_hidden_: bool) -> None:
+    assert hides(options_, outcome) == is_hidden_
+
+
+@pytest.mark.parametrize("options_", ["chi", "pon", "kan pon", "chi ron", "pon ron"])
+def test_a_ron_hides_every_call_of_another_seat(options_: str) -> None:
+    assert hides(options_, "ron")
+
+
+def test_a_ron_passed_while_another_seat_wins_the_tile_is_a_real_skip() -> None:
+    assert not hides("ron", "ron")
+    assert not hides("ron", "ron", "skip")
+
+
+@pytest.mark.parametrize("outcome", ["chi", "pon", "kan", "ron"])
+def test_the_claim_that_was_carried_out_is_never_hidden(outcome: str) -> None:
+    assert not hides("chi kan pon ron", outcome, outcome)
+
+
+@pytest.mark.parametrize("chosen", ["chi", "skip"])
+def test_a_choice_that_is_known_is_hidden_from_a_record_like_an_unknown_one(chosen: str) -> None:
+    assert hides("chi", "pon", chosen)
+
+
+def test_in_play_the_choices_that_a_record_would_hide_are_marked() -> None:
+    played = play_round("0 discard 3p; 1 chi 45p; 2 pon", ["3p", "45p", "33p", ""])
+    assert [(choice(d), d.is_preempted) for d in played.decisions[:3]] == [
+        ("discard 3p", False),
+        ("chi 45p", True),
+        ("pon", False),
+    ]
+
+
+def test_in_play_a_passed_ron_beside_a_win_is_not_marked_but_a_passed_call_is() -> None:
+    played = play_round("0 discard 3p; 1 skip; 2 skip; 3 ron", THREE_WINNERS)
+    assert [(options(d), d.is_preempted) for d in played.decisions[1:]] == [
+        ({"chi 24p", "chi 45p", "ron", "skip"}, True),
+        ({"ron", "skip"}, False),
+        ({"ron", "skip"}, False),
+    ]
+
+
+# Kinds ---------------------------------------------------------------------------------------------------------------
+
+
+def test_every_action_is_of_a_kind_that_reports_name() -> None:
+    field: Field = V.action
+    assert {kind_of(token, V) for token in range(field.size)} == set(KINDS)
+
+
+def test_a_discard_with_riichi_is_of_the_kind_riichi() -> None:
+    assert [kind_of(token, V) for token in range(4)] == ["discard", "riichi", "discard", "riichi"]

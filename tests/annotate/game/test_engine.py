@@ -1,0 +1,359 @@
+"""Legal actions, the progression and the wall, on rounds made up for one rule each.
+
+Bare integers are the specification's: progression 5 + seat * 148 + tile * 4 + a * 2 + b and so on.
+"""
+
+import random
+
+import pytest
+
+from annotate.game.decisions import play
+from annotate.game.engine import Table
+from annotate.game.tiles import IDS_OF_TILE, TILE_OF_ID
+from annotate.replay.walls import wall_of
+from tests.support.rounds import (
+    DULL,
+    FIRST_LIVE,
+    Script,
+    V,
+    choice,
+    dora_of,
+    left_of,
+    options,
+    play_round,
+    play_wall,
+    situation,
+    start_of_round,
+    wall_of_deal,
+    writer_of,
+)
+
+TENPAI = "123m456p789s1122z"
+THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
+KOKUSHI = ("111z", "", "19m19p19s2345677z", "")
+KAKAN = ("3p7p", "33p77p9m9s", "", "234m678m678s66s68p")
+FOUR_KANS = ("1111m222p", "3333m4444p7z", "", "567m567p99s567s77z")
+TO_FOUR_KANS = "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z"
+
+
+def kinds(option_words: set[str]) -> set[str]:
+    return {word.split()[0] for word in option_words}
+
+
+# Actions -------------------------------------------------------------------------------------------------------------
+
+
+def test_riichi_is_one_decision_with_its_discard() -> None:
+    played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
+
+    first, *later = played.of(0)
+    assert {"discard 8m", "riichi 8m"} < options(first)
+    assert choice(first) == "riichi 8m"
+    assert all("riichi 8m" not in options(decision) for decision in later)
+
+
+def test_riichi_with_the_drawn_tile_and_with_its_like_from_the_hand_are_two_actions() -> None:
+    played = play_round("0 discard 9m", ["123m456p789s1122z", "", "", ""], "9m...1z")
+    assert {"riichi 1z", "riichi-cut 1z", "riichi 2z"} <= options(played.when(0, "riichi-cut 1z"))
+
+
+def test_riichi_is_possible_with_a_closed_kan() -> None:
+    played = play_round("0 ankan 1m; 0 riichi 5m", ["1111m456p789s22z5m", "", "", ""], "5z", rinshan="2z")
+    assert {word for word in options(played.of(0)[1]) if "riichi" in word} == {"riichi 5m", "riichi 5z"}
+
+
+@pytest.mark.parametrize("hand, is_possible", [("111m456p789s2233z", True), ("1112m456p789s222z", False)])
+def test_a_closed_kan_in_riichi_must_not_change_the_waits(hand: str, is_possible: bool) -> None:
+    played = play_round("0 riichi 4m", [hand], "4m...1m")
+    turns = [options(d) for d in played.of(0) if "cut 1m" in options(d)]
+    assert turns == ([{"ankan 1m", "cut 1m"}] if is_possible else [])
+
+
+def test_the_dealers_fourteenth_tile_is_discarded_from_the_hand() -> None:
+    played = play_round("", DULL, "5z")
+
+    dealer, next_seat = played.of(0)[0], played.of(1)[0]
+    assert kinds(options(dealer)) == {"discard"}
+    assert dealer.actions[dealer.chosen] == 34 * 4
+    assert kinds(options(next_seat)) == {"discard", "cut"}
+    assert next_seat.progression == (0, 5 + 34 * 4)
+
+
+def test_a_tile_drawn_by_the_dealer_after_a_kan_is_discarded_as_drawn() -> None:
+    played = play_round("0 ankan 1m; 0 cut", ["1111m"], rinshan="6z")
+    assert choice(played.of(0)[1]) == "cut 6z"
+
+
+def test_the_drawn_tile_and_its_like_in_the_hand_are_two_discards() -> None:
+    played = play_round("", DULL, "9p1s")
+    assert {"cut 1s", "discard 1s"} < options(played.of(1)[0])
+
+
+def test_a_red_five_and_an_ordinary_one_are_two_discards() -> None:
+    played = play_round("", ["05m", *DULL[1:]])
+    assert {"discard 0m", "discard 5m"} < options(played.of(0)[0])
+
+
+def test_pons_with_and_without_a_red_five_are_one_action_and_playing_it_uses_the_red_one() -> None:
+    played = play_round("0 discard 5p; 1 pon", ["5p", "055p", "", ""])
+
+    decision = played.when(1, "pon")
+    assert [token for token in decision.actions if 312 <= token <= 422] == [312 + 2 * 37 + 15]
+    assert sorted(played.all("pon")[0]["consumed"]) == ["5p", "5pr"]
+
+
+def test_chis_with_and_without_a_red_five_are_two_actions() -> None:
+    played = play_round("0 discard 4m; 1 chi 06m", ["4m", "056m", "", ""])
+    assert {"chi 56m", "chi 06m"} < options(played.when(1, "chi 06m"))
+    assert played.all("chi")[0]["consumed"] in (["5mr", "6m"], ["6m", "5mr"])
+
+
+@pytest.mark.parametrize(
+    "hand, tile, call, forbidden",
+    [
+        ("5647m", "4m", "chi 56m", {"4m", "7m"}),
+        ("4636m", "5m", "chi 46m", {"5m"}),
+        ("46055m", "5m", "chi 46m", {"0m", "5m"}),
+        ("4536m", "3m", "chi 45m", {"3m", "6m"}),
+        ("3425m", "5m", "chi 34m", {"2m", "5m"}),
+        ("550m", "5m", "pon", {"0m", "5m"}),
+    ],
+)
+def test_a_discard_that_swaps_the_called_tile_is_no_candidate(
+    hand: str, tile: str, call: str, forbidden: set[str]
+) -> None:
+    played = play_round(f"0 discard {tile}; 1 {call}", [tile, hand, "", ""])
+
+    after = played.of(1)[1]
+    discards = {word.split()[1] for word in options(after)}
+    kept = {f"{digit}m" for digit in hand[:-1]} - forbidden - {f"{digit}m" for digit in call.split()[-1][:-1]}
+    assert not discards & forbidden
+    assert kept <= discards
+
+
+def test_a_call_that_would_leave_no_discard_is_not_offered() -> None:
+    script = "0 discard 1z; 1 pon; 1 discard 1s; 0 discard 2z; 1 pon; 1 discard 9p; 0 discard 3z; 1 pon; 1 discard 9p"
+    hands = ["123z4m", "11z22z33z4567m99p1s", "3p6s", "3s6s"]
+    played = play_round(f"{script}; 0 discard 4m", hands, "5p")
+    at_4m = [d for d in played.of(1) if d.progression[-1] == 5 + 4 * 4]
+    assert options(at_4m[0]) == {"ron", "skip"}  # with 5m 6m called, 4m and 7m remain
+
+
+def test_nobody_calls_the_last_discard() -> None:
+    draws = "." * 68 + "6z5z"
+    played = play_round("", [DULL[0], DULL[1], "369m147p258s5566z", "147m258p369s2223z"], draws)
+
+    claims = [(left_of(decision), options(decision)) for decision in played.of(2) if "skip" in options(decision)]
+    assert (1, {"pon", "skip"}) in claims
+    assert not [claim for claim in claims if claim[0] == 0]
+
+
+def test_nine_terminals_and_honours_may_abort_the_first_turn() -> None:
+    played = play_round("0 kyushu", ["19m19p19s1234z258p"], "5m")
+    assert choice(played.of(0)[0]) == "kyushu"
+    assert played.events[-1]["reason"] == "kyushu_kyuhai"
+
+
+@pytest.mark.parametrize("answer", ["ron", "skip"])
+def test_an_added_kan_may_be_robbed_after_its_token(answer: str) -> None:
+    script = f"0 discard 3p; 1 pon; 1 discard 9m; 1 kakan 3p; 3 {answer}"
+    played = play_round(script, ["3p", "33p9m", DULL[2], "234m567m678s66s45p"], "5z2z3z4z3p")
+
+    (robbing,) = (d for d in played.of(3) if d.progression[-1] == 1981 + 37 + 13)
+    assert robbing.actions == (221, 535)  # skip, or win from across
+    assert bool(played.all("hora")) == (answer == "ron")
+
+
+def test_a_closed_kan_may_be_robbed_by_thirteen_orphans_on_mahjong_soul_alone() -> None:
+    played = play_round("0 ankan 1z; 2 ron", KOKUSHI, "1z")
+    robbing = played.of(2)[0]
+    assert robbing.progression == (0, 1845 + 27)
+    assert options(robbing) == {"ron", "skip"}
+    assert [event["type"] for event in played.events[-2:]] == ["ankan", "hora"]
+
+    tenhou = play_round("0 ankan 1z", KOKUSHI, "1z", rules="tenhou")
+    assert "ron" not in options(tenhou.of(2)[0])
+
+
+def test_a_closed_kan_that_is_not_robbed_is_told_once() -> None:
+    played = play_round("0 ankan 1z; 2 skip", KOKUSHI, "1z")
+    assert [event["type"] for event in played.events].count("ankan") == 1
+    assert played.decisions[-1].progression.count(1845 + 27) == 1
+
+
+def test_two_seats_win_the_same_tile_and_the_first_in_turn_takes_the_sticks() -> None:
+    start = start_of_round(honba=2, kyotaku=3)
+    played = play_round("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, start=start)
+
+    first, second = played.all("hora")
+    assert (first["actor"], first["deltas"]) == (1, [-2600, 5600, 0, 0])
+    assert (second["actor"], second["deltas"]) == (3, [-2000, 0, 0, 2000])
+
+
+def test_three_winners_abort_the_round_on_tenhou_and_are_paid_on_mahjong_soul() -> None:
+    script = "0 discard 3p; 1 ron; 2 ron; 3 ron"
+    tenhou = play_round(script, THREE_WINNERS, rules="tenhou")
+    mjsoul = play_round(script, THREE_WINNERS, rules="mjsoul")
+
+    assert tenhou.events[-1]["reason"] == "sanchaho"
+    assert [event["actor"] for event in mjsoul.all("hora")] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+def test_the_discard_after_four_kans_of_several_seats_can_only_be_won(rules) -> None:
+    played = play_round(f"{TO_FOUR_KANS}; 3 skip", FOUR_KANS, "2p1z", rinshan="6z6z5m1z", rules=rules)
+
+    assert options(played.of(3)[-1]) == {"ron", "skip"}  # no pon of 7z
+    assert played.events[-1]["reason"] == "suukansansen"
+
+
+@pytest.mark.parametrize(
+    "script, hands, draws, reason",
+    [
+        ("0 discard 1z; 1 discard 1z; 2 discard 1z; 3 discard 1z", ["1z", "1z", "1z", "1z"], "", "sufuurenta"),
+        (
+            "0 riichi 8m; 1 riichi 8m; 2 riichi 2p; 3 riichi 9m",
+            ["123m456p789s1133z", "456m789p123s2244z", "789m123p456s5566z", "234m567p678s779m9p"],
+            "8m8m2p8p",
+            "suucha_riichi",
+        ),
+    ],
+)
+def test_four_equal_winds_and_four_riichis_abort_the_round(
+    script: str, hands: list[str], draws: str, reason: str
+) -> None:
+    played = play_round(script, hands, draws)
+    assert played.events[-1] == {"type": "ryukyoku", "reason": reason, "deltas": [0, 0, 0, 0]}
+    assert len(played.all("dahai")) == 4
+
+
+@pytest.mark.parametrize("points, is_possible", [(900, False), (1000, True)])
+def test_riichi_needs_a_stick(points: int, is_possible: bool) -> None:
+    start = start_of_round(scores=(points, 30000, 30000, 40000 - points))
+    played = play_round("", [TENPAI, *DULL[1:]], "8m", start=start)
+    assert ("riichi 8m" in options(played.of(0)[0])) == is_possible
+
+
+def test_riichi_needs_a_draw_to_come() -> None:
+    played = play_round("", [TENPAI, *DULL[1:]], "8m")
+    lefts = {left_of(d) for d in played.of(0) if any("riichi" in word for word in options(d))}
+    assert min(lefts) == 5  # seat 0 is to draw at 69, 65 ... 5, 1
+
+
+def test_options_are_ascending_and_distinct() -> None:
+    for decision in play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z").decisions:
+        assert list(decision.actions) == sorted(set(decision.actions))
+
+
+# The table -----------------------------------------------------------------------------------------------------------
+
+
+def test_left_tiles_are_69_at_the_dealers_first_turn_and_kans_count() -> None:
+    played = play_round("0 ankan 1m; 0 cut", ["1111m"], rinshan="6z")
+    assert list(dict.fromkeys(map(left_of, played.decisions)))[:3] == [69, 68, 67]
+    assert 203 in played.decisions[0].sparse
+
+
+def test_a_closed_kans_dora_is_turned_at_once() -> None:
+    played = play_round("0 ankan 1m", ["1111m"], dora="3z4z", rinshan="6z")
+    assert [dora_of(decision) for decision in played.of(0)[:2]] == [["3z"], ["3z", "4z"]]
+
+
+def test_an_added_kans_dora_is_turned_after_the_next_discard() -> None:
+    played = play_round(
+        "0 discard 3p; 1 pon; 1 discard 9m; 1 kakan 3p; 1 cut", KAKAN, "5z2z1z4z3p", dora="3z4z", rinshan="5z"
+    )
+    kakan = next(i for i, decision in enumerate(played.of(1)) if choice(decision) == "kakan 3p")
+    assert [dora_of(decision) for decision in played.of(1)[kakan : kakan + 2]] == [["3z"], ["3z"]]
+    assert dora_of(played.decisions[-1]) == ["3z", "4z"]
+
+
+@pytest.mark.parametrize("answer", ["ron", "skip"])
+def test_who_may_rob_a_second_kan_does_not_see_the_first_ones_dora(answer: str) -> None:
+    script = f"0 discard 3p; 1 pon; 1 discard 9m; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p; 3 {answer}"
+    played = play_round(script, KAKAN, "5z2z1z4z2z1z4z3p", dora="3z4z", rinshan="7p5z")
+    robbing = [decision for decision in played.of(3) if decision.progression[-1] == 1981 + 37 + 17]
+    assert [dora_of(decision) for decision in robbing] == [["3z"]]
+
+
+def test_the_progression_holds_discards_and_calls_in_order_and_nothing_else() -> None:
+    script = "0 discard 3p; 1 pon; 1 discard 9m; 2 chi 78m; 2 discard 1z; 3 kan"
+    played = play_round(script, ["3p", "33p9m", "78m1z", "111z"], rinshan="5z", dora="9s9p")
+
+    events = [
+        0,
+        5 + 13 * 4,  # seat 0 discards 3p
+        957 + 111 + 2 * 37 + 13,  # seat 1 calls it, from the left
+        5 + 148 + 9 * 4,
+        597 + 2 * 90 + 29,  # seat 2 makes 7m 8m 9m
+        5 + 2 * 148 + 30 * 4,
+        1401 + 3 * 111 + 2 * 37 + 30,
+    ]
+    assert played.when(3, "kan").progression == tuple(events[:-1])
+    assert played.of(3)[1].progression == tuple(events)
+
+
+def test_the_riichi_bit_stands_on_the_discard() -> None:
+    played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
+    assert played.of(1)[-1].progression[1] == 5 + 8 * 4 + 1
+
+
+def test_closed_and_added_kans_are_told_by_their_tiles() -> None:
+    script = "0 discard 0p; 1 pon; 1 discard 9m; 1 ankan 1s; 1 kakan 5p"
+    played = play_round(script, ["0p", "55p1111s9m"], "5z2z3z4z5p", rinshan="9m6z")
+    events = played.decisions[-1].progression
+    assert 957 + 111 + 2 * 37 + 10 in events
+    assert 1845 + 34 + 18 in events
+    assert 1981 + 37 + 15 in events
+
+
+# The wall ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rebuilt_wall_deals_draws_and_turns_the_same_tiles() -> None:
+    played = play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z")
+    again = play_wall(TO_FOUR_KANS, wall_of(played.round), "mjsoul", start_of_round(), writer_of())
+    assert again == played
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_which_of_four_equal_tiles_is_dealt_does_not_matter(seed: int) -> None:
+    script = "0 ankan 1m; 0 cut; 1 riichi 9m"
+    wall = wall_of_deal(["1111m05p", "234m456p789s1122z", "055m1122s", "5577z"], ".9m")
+    other = {}
+    for ids in IDS_OF_TILE:
+        other |= dict(zip(ids, random.Random(seed).sample(ids, len(ids)), strict=True))
+
+    one, two = (play_wall(script, w, "mjsoul", start_of_round(), writer_of()) for w in (wall, [other[i] for i in wall]))
+    assert one == two
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_tiles_to_come_do_not_show(seed: int) -> None:
+    script, num_draws = "0 cut; 1 cut; 2 cut; 3 cut; 0 riichi 8m", 12
+    wall = wall_of_deal([TENPAI, *DULL[1:]], "5z5z6z6z8m", dora="3z", rinshan="7z")
+    indicator, first_hidden = 131, FIRST_LIVE + num_draws
+    hidden = [place for place in range(first_hidden, 136) if place != indicator]
+    changed = list(wall)
+    for place, new in zip(hidden, random.Random(seed).sample(hidden, len(hidden)), strict=True):
+        changed[place] = wall[new]
+
+    one, two = (play_wall(script, w, "mjsoul", start_of_round(), writer_of()).decisions for w in (wall, changed))
+    seen = [situation(decision) for decision in one if left_of(decision) > 69 - num_draws]
+    assert len(seen) >= num_draws - 2
+    assert [situation(decision) for decision in two[: len(seen)]] == seen
+
+
+def test_games_of_neighbouring_seeds_share_no_wall() -> None:
+    hands = []
+    for seed in range(3):
+        table = Table.of_game("mjsoul", 0, seed, V)
+        play(table, writer_of(style=0), Script("").choose)
+        hands += [str(event["tehais"]) for event in table.log() if event["type"] == "start_kyoku"]
+    assert len(set(hands)) == len(hands) >= 12
+
+
+def test_each_physical_tile_stands_for_one_tile_and_red_fives_are_single() -> None:
+    assert [len(ids) for ids in IDS_OF_TILE[:11]] == [1, 4, 4, 4, 4, 3, 4, 4, 4, 4, 1]
+    assert sorted(i for ids in IDS_OF_TILE for i in ids) == list(range(136))
+    assert all(TILE_OF_ID[i] == tile for tile, ids in enumerate(IDS_OF_TILE) for i in ids)

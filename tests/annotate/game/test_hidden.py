@@ -1,0 +1,196 @@
+"""The hidden field: against hands and walls followed through the events."""
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.annotation import Annotation, format_line, parse_line
+from annotate.game.record import Event, Game, Round
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.pipeline.cli import annotate
+from annotate.records.mjai.reader import read_mjai
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import HAND_SLOT_FIRST
+from tests.support.paths import HANDMADE_RECORDS
+from tests.support.real_records import real_records
+from tests.support.rounds import DULL, NUM_SEATS, V, game_of, play_round, wall_of_deal
+
+CALLS = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
+KANS = ("daiminkan", "ankan", "kakan")
+
+
+def hands_after(events: Sequence[Event], num_public: int) -> tuple[list[list[str]], int, bool]:
+    """The concealed hands after so many discards and calls; how many of them are kans, and whether the last one is."""
+    hands = [list(hand) for hand in events[0]["tehais"]]
+    num_kans, last = 0, ""
+    for event in events[1:]:
+        if num_public == 0:
+            break
+        kind, seat = event["type"], event.get("actor", 0)
+        if kind in CALLS:
+            num_public -= 1
+            last = kind
+            num_kans += kind in KANS
+        if kind == "tsumo":
+            hands[seat].append(event["pai"])
+        elif kind in ("dahai", "kakan"):
+            hands[seat].remove(event["pai"])
+        elif kind in CALLS:
+            for name in event["consumed"]:
+                hands[seat].remove(name)
+    return hands, num_kans, last in KANS
+
+
+def require_hidden(annotation: Annotation, recorded: Round) -> None:
+    """Compares the hidden field with what the round's events and wall say."""
+    assert annotation.hidden is not None
+    told = [V.hidden.describe(token) for token in annotation.hidden]
+    hands, num_kans, after_kan = hands_after(recorded.events, len(annotation.progression) - 1)
+    seat = next(at["seat"] for name, at in map(V.sparse.describe, annotation.sparse) if name == "seat")
+    for relative_seat in range(NUM_SEATS - 1):
+        slots = [at["slot"] for name, at in told if name == "hand" and at["relative_seat"] == relative_seat]
+        tiles = [max(t for t, first in enumerate(HAND_SLOT_FIRST) if first <= slot) for slot in slots]
+        hand = hands[(seat + 1 + relative_seat) % NUM_SEATS]
+        assert sorted(MJAI_NAMES[tile] for tile in tiles) == sorted(hand)
+    wall = [MJAI_NAMES[at["tile"]] for name, at in told if name == "wall"]
+    if recorded.wall is None:
+        assert wall == []
+        return
+    left = next(69 - at["drawn"] for name, at in map(V.sparse.describe, annotation.sparse) if name == "left")
+    is_own_turn = annotation.actions[-1] < V.action["skip"].first
+    num_kans -= after_kan and not is_own_turn  # the tile after the kan has not been drawn
+    live = recorded.wall[52:122]
+    assert wall == list(live[: 70 - num_kans][70 - num_kans - left :])
+
+
+def require_hidden_of_game(game: Game) -> int:
+    """All annotations of a game whose rounds all replay; how many there are."""
+    num_annotations = 0
+    for round_ in game.rounds:
+        report = annotate_game(game_of(round_, rules=game.rules), V, writes_hidden=True)
+        assert report.left_out == []
+        for annotation in report.annotations:
+            require_hidden(annotation, round_)
+            assert parse_line(format_line(annotation), V) == annotation
+        num_annotations += len(report.annotations)
+    return num_annotations
+
+
+def names(wall: Sequence[int]) -> tuple[str, ...]:
+    return tuple(MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall)
+
+
+ROUNDS: list[tuple[str, Sequence[str], str, dict[str, Any]]] = [
+    ("", DULL, "", {}),
+    ("0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo", ["111m456p789s2233z", "234m678p345s778p9s"], "8m8p5z6z1m", {}),
+    (
+        "0 discard 5p; 1 pon; 1 discard 9m; 2 cut; 3 cut; 0 cut; 1 kakan 5p; 3 ron",
+        ["5p", "05p9m", "", "234s678s67p22s999m"],
+        "1z2z3z4z5p",
+        {},
+    ),
+    ("0 discard 5p; 1 kan; 1 ankan 1s; 1 discard 9m; 2 pon", ["5p", "055p9m1111s", "99m"], "", {"rinshan": "7z2z"}),
+    ("0 ankan 1z; 2 skip", ["111z", "", "19m19p19s2345677z"], "1z", {}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(ROUNDS)))
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_hidden_field_holds_the_other_hands_and_the_wall_if_it_is_known(number: int, is_known: bool) -> None:
+    script, hands, draws, more = ROUNDS[number]
+    if number == 1:
+        more = {"rinshan": "2z", "dora": "9p9p", "ura": "9m1z"}
+    played = play_round(script, hands, draws, **more)
+    wall = names(wall_of_deal(hands, draws, **more)) if is_known else None
+    assert require_hidden_of_game(game_of(Round(tuple(played.events), wall=wall))) > 3
+
+
+def test_the_seven_fields_are_the_same_with_and_without_the_hidden_one() -> None:
+    game = game_of(play_round("", DULL).round)
+    without, with_hidden = (annotate_game(game, V, writes_hidden=hidden).annotations for hidden in (False, True))
+    assert [line.hidden for line in without] == [None] * len(without)
+    assert [format_line(line).split("\t")[:7] for line in with_hidden] == [
+        format_line(line).split("\t") for line in without
+    ]
+
+
+def test_a_wall_that_is_not_known_is_noted() -> None:
+    game = game_of(play_round("", DULL).round)
+    assert annotate_game(game, V).notes == []
+    assert annotate_game(game, V, writes_hidden=True).notes == ["wall unknown: the hidden field holds hands alone"]
+
+
+def test_the_vocabulary_has_445_hidden_tokens() -> None:
+    assert V.hidden.size == 445
+    assert [V.hidden["hand"].token(seat, 0) for seat in range(3)] == [0, 136, 272]
+    assert V.hidden["wall"].first == 408
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Lines with the hidden field, of the handmade game."""
+    record = HANDMADE_RECORDS / "handmade.jsonl"
+    path = tmp_path_factory.mktemp("lines") / "lines.gz"
+    assert annotate([str(record), "-o", str(path), "--hidden"]) == 0
+    return gzip.decompress(path.read_bytes()).decode().splitlines()
+
+
+def test_the_command_writes_and_explains_the_hidden_field(lines: list[str], tmp_path: Path, capsys: Any) -> None:
+    assert all(len(line.split("\t")) == 8 for line in lines)
+    (tmp_path / "lines.txt").write_text("".join(f"{line}\n" for line in lines))
+    assert annotate([str(tmp_path / "lines.txt"), "--explain", "1"]) == 0
+    assert "hidden hands: seat 1 " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("hidden", "message"),
+    [
+        ("0,1,445", "field 7 (hidden), element 2: 445 is not in 0 ... 444"),
+        ("0,2,1", "field 7 (hidden): the hands (0 ... 407) must be strictly ascending, before the wall"),
+        ("0,0", "must be strictly ascending"),
+        ("0,408,1", "must be strictly ascending, before the wall"),
+        ("", "field 7 (hidden) is no comma-separated list of integers"),
+        ("0\t1", "7 tab-separated fields expected, 9 found"),
+    ],
+)
+def test_a_wrong_hidden_field_is_named(lines: list[str], hidden: str, message: str) -> None:
+    line = "\t".join([*lines[0].split("\t")[:7], hidden])
+    with pytest.raises(ValueError) as caught:
+        parse_line(line, V)
+    assert message in str(caught.value)
+
+
+@pytest.mark.records
+def test_hands_and_walls_of_real_games_are_hidden_as_they_were() -> None:
+    paths = real_records("tenhou/houou-4p-2021")[::100] + real_records("tenhou/houou-4p-2020")[::300]
+    games = [game for path in paths for game in read_games(str(path))]
+    assert sum(map(require_hidden_of_game, games)) > 2000
+
+
+def test_a_simulated_games_record_tells_its_walls() -> None:
+    simulated = simulate_game(1, style=0, annotated=False)
+    (game,) = read_mjai("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name")
+    assert all(round_.wall is not None for round_ in game.rounds)
+    assert require_hidden_of_game(game) > 100
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"wall": ["1m"] * 84}, "are not the 136 tiles of the game"),
+        ({"wall": ["?"] * 84}, "wall must be a list of tiles"),
+        ([], '"kanachan" must be an object'),
+    ],
+)
+def test_a_wall_that_cannot_be_is_refused_by_its_line(part: Any, message: str) -> None:
+    start, *rest = play_round("", DULL).events
+    events = [{"type": "start_game"}, {**start, "kanachan": part}, *rest, {"type": "end_game"}]
+    with pytest.raises(ValueError) as caught:
+        read_mjai("".join(f"{json.dumps(event)}\n" for event in events), "name")
+    assert str(caught.value).startswith("line 2: start_kyoku: ") and message in str(caught.value)

@@ -1,0 +1,166 @@
+"""How rounds and games end, seen from each seat: field 6 of the annotation."""
+
+import pytest
+
+from annotate.game.results import final_scores, leftover_deposits, relative_winner, round_delta, round_results
+from annotate.replay.replay import game_part, round_part
+from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round
+
+THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
+TENPAI = "123m456p789s1122z"
+TERMINALS = ["1m", "9m", "1p", "9p", "1s", "9s", "1z", "2z", "3z", "4z", "5z", "6z", "7z"] * 4
+
+
+def win(winner: int, target: int, **more: object) -> dict:
+    return {"type": "hora", "actor": winner, "target": target, "deltas": [0, 0, 0, 0], **more}
+
+
+def codes(*ends: dict, dealer: int = 0, is_tenpai: tuple[bool, ...] = (False,) * NUM_SEATS) -> list[int]:
+    return round_results([start_of_round(dealer), *ends], dealer, is_tenpai)
+
+
+def round_of_terminals(*seats: int, oya: int = 0):
+    """A round in which `seats` draw and discard nothing but terminals and honours."""
+    pool = iter(TERMINALS)
+    draws = [next(pool) if (oya + turn) % NUM_SEATS in seats else "." for turn in range(70)]
+    return play_round("", draws="".join(draws), start=start_of_round(oya))
+
+
+# The round's result --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("winner, seen", [(0, [0, 3, 2, 1]), (1, [1, 0, 3, 2]), (2, [2, 1, 0, 3]), (3, [3, 2, 1, 0])])
+def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner: int, seen: list[int]) -> None:
+    assert codes(win(winner, winner)) == seen
+
+
+# From each seat: 4 ... 6 won from the right, across, left; 7 ... 9 dealt in; 10 ... 15 watched.
+@pytest.mark.parametrize(
+    "winner, target, seen",
+    [
+        (0, 1, [4, 9, 13, 10]),
+        (0, 2, [5, 14, 8, 11]),
+        (0, 3, [6, 15, 12, 7]),
+        (1, 0, [7, 6, 15, 12]),
+        (1, 2, [10, 4, 9, 13]),
+        (2, 0, [8, 11, 5, 14]),
+        (3, 0, [9, 13, 10, 4]),
+        (3, 1, [14, 8, 11, 5]),
+    ],
+)
+def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
+    assert codes(win(winner, target)) == seen
+
+
+@pytest.mark.parametrize("winner", range(NUM_SEATS))
+@pytest.mark.parametrize("target", range(NUM_SEATS))
+def test_every_seat_can_tell_from_its_result_who_has_won(winner: int, target: int) -> None:
+    seen = [relative_winner(code) for code in codes(win(winner, target))]
+    assert seen == [(winner - seat) % NUM_SEATS for seat in range(NUM_SEATS)]
+
+
+@pytest.mark.parametrize("end", [{"reason": "exhaustive_draw"}, {"reason": "kyushu_kyuhai"}])
+def test_nobody_has_won_a_draw(end: dict) -> None:
+    draw = {"type": "ryukyoku", "deltas": [0, 0, 0, 0], **end}
+    drawn = codes(draw, is_tenpai=(True, False, False, True))
+    assert [relative_winner(code) for code in drawn] == [None] * NUM_SEATS
+
+
+def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_the_discarder() -> None:
+    assert codes(win(3, 2), win(1, 2)) == [15, 4, 7, 6]  # 3 comes first after 2
+    assert codes(win(1, 2), win(3, 2)) == [15, 4, 7, 6]
+    assert codes(win(0, 3), win(1, 3), win(2, 3)) == [6, 5, 4, 7]
+
+
+def test_a_draw_tells_who_was_tenpai() -> None:
+    draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [1500, -1500, 1500, -1500]}
+    assert codes(draw, is_tenpai=(True, False, True, False)) == [17, 16, 17, 16]
+
+
+@pytest.mark.parametrize("reason", ["kyushu_kyuhai", "sufuurenta", "suucha_riichi", "suukansansen", "sanchaho"])
+def test_an_abortive_draw_is_18_for_all(reason: str) -> None:
+    assert codes({"type": "ryukyoku", "reason": reason, "deltas": [0] * NUM_SEATS}) == [18] * NUM_SEATS
+
+
+def test_nagashi_mangan_counts_as_a_tsumo_of_that_seat() -> None:
+    played = round_of_terminals(1)
+    assert played.events[-1]["deltas"] == [-4000, 8000, -2000, -2000]
+    assert [part[0] for part in round_part(played.events)] == [1, 0, 3, 2]
+
+
+def test_of_several_nagashi_mangan_the_first_from_the_dealer_counts() -> None:
+    assert [part[0] for part in round_part(round_of_terminals(0, 3).events)] == [0, 3, 2, 1]
+    assert [part[0] for part in round_part(round_of_terminals(0, 3, oya=3).events)] == [3, 2, 1, 0]
+
+
+@pytest.mark.parametrize("seats", [(), (0,), (1, 3), (0, 1, 2, 3)])
+def test_tenpai_at_an_exhaustive_draw_is_known_even_when_nothing_is_paid(seats: tuple[int, ...]) -> None:
+    hands = ["123m456p789s11z44z", "456m789p123s22z55z", "789m123p456s33z66z", "234m567p678s77z99m"]
+    noten = ["147m258p369s1234z", "258m369p147s1567z", "369m147p258s2345z", "147m258p369s2367z"]
+    played = play_round("", [hands[seat] if seat in seats else noten[seat] for seat in range(NUM_SEATS)])
+
+    assert played.events[-1]["type"] == "ryukyoku"
+    expected = [17 if seat in seats else 16 for seat in range(NUM_SEATS)]
+    assert [part[0] for part in round_part(played.events)] == expected
+
+
+def test_a_hand_that_waits_for_nothing_but_its_own_four_tiles_is_not_tenpai() -> None:
+    played = play_round("", ["1111m234p567p888s", DULL[1], DULL[2], "47m258p369s12367z"])
+    assert played.events[-1]["deltas"] == [0, 0, 0, 0]
+    assert [part[0] for part in round_part(played.events)] == [16] * NUM_SEATS
+
+
+# Scores --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_round_delta_holds_the_stick_of_a_riichi() -> None:
+    played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
+    changes = played.events[-1]["deltas"]
+    assert round_delta(played.events, NUM_SEATS) == [changes[0] - 1000, *changes[1:]]
+
+
+def test_the_round_delta_holds_sticks_and_honba_of_the_winner() -> None:
+    start = start_of_round(honba=2, kyotaku=3)
+    played = play_round("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, start=start)
+    assert round_delta(played.events, NUM_SEATS) == [-4600, 5600, 0, 2000]
+    assert [part[1:] for part in round_part(played.events)] == [(-4600, 5600, 0, 2000)] * NUM_SEATS
+
+
+def test_a_riichi_whose_discard_is_won_pays_no_stick() -> None:
+    hands = [TENPAI, "", "", "234m345p678s22s67m"]
+    played = play_round("0 riichi 8m; 3 ron", hands, "8m", rules="tenhou")
+    assert not played.all("reach_accepted")
+    (hora,) = played.all("hora")
+    assert round_delta(played.events, NUM_SEATS) == hora["deltas"]
+
+
+def riichi(seat: int) -> dict:
+    return {"type": "reach_accepted", "actor": seat}
+
+
+DRAW = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [3000, -1000, -1000, -1000]}
+
+
+def test_deposits_that_nobody_won_are_left_over() -> None:
+    start = start_of_round(kyotaku=2)
+    assert leftover_deposits([start, riichi(0), riichi(1), DRAW]) == 4
+    assert leftover_deposits([start, riichi(0), win(0, 0)]) == 0
+
+
+def test_final_scores_give_leftover_deposits_to_the_first_seat() -> None:
+    start = start_of_round(kyotaku=2, scores=(20000, 30000, 25000, 23000))
+    assert final_scores([start, riichi(0), riichi(1), DRAW]) == (22000, 32000, 24000, 22000)
+
+
+def test_leftover_deposits_go_to_the_lower_of_two_first_seats() -> None:
+    start = start_of_round(kyotaku=1, scores=(24000, 25000, 25000, 25000))
+    assert final_scores([start, {**DRAW, "deltas": [0, 0, 0, 0]}]) == (24000, 26000, 25000, 25000)
+
+
+def test_ranks_and_scores_are_those_of_the_end_of_the_game_and_ties_go_to_the_lower_seat() -> None:
+    assert game_part((25000, 30000, 25000, 20000), (1, 2, 3, 4)) == [
+        (1, 0, 2, 3, 1, 25000, 1),
+        (1, 0, 2, 3, 0, 30000, 2),
+        (1, 0, 2, 3, 2, 25000, 3),
+        (1, 0, 2, 3, 3, 20000, 4),
+    ]

@@ -1,0 +1,271 @@
+"""The table as one seat sees it is the table that whoever sees all has: the same turns, options and tokens."""
+
+import copy
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.game.decisions import Decision
+from annotate.game.engine import Table
+from annotate.game.features import SituationWriter
+from annotate.game.mjai_actions import choice_of_event, events_of_option
+from annotate.game.record import Event, Game, Round, Rules
+from annotate.game.seat_view import SeatTable
+from annotate.records.mjai.reader import seen_event
+from annotate.records.reading import read_games
+from annotate.replay.script import Script
+from annotate.replay.walls import wall_of
+from annotate.simulation.simulate import rounds_of, simulate_game
+from tests.support.mjai_table import V, as_decided, at_the_table, turns
+from tests.support.real_records import real_records
+from tests.support.rounds import DULL, play_round, words, writer_of
+
+SEATS = range(V.num_seats)
+TENPAI = "123m456p789s1122z"
+KAKAN = ("3p7p", "33p77p9m9s", "", "234m678m678s66s68p")
+KOKUSHI = ("111z", "", "19m19p19s2345677z", "")
+PON = "0 discard 3p; 1 pon; 1 discard 9m"
+TWO_PONS = f"{PON}; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p"
+TWO_KANS: dict[str, Any] = {"draws": "5z2z1z4z2z1z4z3p", "dora": "3z4z", "rinshan": "7p5z"}
+
+ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
+    "nothing can be called": ("", DULL, {}),
+    "riichi, to the end": ("0 riichi 8m", [TENPAI, *DULL[1:]], {"draws": "8m"}),
+    "riichi by the drawn tile": ("0 discard 9m; 0 riichi-cut 1z", [TENPAI, "", "", ""], {"draws": "9m...1z"}),
+    "riichi with a closed kan": (
+        "0 ankan 1m; 0 riichi 5m",
+        ["1111m456p789s22z5m", "", "", ""],
+        {"draws": "5z", "rinshan": "2z", "dora": "3z4z"},
+    ),
+    "a kan of honours in riichi": (
+        "0 riichi 8m; 0 ankan 5z",
+        ["234m456p789s1z555z", "258m369p147s2346z", "369m147p258s2344z", "147m258p369s2367z"],
+        {"draws": "8m...5z", "rinshan": "2z"},
+    ),
+    "a kan of a suit in riichi": (
+        "0 riichi 8m; 0 ankan 1p",
+        ["234m111p789s567s1z", "258m369p147s2346z", "369m258p258s2344z", "147m258p369s2367z"],
+        {"draws": "8m...1p", "rinshan": "2z"},
+    ),
+    "a red five in a pon": ("0 discard 5p; 1 pon", ["5p", "055p", "", ""], {}),
+    "a red five in a chi": ("0 discard 4m; 1 chi 06m", ["4m", "056m", "", ""], {}),
+    "a chi that forbids discards": ("0 discard 3m; 1 chi 45m", ["3m", "4536m", "", ""], {}),
+    "calls one after another": (
+        f"{PON}; 2 chi 78m; 2 discard 1z; 3 kan",
+        ["3p", "33p9m", "78m1z", "111z"],
+        {"rinshan": "5z", "dora": "9s9p"},
+    ),
+    "a call that would leave no discard": (
+        "0 discard 1z; 1 pon; 1 discard 1s; 0 discard 2z; 1 pon; 1 discard 9p; 0 discard 3z; 1 pon; 1 discard 9p; "
+        "0 discard 4m",
+        ["123z4m", "11z22z33z4567m99p1s", "3p6s", "3s6s"],
+        {"draws": "5p"},
+    ),
+    "a robbed kan": (
+        f"{PON}; 1 kakan 3p; 3 ron",
+        ["3p", "33p9m", DULL[2], "234m567m678s66s45p"],
+        {"draws": "5z2z3z4z3p"},
+    ),
+    "the second of two kans robbed": (f"{TWO_PONS}; 3 ron", KAKAN, TWO_KANS),
+    "the second of two kans not robbed": (f"{TWO_PONS}; 3 skip", KAKAN, TWO_KANS),
+    "four kans of two seats": (
+        "0 ankan 1m; 0 ankan 2p; 0 cut; 1 ankan 3m; 1 ankan 4p; 1 discard 7z; 3 skip",
+        ["1111m222p", "3333m4444p7z", "", "567m567p99s567s77z"],
+        {"draws": "2p1z", "rinshan": "6z6z5m1z"},
+    ),
+    "a closed kan of a wind and thirteen orphans": ("0 ankan 1z; 2 skip", KOKUSHI, {"draws": "1z"}),
+    "three who may win": (
+        "0 discard 3p; 3 ron",
+        ["3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p"],
+        {},
+    ),
+    "four riichis": (
+        "0 riichi 8m; 1 riichi 8m; 2 riichi 2p; 3 riichi 9m",
+        ["123m456p789s1133z", "456m789p123s2244z", "789m123p456s5566z", "234m567p678s779m9p"],
+        {"draws": "8m8m2p8p"},
+    ),
+    "four equal winds": ("0 discard 1z; 1 discard 1z; 2 discard 1z; 3 discard 1z", ["1z", "1z", "1z", "1z"], {}),
+    "nine terminals": ("0 kyushu", ["19m19p19s1234z258p"], {"draws": "5m"}),
+    "a win passed, and another": (
+        "0 discard 1z; 1 skip; 1 cut; 2 discard 1z",
+        ["1z", TENPAI, "1z", ""],
+        {"draws": ".9m"},
+    ),
+}
+
+
+def events_of(name: str, rules: Rules) -> tuple[list[Event], list[Decision]]:
+    script, hands, wall = ROUNDS[name]
+    if rules == "tenhou" and name.endswith("orphans"):
+        script = script.split(";")[0]
+    played = play_round(script, hands, **wall, rules=rules)
+    return played.events, played.decisions
+
+
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+@pytest.mark.parametrize("name", ROUNDS)
+def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: Rules) -> None:
+    events, decisions = events_of(name, rules)
+    for seat in SEATS:
+        assert at_the_table(seat, events, writer_of(), rules) == as_decided(seat, decisions)
+
+
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(rules: Rules) -> None:
+    game = simulate_game(11, 0 if rules == "mjsoul" else 1, rules=rules, room=2, grades=(6, 7, 8, 8))
+    for seat in SEATS:
+        writer = SituationWriter(V, 2, 1, (6, 7, 8, 8))
+        found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
+        assert found == as_decided(seat, game.annotations)
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
+    events, _ = events_of(name, "mjsoul")
+    for seat in SEATS:
+        for _, event, turn in turns(seat, events):
+            for token in turn.options:
+                *reach, said = events_of_option(turn, token, V)
+                is_riichi = bool(reach) or event["type"] == "reach"
+                assert choice_of_event(turn, seen_as_record(said), V, is_riichi).token == token
+
+
+def seen_as_record(said: Event) -> Event:
+    """What the table tells of what a seat has said."""
+    return said if said["type"] in ("none", "ryukyoku") else seen_event(said)
+
+
+def test_open_tiles_of_others_are_not_looked_at() -> None:
+    (events, *_) = rounds_of(simulate_game(11, 2, style=0, annotated=False).events)
+    masked = at_the_table(1, events, writer_of())
+    table = SeatTable.of_start("mjsoul", events[0], 1, V)
+    found = [table.follow(event) for event in events[1:]]
+    assert [tuple(turn.options) for turn in found if turn is not None and len(turn.options) > 1] == [
+        options for *_, options in masked
+    ]
+
+
+def test_after_its_own_reach_a_seat_may_only_discard_what_leaves_it_tenpai() -> None:
+    events, _ = events_of("riichi, to the end", "mjsoul")
+    (declared,) = [turn for _, event, turn in turns(0, events) if event["type"] == "reach"]
+    assert {words(token) for token in declared.options} >= {"riichi 8m"}
+    assert all(words(token).startswith("riichi") for token in declared.options)
+
+
+def test_a_seat_that_has_passed_a_win_is_furiten_until_its_next_discard() -> None:
+    events, _ = events_of("a win passed, and another", "mjsoul")
+    furiten = [(event["type"], event["actor"], table.is_furiten) for table, event, _ in turns(1, events[:7])]
+    assert furiten == [("dahai", 0, False), ("tsumo", 1, True), ("dahai", 2, False)]
+
+
+def test_a_seat_that_waits_for_what_it_has_discarded_is_furiten() -> None:
+    played = play_round("0 discard 1z", [TENPAI, *DULL[1:]], "1z")
+    drawn = [table.is_furiten for table, event, _ in turns(0, played.events) if event["type"] == "tsumo"]
+    assert drawn[:3] == [False, True, True]
+
+
+# Errors --------------------------------------------------------------------------------------------------------------
+
+
+def some_round() -> list[Event]:
+    return rounds_of(simulate_game(11, 3, style=0, annotated=False).events)[1]
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (lambda events: events[:1] + events[2:], "not its turn"),
+        (lambda events: events[:2] + events[1:], "cannot draw"),
+        (lambda events: events[:3] + events[2:], "not its turn"),
+        (lambda events: [*events, events[1]], "after the end"),
+    ],
+)
+def test_an_event_that_cannot_follow_is_refused(change, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        list(turns(0, change(some_round())))
+
+
+def test_a_hidden_tile_of_its_own_is_refused() -> None:
+    events = some_round()
+    seat = events[1]["actor"]
+    with pytest.raises(ValueError, match="no tile that can be seen"):
+        list(turns(seat, [events[0], {**events[1], "pai": "?"}]))
+
+
+def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
+    rng = random.Random(0)
+    refused = 0
+    whole = rounds_of(simulate_game(11, 4, style=0, annotated=False).events)
+    for _ in range(150):
+        events = copy.deepcopy(rng.choice(whole))
+        place = rng.randrange(1, len(events))
+        kind = rng.randrange(4)
+        if kind == 0:
+            del events[place]
+        elif kind == 1:
+            events.insert(place, events[rng.randrange(1, len(events))])
+        elif kind == 2:
+            other = rng.randrange(1, len(events))
+            events[place], events[other] = events[other], events[place]
+        else:
+            changed = events[place]
+            for name in ("actor", "target"):
+                if name in changed:
+                    changed[name] = rng.randrange(4)
+            if "pai" in changed:
+                changed["pai"] = rng.choice(["1m", "5mr", "E", "9s", "?"])
+        try:
+            list(turns(rng.randrange(4), events))
+        except ValueError:
+            refused += 1
+    assert refused > 75
+
+
+# Real records --------------------------------------------------------------------------------------------------------
+
+
+def played_again(recorded: Round, rules: Rules, writer: SituationWriter) -> list[list[tuple]]:
+    """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
+    table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, is_wall_true=False, is_told=True)
+    script = Script(recorded, table)
+    decided: list[list[tuple]] = [[] for _ in SEATS]
+    while not table.done:
+        chosen = script.choose(table.turns)
+        for turn in table.turns:
+            if len(turn.options) > 1:
+                decided[turn.seat].append(
+                    (writer.sparse(turn), writer.numeric(turn), tuple(table.progression), tuple(turn.options))
+                )
+        table.step({seat: choice.move for seat, choice in chosen.items()})
+    return decided
+
+
+def assert_same(game: Game) -> int:
+    """Returns the number of decisions."""
+    writer = writer_of(style=game.style)
+    num_decisions = 0
+    for recorded in game.rounds:
+        decided = played_again(recorded, game.rules[0], writer)
+        for seat in SEATS:
+            assert at_the_table(seat, recorded.events, writer, game.rules[0]) == decided[seat], recorded.name
+        num_decisions += sum(map(len, decided))
+    return num_decisions
+
+
+def games_of(paths: list[Path]) -> list[Game]:
+    return [game for path in paths for game in read_games(str(path)) if game.incomplete is None]
+
+
+@pytest.mark.records
+def test_real_games_give_the_same_tokens_from_the_record_and_at_the_table() -> None:
+    assert sum(map(assert_same, games_of(real_records("tenhou/houou-4p-2021")[:3]))) > 1000
+
+
+@pytest.mark.slow
+@pytest.mark.records
+def test_a_hundred_real_games_give_the_same_tokens_from_the_record_and_at_the_table() -> None:
+    paths = [*real_records("tenhou/houou-4p-2021")[100:170], *real_records("tenhou/houou-4p-2020")[::24]]
+    assert sum(map(assert_same, games_of(paths))) > 40_000

@@ -1,0 +1,171 @@
+"""kanachan-annotate, run as a command on games that rule-based players play."""
+
+import gzip
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotate.annotation import parse_line
+from annotate.pipeline.cli import annotate
+from annotate.runtime.files import reading_text
+from annotate.simulation.simulate import simulate
+from annotate.vocabulary import FOUR_PLAYERS
+from tests.support.paths import HANDMADE_RECORDS
+
+HANDMADE = HANDMADE_RECORDS
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games")
+    assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    return folder
+
+
+def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path: Path) -> None:
+    for jobs in ("1", "2"):
+        assert annotate([str(games), "-o", str(tmp_path / jobs), "-j", jobs]) == 0
+
+    assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
+
+
+def test_files_that_are_not_looked_at_are_reported(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(games, tmp_path / "records")
+    for name in ("notes.txt", "more.txt", "README"):
+        (tmp_path / "records" / name).write_text("nothing to read")
+    assert annotate([str(tmp_path / "records"), "-o", str(tmp_path / "lines.txt")]) == 0
+    told = "files not looked at, as their suffixes are not those of records: .txt 2, no suffix 1\n"
+    assert told in capsys.readouterr().err
+    annotate([str(games), "-o", str(tmp_path / "lines.txt")])
+    assert "not looked at" not in capsys.readouterr().err
+
+
+def test_every_line_is_a_valid_annotation(games: Path, tmp_path: Path) -> None:
+    annotate([str(games), "-o", str(tmp_path / "lines.txt")])
+
+    lines = (tmp_path / "lines.txt").read_text().splitlines()
+    assert len(lines) > 500
+    for line in lines:
+        parse_line(line, FOUR_PLAYERS)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_lines_are_the_plain_ones(games: Path, tmp_path: Path, suffix: str) -> None:
+    game = str(next(games.glob("*.gz")))
+    annotate([game, "-o", str(tmp_path / "plain.txt")])
+    annotate([game, "-o", str(tmp_path / f"lines.txt{suffix}")])
+
+    with reading_text(str(tmp_path / f"lines.txt{suffix}")) as text:
+        assert text.read() == (tmp_path / "plain.txt").read_text()
+
+
+def test_standard_output_holds_lines_alone(games: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", "import sys; from annotate.pipeline.cli import annotate; sys.exit(annotate())"]
+        + [str(next(games.glob("*.gz"))), "-o", "-"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert all(parse_line(line, FOUR_PLAYERS) for line in run.stdout.splitlines())
+    assert "decision points" in run.stderr
+
+
+def test_a_file_that_is_no_record_is_named_and_costs_no_other(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game = next(games.glob("*.gz"))
+    bad = {"empty.xml": b"", "noise.xml": bytes(range(256)), "cut.gz": game.read_bytes()[:300], "page.xml": b"<html/>"}
+    for name, content in bad.items():
+        (tmp_path / name).write_bytes(content)
+    shutil.copy(game, tmp_path)
+
+    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 0
+
+    report = capsys.readouterr().err
+    assert "4 left out" in report and all(name in report for name in bad)
+    assert (tmp_path / "lines.txt").read_text()
+
+
+def test_strict_tells_by_its_exit_status_that_something_was_left_out(games: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.xml").touch()
+    arguments = ["-o", str(tmp_path / "lines.txt"), "--strict", str(next(games.glob("*.gz")))]
+
+    assert annotate(arguments) == 0
+    assert annotate([*arguments, str(tmp_path / "empty.xml")]) == 3
+
+
+def test_a_game_that_comes_twice_is_written_once(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game = next(games.glob("*.gz"))
+    (tmp_path / "copy.jsonl").write_bytes(gzip.decompress(game.read_bytes()))
+    annotate([str(game), "-o", str(tmp_path / "once.txt")])
+
+    annotate([str(game), str(tmp_path / "copy.jsonl"), "-o", str(tmp_path / "twice.txt")])
+
+    assert (tmp_path / "once.txt").read_bytes() == (tmp_path / "twice.txt").read_bytes()
+    assert "copy.jsonl: game" in capsys.readouterr().err
+
+
+def test_nothing_is_written_where_no_record_is_any_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "empty.xml").touch()
+
+    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 1
+
+    assert "no decision point" in capsys.readouterr().err
+    assert not (tmp_path / "lines.txt").exists()
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert annotate([str(tmp_path / "nowhere"), "-o", "-"]) == 1
+
+    assert str(tmp_path / "nowhere") in capsys.readouterr().err
+
+
+def test_output_that_is_a_folder_is_refused_before_anything_is_done(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([str(games), "-o", str(tmp_path)]) == 1
+
+    assert f"{tmp_path}: a folder; a file is expected" in capsys.readouterr().err
+
+
+def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = sorted(games.iterdir())[:2]
+    copies = [str(shutil.copy(record, tmp_path)) for record in records]
+    for others, why in ((copies, "is read, and would be overwritten"), (copies[1:], "named like a game record")):
+        assert annotate([*others, "-o", copies[0]]) == 1  # as `-o *.jsonl` is understood
+        assert f"{copies[0]}: " in (said := capsys.readouterr().err) and why in said
+    assert Path(copies[0]).read_bytes() == records[0].read_bytes()
+
+
+def test_explain_tells_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert annotate([str(HANDMADE / "handmade.jsonl"), "--explain", "1"]) == 0
+
+    assert "East 1" in capsys.readouterr().out
+
+
+def test_explain_reads_annotation_lines_too(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    game = str(next(games.glob("*.gz")))
+    annotate([game, "-o", str(tmp_path / "lines.txt")])
+    annotate([game, "--explain", "7"])
+    from_record = capsys.readouterr().out
+
+    annotate([str(tmp_path / "lines.txt"), "--explain", "7"])
+
+    assert capsys.readouterr().out == from_record
+
+
+def test_explain_names_the_bad_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lines.txt").write_text("game\t1,2\t0\n")
+
+    assert annotate([str(tmp_path / "lines.txt"), "--explain", "1"]) == 1
+
+    assert "line 1: 7 tab-separated fields expected, 3 found" in capsys.readouterr().err

@@ -1,0 +1,140 @@
+"""What is written of a record, and what is left out: games that are cut off."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from annotate.pipeline.cli import annotate
+from annotate.pipeline.journal import Journal
+from annotate.pipeline.outputs import TextOutput
+from annotate.pipeline.run import Conversion
+from annotate.simulation.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def game(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines of a simulated game."""
+    folder = tmp_path_factory.mktemp("games")
+    assert simulate(["-n", "1", "--seed", "5", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    (path,) = folder.glob("*.gz")
+    return gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+
+
+def id_of(game: list[str]) -> str:
+    return json.loads(game[0])["kanachan"]["id"]
+
+
+def cut(game: list[str], num_rounds: int = 2) -> list[str]:
+    """The lines of a game up to the end of a round."""
+    ends = [number for number, line in enumerate(game) if '"end_kyoku"' in line]
+    return game[: ends[num_rounds - 1] + 1]
+
+
+def write(path: Path, *games: list[str]) -> str:
+    path.write_text("".join(line for game in games for line in game))
+    return str(path)
+
+
+def written(folder: Path, *arguments: str) -> list[str]:
+    """The annotation lines that come of records."""
+    assert annotate([*arguments, "-o", str(folder / "lines.txt"), "-j", "1"]) == 0
+    return (folder / "lines.txt").read_text().splitlines()
+
+
+# Several games in a file ---------------------------------------------------------------------------------------------
+
+
+def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_other(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = [
+        line.replace('"type":"tsumo"', '"type":"bonus"').replace('"type": "tsumo"', '"type": "bonus"') for line in game
+    ]
+    path = write(tmp_path / "games.jsonl", bad, game, bad)
+
+    assert written(tmp_path, path) == written(tmp_path, write(tmp_path / "alone.jsonl", game))
+
+    report = capsys.readouterr().err
+    assert "2 left out" in report
+    assert all(f"{path}: line {number}: bonus" in report for number in (3, 2 * len(game) + 3))
+
+
+def test_explain_counts_the_decisions_of_games_that_can_be_read(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([write(tmp_path / "games.jsonl", game[:2] + ["{\n"], game), "--explain", "3"]) == 0
+    told = capsys.readouterr().out
+    assert annotate([write(tmp_path / "alone.jsonl", game), "--explain", "3"]) == 0
+    assert capsys.readouterr().out == told
+
+
+# Games without an end ------------------------------------------------------------------------------------------------
+
+
+def test_a_game_that_is_cut_off_is_left_out_and_the_report_says_what_to_do(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "cut.jsonl", cut(game))
+
+    assert annotate([path, "-o", str(tmp_path / "lines.txt")]) == 1
+
+    report = capsys.readouterr().err
+    assert f"{path}: the whole game {id_of(game)}: there is no end_game" in report
+    assert "1 games: left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)" in report
+    assert not (tmp_path / "lines.txt").exists()
+
+
+def test_a_game_that_is_cut_off_is_kept_if_asked_for_up_to_its_last_whole_round(
+    game: list[str], tmp_path: Path
+) -> None:
+    whole = written(tmp_path, write(tmp_path / "whole.jsonl", game))
+    kept = written(tmp_path, write(tmp_path / "cut.jsonl", cut(game)), "--keep-incomplete")
+
+    assert 0 < len(kept) < len(whole)
+    for cut_line, whole_line in zip(kept, whole, strict=False):
+        *fields, results = cut_line.split("\t")
+        assert fields == whole_line.split("\t")[:6]
+        assert results.split(",")[:5] == whole_line.split("\t")[6].split(",")[:5]  # of the round
+
+
+def test_keeping_incomplete_games_changes_nothing_of_whole_ones(game: list[str], tmp_path: Path) -> None:
+    path = write(tmp_path / "whole.jsonl", game)
+    assert written(tmp_path, path, "--keep-incomplete") == written(tmp_path, path)
+
+
+def test_a_copy_that_is_cut_off_does_not_displace_the_whole_game(game: list[str], tmp_path: Path) -> None:
+    first, second = write(tmp_path / "1.jsonl", cut(game)), write(tmp_path / "2.jsonl", game)
+    assert written(tmp_path, first, second) == written(tmp_path, second)
+
+
+def test_a_copy_of_which_no_round_replays_does_not_displace_the_whole_game(game: list[str], tmp_path: Path) -> None:
+    broken = [line.replace('"honba": 0', '"honba": 7').replace('"honba":0', '"honba":7') for line in game]
+    assert broken != game
+    first, second = write(tmp_path / "1.jsonl", broken), write(tmp_path / "2.jsonl", game)
+    assert written(tmp_path, first, second) == written(tmp_path, second)
+
+
+def test_explain_says_how_to_look_at_a_game_that_is_cut_off(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "cut.jsonl", cut(game))
+
+    assert annotate([path, "--explain", "1"]) == 1
+    assert "such games are read with --keep-incomplete" in capsys.readouterr().err
+
+    assert annotate([path, "--explain", "1", "--keep-incomplete"]) == 0
+    assert "East 1" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_is_not_continued_with_incomplete_games(
+    game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "whole.jsonl", game)
+    journal = tmp_path / ".lines.txt.journal"
+    Journal(journal, Conversion([path], 4, 14).settings(TextOutput(str(tmp_path / "lines.txt")))).close()
+
+    assert annotate([path, "-o", str(tmp_path / "lines.txt"), "--keep-incomplete"]) == 1
+
+    assert "keep incomplete: False, now True" in capsys.readouterr().err

@@ -1,0 +1,317 @@
+"""Runs of kanachan-annotate that are broken off and given again."""
+
+import gzip
+import os
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from annotate.pipeline.cli import annotate
+from annotate.simulation.simulate import simulate
+from tests.support.interrupted import COMMAND, finish, size_of, stop_when
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games")
+    assert simulate(["-n", "10", "--seed", "3", "--style", "east", "-o", str(folder), "--jobs", "2"]) == 0
+    for number in range(150):
+        (folder / f"bad{number}.json").write_text("{}")
+    (folder / "not-looked-at.txt").touch()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What runs that are not broken off write."""
+    folder = tmp_path_factory.mktemp("whole")
+    for name in ("a.txt", "a.txt.gz", "a.txt.zst"):
+        assert annotate([str(games), "-o", str(folder / name)]) == 0
+    return folder
+
+
+def left_behind(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+def broken_off(games: Path, output: Path, size: int, *options: str) -> None:
+    """Kills a run when it has written so many bytes."""
+    part = output.with_name(f".{output.name}.part")
+    done = stop_when(lambda: size_of([part]) >= size, games, "-o", output, *options)
+    assert done.returncode == -signal.SIGKILL
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "shares"), [("a.txt", (0.0, 0.2, 0.4, 0.6)), ("a.txt.gz", (0.3,)), ("a.txt.zst", (0.3,))]
+)
+def test_a_run_that_was_killed_again_and_again_writes_the_same_bytes_in_the_end(
+    games: Path, whole: Path, tmp_path: Path, name: str, shares: tuple[float, ...]
+) -> None:
+    size = (whole / name).stat().st_size
+    for share in shares:
+        broken_off(games, tmp_path / name, int(share * size) + 1, "-j", "2" if share else "1")
+
+    last = finish(games, "-o", tmp_path / name)
+
+    assert last.returncode == 0
+    assert f"continuing {tmp_path / name} after " in last.stderr and " of 160 records" in last.stderr
+    assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
+    assert (tmp_path / f"{name}.left-out.txt").read_bytes() == (whole / f"{name}.left-out.txt").read_bytes()
+    assert left_behind(tmp_path) == []
+
+
+def test_the_report_is_that_of_all_runs(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert annotate([str(games), "-o", str(tmp_path / "whole.txt")]) == 0
+    expected = capsys.readouterr().err.replace("whole.txt", "a.txt")
+    broken_off(games, tmp_path / "a.txt", 100_000)
+
+    assert finish(games, "-o", tmp_path / "a.txt").stderr.split("records\n")[1] == expected
+
+
+def test_members_of_archives_and_games_that_come_twice_are_known_again(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(tmp_path / "games.tar", "w") as archive:
+        for path in sorted(games.glob("*.gz")):
+            archive.add(path, path.name)
+    records = [str(tmp_path / "games.tar"), str(games)]
+    assert annotate([*records, "-o", str(tmp_path / "whole.txt")]) == 0
+    report = capsys.readouterr().err.replace("whole.txt", "a.txt")
+    part = tmp_path / ".a.txt.part"
+    stop_when(lambda: size_of([part]) >= 300_000, *records, "-o", tmp_path / "a.txt")
+
+    last = finish(*records, "-o", tmp_path / "a.txt")
+
+    assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+    assert last.stderr.split(" records\n")[1] == report
+    assert "was there before, in " in (tmp_path / "a.txt.left-out.txt").read_text()
+
+
+def test_no_process_is_left_behind_by_one_that_was_killed(games: Path, tmp_path: Path) -> None:
+    marker = str(tmp_path / "a.txt")
+    broken_off(games, tmp_path / "a.txt", 1, "-j", "2")
+    for _ in range(100):
+        running = subprocess.run(["pgrep", "-f", marker], capture_output=True, text=True).stdout.split()
+        if not running:
+            return
+        signal.sigtimedwait([], 0.05)
+    pytest.fail(f"still running: {running}")
+
+
+@pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_stop_signal_leaves_what_the_same_command_goes_on_from(
+    games: Path, whole: Path, tmp_path: Path, by: signal.Signals, status: int
+) -> None:
+    part = tmp_path / ".a.txt.part"
+    stopped = stop_when(lambda: size_of([part]) > 0, games, "-o", tmp_path / "a.txt", by=by)
+
+    assert stopped.returncode == status
+    assert f"stopped by {by.name} after " in stopped.stderr and "the same command goes on" in stopped.stderr
+    assert finish(games, "-o", tmp_path / "a.txt").returncode == 0
+    assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
+
+
+def test_a_full_disk_leaves_the_former_file_and_what_can_be_gone_on_from(
+    games: Path, whole: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("the former content\n")
+    arguments = [str(games), "-o", str(tmp_path / "a.txt"), "-j", "1"]
+
+    full = subprocess.run(
+        [sys.executable, "-c", COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        # a file that may not grow behaves as a disk that is full
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)),
+    )
+
+    assert full.returncode == 1
+    assert "kanachan-annotate: error:" in full.stderr and "Traceback" not in full.stderr
+    assert "the same command goes on" in full.stderr
+    assert (tmp_path / "a.txt").read_text() == "the former content\n"
+    assert finish(*arguments).returncode == 0
+    assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
+
+
+# What an interrupted run may not be continued with ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the records in games/, and beside it what a run over it to a.txt has left that was broken off."""
+    folder = tmp_path_factory.mktemp("broken")
+    shutil.copytree(games, folder / "games")
+    broken_off(folder / "games", folder / "a.txt", 200_000)
+    return folder
+
+
+@pytest.fixture
+def interrupted(games: Path, broken: Path, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
+    """A folder of records, which may be changed, and the output of a run over it that was broken off."""
+    for name in left_behind(broken):
+        shutil.copy(broken / name, tmp_path)
+    yield broken / "games", tmp_path / "a.txt"
+    for path in (broken / "games").iterdir():
+        if not (games / path.name).exists():
+            path.unlink()
+    shutil.copytree(games, broken / "games", dirs_exist_ok=True)
+
+
+def restarted(folder: Path, output: Path, *options: str) -> bytes:
+    assert annotate([str(folder), "-o", str(output), *options, "--restart"]) == 0
+    assert left_behind(output.parent) == []
+    return output.read_bytes()
+
+
+def test_other_settings_are_refused_and_named(
+    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = interrupted
+    assert annotate([str(folder), "-o", str(output), "--room", "1", "--shard", "1/2"]) == 1
+    error = capsys.readouterr().err
+    assert "other settings (room: 4, now 1; shard: 1/1, now 1/2)" in error and "--restart" in error
+    assert restarted(folder, output, "--room", "1")
+
+
+def test_a_record_that_has_changed_is_named(interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder, output = interrupted
+    changed = folder / "bad0.json"
+    changed.write_text("{ }")
+    assert annotate([str(folder), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert f"{changed} has changed" in error and "--restart" in error
+    assert restarted(folder, output)
+
+
+def test_a_record_that_has_vanished_is_named(
+    interrupted: tuple[Path, Path], whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = interrupted
+    (folder / "bad0.json").rename(folder.parent / "elsewhere")
+    assert annotate([str(folder), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert f"read {folder / 'bad0.json'} there is {folder / 'bad1.json'} now" in error and "--restart" in error
+    (folder.parent / "elsewhere").rename(folder / "bad0.json")
+    assert annotate([str(folder), "-o", str(output)]) == 0
+    assert output.read_bytes() == (whole / "a.txt").read_bytes()
+
+
+def test_records_that_are_not_read_yet_may_come_and_go(interrupted: tuple[Path, Path], whole: Path) -> None:
+    folder, output = interrupted
+    (folder / "zz.json").write_text("no record")
+    assert annotate([str(folder), "-o", str(output)]) == 0
+    assert output.read_bytes() == (whole / "a.txt").read_bytes()
+
+
+def test_records_that_are_no_longer_there_at_the_end_are_named(
+    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, output = interrupted
+    for number in range(150):
+        (folder / f"bad{number}.json").unlink()
+    (folder / "bad0.json").write_text("{}")
+    os.utime(folder / "bad0.json", ns=(0, 0))
+    assert annotate([str(folder / "bad0.json"), "-o", str(output)]) == 1
+    assert "bad0.json has changed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", ["noise", "cut off", "of another program", "no state"])
+def test_a_damaged_journal_is_named(
+    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str], damage: str
+) -> None:
+    folder, output = interrupted
+    journal = output.with_name(".a.txt.journal")
+    if damage == "noise":
+        journal.write_bytes(os.urandom(20_000))
+    elif damage == "cut off":
+        journal.write_bytes(journal.read_bytes()[:9000])
+    else:
+        with sqlite3.connect(journal) as database:
+            database.execute("DELETE FROM run" if damage == "no state" else "DROP TABLE run")
+    assert annotate([str(folder), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert ".a.txt.journal: " in error and "--restart" in error and "Traceback" not in error
+    assert restarted(folder, output)
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_output_that_is_not_there_any_more_is_named(
+    interrupted: tuple[Path, Path], capsys: pytest.CaptureFixture[str], is_there: bool
+) -> None:
+    folder, output = interrupted
+    output.with_name(".a.txt.part").unlink()
+    if is_there:
+        output.with_name(".a.txt.part").write_text("short")
+    assert annotate([str(folder), "-o", str(output)]) == 1
+    error = capsys.readouterr().err
+    assert ".a.txt.part: what the interrupted run has written is not there" in error and "--restart" in error
+
+
+def test_two_processes_do_not_write_the_same_output(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    statuses = []
+
+    def is_time() -> bool:
+        if size_of([tmp_path / ".a.txt.part"]) == 0:
+            return False
+        statuses.append(annotate([str(games), "-o", str(tmp_path / "a.txt")]))
+        return True
+
+    stop_when(is_time, games, "-o", tmp_path / "a.txt", "-j", "1", by=signal.SIGINT)
+    assert statuses == [1]
+    assert "another process is at work on this output" in capsys.readouterr().err
+
+
+# Compressed output ---------------------------------------------------------------------------------------------------
+
+
+def test_other_programs_read_what_is_compressed_game_by_game(whole: Path) -> None:
+    plain = (whole / "a.txt").read_bytes()
+    assert gzip.decompress((whole / "a.txt.gz").read_bytes()) == plain
+    with open(whole / "a.txt.zst", "rb") as raw:
+        reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        assert reader.read() == plain
+    for program in ("gzip", "zstd"):
+        if shutil.which(program):
+            file = whole / f"a.txt.{'gz' if program == 'gzip' else 'zst'}"
+            assert subprocess.run([program, "-dc", file], capture_output=True, check=True).stdout == plain
+
+
+# Shards of a cluster -------------------------------------------------------------------------------------------------
+
+
+def test_shards_together_hold_every_line_once(games: Path, whole: Path, tmp_path: Path) -> None:
+    lines = []
+    for number in (1, 2, 3):
+        assert annotate([str(games), "-o", str(tmp_path / "part.txt"), "--shard", f"{number}/3"]) == 0
+        lines.append((tmp_path / "part.txt").read_text().splitlines())
+    assert all(lines)
+    assert sorted(sum(lines, [])) == sorted((whole / "a.txt").read_text().splitlines())
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
+def test_a_shard_without_a_decision_is_an_empty_file(games: Path, tmp_path: Path, suffix: str) -> None:
+    output = tmp_path / f"a.txt{suffix}"
+    assert annotate([str(next(games.glob("*.gz"))), "-o", str(output), "--shard", "2/2"]) == 0
+    opened = {"": open, ".gz": gzip.open, ".zst": zstandard.open}[suffix]
+    with opened(output, "rb") as file:
+        assert file.read() == b""
+
+
+@pytest.mark.parametrize("shard", ["3/2", "0/2", "1/0", "2", "a/b", "1/2/3", "-1/2"])
+def test_a_shard_that_there_is_not_is_refused(shard: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        annotate(["records", "-o", "-", f"--shard={shard}"])
+    assert ended.value.code == 2
+    assert "is not I/N with I from 1 to N, such as 1/4" in capsys.readouterr().err

@@ -1,0 +1,334 @@
+"""Records in archives: read member by member, as if they lay in a folder; damaged and hostile ones."""
+
+import gzip
+import io
+import os
+import random
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from annotate.pipeline.cli import annotate
+from annotate.records import archives, reading
+from annotate.records.archives import members
+from annotate.records.reading import find_records, read_record, records_of
+from annotate.simulation.simulate import simulate
+from tests.support.paths import HANDMADE_RECORDS
+
+Files = dict[str, bytes]
+Pack = Callable[[Path, Files], Path]
+
+MJAI = (HANDMADE_RECORDS / "handmade.jsonl").read_bytes()
+NAMES = ["b/2.jsonl", "b/deep/er/1.json.gz", "a.mjson"]
+FILES = {NAMES[0]: MJAI, NAMES[1]: gzip.compress(MJAI), NAMES[2]: MJAI}
+
+
+def zip_of(path: Path, files: Files) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def tar_bytes(files: Files) -> bytes:
+    with io.BytesIO() as raw:
+        with tarfile.open(fileobj=raw, mode="w") as archive:
+            for name, content in files.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                archive.addfile(info, io.BytesIO(content))
+        return raw.getvalue()
+
+
+def tar_of(path: Path, files: Files) -> Path:
+    path.write_bytes(tar_bytes(files))
+    return path
+
+
+def tar_gz_of(path: Path, files: Files) -> Path:
+    path.write_bytes(gzip.compress(tar_bytes(files)))
+    return path
+
+
+def tar_zst_of(path: Path, files: Files) -> Path:
+    path.write_bytes(zstandard.ZstdCompressor().compress(tar_bytes(files)))
+    return path
+
+
+every_kind = pytest.mark.parametrize("pack", [zip_of, tar_of, tar_gz_of, tar_zst_of])
+
+
+def anything(name: str) -> bool:
+    return True
+
+
+def names_and_problems(path: Path) -> list[tuple[str, str | None]]:
+    return [(record.name.removeprefix(str(path)), record.problem) for record in records_of([str(path)])]
+
+
+# What is in them -----------------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_members_are_records_in_the_archives_order_whatever_its_name(pack: Pack, tmp_path: Path) -> None:
+    path = pack(tmp_path / "records.txt", FILES)
+    records = list(records_of([str(path)]))
+    assert [record.name for record in records] == [f"{path}!{name}" for name in NAMES]
+    assert all(len(read_record(record)[0].rounds) == 1 for record in records)
+
+
+@every_kind
+def test_hidden_files_and_other_suffixes_are_left_alone(pack: Pack, tmp_path: Path) -> None:
+    others = [".b.json", "./.c/d.json", "__MACOSX/._e.json", "f.txt", "g/h"]
+    path = pack(tmp_path / "archive", {"./a.json": MJAI, **dict.fromkeys(others, b"")})
+    assert names_and_problems(path) == [("!./a.json", None)]
+
+
+@every_kind
+def test_an_archive_without_records_says_so(pack: Pack, tmp_path: Path) -> None:
+    path = pack(tmp_path / "archive", {"readme.txt": b"x"})
+    ((name, problem),) = names_and_problems(path)
+    assert name == "" and problem is not None and problem.startswith("no file in this archive ends in .xml, ")
+
+
+@every_kind
+def test_one_member_can_be_named_as_reports_name_it(pack: Pack, tmp_path: Path) -> None:
+    path = pack(tmp_path / "wow!.zip", {**FILES, "readme.txt": MJAI})
+    for name in ("b/2.jsonl", "readme.txt"):
+        (record,) = records_of(find_records([f"{path}!{name}"]))
+        assert record.name == f"{path}!{name}"
+        assert len(read_record(record)) == 1
+    ((_, problem),) = names_and_problems(Path(f"{path}!missing.json"))
+    assert problem == "no file in this archive is missing.json"
+
+
+def test_folders_and_archives_in_them_are_searched_together(tmp_path: Path) -> None:
+    (tmp_path / "z").mkdir()
+    (tmp_path / "z" / "c.json").write_bytes(MJAI)
+    zip_of(tmp_path / "z" / "b.zip", FILES)
+    tar_zst_of(tmp_path / "a.tar.zst", {"x.json": MJAI})
+    names = [os.path.relpath(record.name, tmp_path) for record in records_of(find_records([str(tmp_path)]))]
+    assert names == ["a.tar.zst!x.json", *(f"z/b.zip!{name}" for name in NAMES), "z/c.json"]
+
+
+def test_a_name_is_never_used_as_a_path_and_always_printable(tmp_path: Path) -> None:
+    for pack in (zip_of, tar_of):
+        path = pack(tmp_path / "archive", {"../../etc/a.json": MJAI, "/b.json": MJAI, "c\n\x1b.json": MJAI})
+        names = [name for name, _ in names_and_problems(path)]
+        assert names == ["!../../etc/a.json", "!/b.json", "!c\ufffd\ufffd.json"]
+
+
+def test_a_record_may_be_compressed_with_zstd(tmp_path: Path) -> None:
+    path = tmp_path / "game.jsonl.zst"
+    path.write_bytes(zstandard.ZstdCompressor().compress(MJAI))
+    assert reading.read_games(str(path))[0].id.startswith("game-")
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=r"game\.jsonl\.zst: the zstd file is cut off: get it again"):
+        reading.read_games(str(path))
+
+
+def test_a_member_without_a_name_is_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("", "a.json"):
+            archive.writestr(zipfile.ZipInfo(name), MJAI)
+    assert names_and_problems(path) == [("!a.json", None)]
+
+
+def test_links_and_folders_in_a_tar_are_no_records(tmp_path: Path) -> None:
+    path = tmp_path / "archive.tar"
+    with tarfile.open(path, "w") as archive:
+        for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
+            info = tarfile.TarInfo("link.json")
+            info.type, info.linkname = kind, "/etc/passwd"
+            archive.addfile(info)
+    ((name, problem),) = names_and_problems(path)
+    assert name == "" and problem is not None and "no file in this archive" in problem
+
+
+def test_long_names_are_read_whole(tmp_path: Path) -> None:
+    name = "/".join(["folder" * 5] * 12) + "/a.json"
+    for pack in (tar_of, zip_of):
+        assert names_and_problems(pack(tmp_path / "archive", {name: MJAI})) == [(f"!{name}", None)]
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Files:
+    folder = tmp_path_factory.mktemp("games")
+    assert simulate(["-n", "9", "--seed", "4", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def lines(games: Files, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The lines of all games, read from a folder."""
+    folder = tmp_path_factory.mktemp("folder")
+    for name, content in games.items():
+        (folder / name).write_bytes(content)
+    assert annotate([str(folder), "-o", str(folder / "lines.txt"), "-j", "1"]) == 0
+    return (folder / "lines.txt").read_bytes()
+
+
+@every_kind
+def test_lines_from_an_archive_are_those_from_a_folder(pack: Pack, games: Files, lines: bytes, tmp_path: Path) -> None:
+    archive = pack(tmp_path / "archive", games)
+    assert annotate([str(archive), "-o", str(tmp_path / "lines.txt"), "-j", "2"]) == 0
+    assert (tmp_path / "lines.txt").read_bytes() == lines
+
+
+@every_kind
+def test_a_damaged_member_is_named_and_costs_only_itself(
+    pack: Pack, games: Files, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, *_ = games
+    files = {first: games[first], "cut.gz": games[second][:500], "noise.xml": b"\x80" * 99, second: games[second]}
+    archive = pack(tmp_path / "archive", files)
+    assert annotate([str(archive), "-o", str(tmp_path / "lines"), "-j", "1"]) == 0
+    report = capsys.readouterr().err
+    assert "2 left out:" in report and "4 files" in report and "2 games" in report
+    assert f"{archive}!cut.gz: the gzip file is cut off" in report
+    assert f"{archive}!noise.xml: no game record" in report
+
+
+def test_a_member_can_be_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = zip_of(tmp_path / "archive.zip", FILES)
+    assert annotate([f"{archive}!a.mjson", "--explain", "1"]) == 0
+    assert "East 1" in capsys.readouterr().out
+    assert annotate([str(archive), "--explain", "1"]) == 1
+    assert "--explain needs one file; of an archive one member" in capsys.readouterr().err
+
+
+# Damage --------------------------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_an_archive_in_an_archive_is_refused_by_name(pack: Pack, tmp_path: Path) -> None:
+    inner = {
+        "inner.zip": zip_of(tmp_path / "inner", FILES).read_bytes(),
+        "inner.tgz": gzip.compress(tar_bytes(FILES)),
+        "inner.json": tar_bytes(FILES),
+    }
+    path = pack(tmp_path / "archive", {**inner, "a.json": MJAI})
+    *nested, good = records_of([str(path)])
+    for record, name in zip(nested, inner, strict=True):
+        with pytest.raises(ValueError, match=f"{name}: an archive where a record is expected"):
+            read_record(record)
+    assert read_record(good)
+
+
+def test_a_zip_member_with_a_wrong_checksum_costs_only_itself(tmp_path: Path) -> None:
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name in "abc":
+            archive.writestr(f"{name}.json", MJAI)
+    data = bytearray(path.read_bytes())
+    data[data.index(MJAI[:20], data.index(b"b.json"))] ^= 1
+    path.write_bytes(data)
+    (_, good), (_, bad), (_, good_too) = names_and_problems(path)
+    assert (good, good_too) == (None, None)
+    assert bad is not None and "damaged in the archive (Bad CRC-32" in bad
+
+
+def test_a_zip_member_that_wants_a_password_is_named(tmp_path: Path) -> None:
+    path = zip_of(tmp_path / "archive.zip", {"a.json": MJAI})
+    data = bytearray(path.read_bytes())
+    data[data.index(b"PK\x03\x04") + 6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(data)
+    ((name, problem),) = names_and_problems(path)
+    assert name == "!a.json" and problem is not None and "password" in problem
+
+
+@every_kind
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_an_archive_that_is_cut_off_gives_what_it_can_and_says_so(pack: Pack, share: float, tmp_path: Path) -> None:
+    path = pack(tmp_path / "archive", {f"{n}.json": random.Random(n).randbytes(3000) for n in range(200)})
+    path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    *whole, (name, problem) = names_and_problems(path)
+    assert name == "" and problem is not None and "damaged or cut off" in problem
+    assert whole == [(f"!{n}.json", None) for n in range(len(whole))]
+    assert len(whole) > 50 or pack is zip_of  # a zip's directory stands at its end
+
+
+def test_a_damaged_header_of_a_tar_is_not_taken_for_its_end(tmp_path: Path) -> None:
+    path = tar_of(tmp_path / "archive.tar", {"a.json": b"x" * 500, "b.json": b"y" * 500})
+    data = bytearray(path.read_bytes())
+    data[1024 + 3] ^= 1
+    path.write_bytes(data)
+    good, (name, problem) = names_and_problems(path)
+    assert good == ("!a.json", None)
+    assert name == "" and problem is not None
+    assert problem.startswith(
+        "the archive is damaged or cut off after a.json (a member's header is damaged or missing)"
+    )
+
+
+def test_a_tar_without_its_end_mark_is_cut_off(tmp_path: Path) -> None:
+    path = tar_of(tmp_path / "archive.tar", {"a.json": b"x"})
+    path.write_bytes(path.read_bytes()[:1024])
+    assert [problem is None for _, problem in names_and_problems(path)] == [True, False]
+
+
+@every_kind
+def test_noise_in_an_archive_never_gets_beyond_a_problem(pack: Pack, tmp_path: Path) -> None:
+    whole = pack(tmp_path / "archive", FILES).read_bytes()
+    for seed in range(150):
+        data = bytearray(whole)
+        for place in range(seed % 7 + 1):
+            data[(seed * 7919 + place * 104_729) % len(data)] = seed * 31 % 256
+        (tmp_path / "noisy").write_bytes(data)
+        for record in records_of([str(tmp_path / "noisy")]):
+            try:
+                read_record(record)
+            except ValueError as error:
+                assert str(error).startswith(str(tmp_path / "noisy"))
+
+
+# Bombs ---------------------------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_a_member_beyond_the_bound_is_refused(pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "LARGEST_MEMBER", 1 << 20)
+    path = pack(tmp_path / "archive", {"bomb.json": bytes((1 << 20) + 1), "a.json": MJAI})
+    (_, problem), good = names_and_problems(path)
+    assert problem == "1,048,577 bytes: more than the 1 MiB that a file in an archive may have"
+    assert good == ("!a.json", None)
+
+
+@pytest.mark.parametrize("pack", [zip_of, tar_gz_of, tar_zst_of])
+def test_an_archive_that_expands_beyond_the_bound_is_given_up(
+    pack: Pack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archives, "HARMLESS", 1 << 20)
+    path = pack(tmp_path / "archive", {f"{n}.json": bytes(400_000) for n in range(50)})
+    *whole, last = members(str(path), anything)
+    assert sum(len(member.data) for member in whole) < 200 * path.stat().st_size + (1 << 20)
+    assert len(whole) < 50
+    assert last.problem is not None and "200 times its own size: the rest is left out" in last.problem
+
+
+def test_a_record_that_expands_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LARGEST_RECORD", 1 << 20)
+    for name, compressed in (
+        ("a.gz", gzip.compress(bytes(1 << 22))),
+        ("a.zst", zstandard.ZstdCompressor().compress(bytes(1 << 22))),
+    ):
+        (tmp_path / name).write_bytes(compressed)
+        with pytest.raises(ValueError, match="more than 1 MiB when decompressed"):
+            reading.read_games(str(tmp_path / name))
+
+
+def test_a_long_attribute_of_a_tar_is_not_read_into_memory(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("././@LongLink")
+    header.type, header.size = tarfile.GNUTYPE_LONGNAME, 1 << 33
+    (tmp_path / "archive.tar").write_bytes(header.tobuf(tarfile.GNU_FORMAT) + bytes(2048))
+    ((_, problem),) = names_and_problems(tmp_path / "archive.tar")
+    assert problem is not None and "header is damaged" in problem

@@ -1,0 +1,176 @@
+"""The same game in every format gives the same annotation lines.
+
+Games made up here are written as mjai, tenhou.net/6 JSON, Tenhou's XML and Mahjong Soul's messages of both versions and
+their JSON, and read back by what recognises formats. What a format tells better than others is stated exactly.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from annotate.annotation import Annotation, format_line
+from annotate.game.record import Game, Rules
+from annotate.records.reading import Record, read_record
+from annotate.replay.replay import GameReport, annotate_game
+from tests.support.rounds import V
+from tests.support.writers.all_formats import WRITERS, of_tenhou, tenhou_xml
+from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
+from tests.support.writers.majsoul_rare import ROUNDS, THREE_WINNERS
+from tests.support.writers.majsoul_writer import document, message
+
+SEEDS = (1, 57, 8)  # between them every kind of call, and claims that another's hid
+_ALL_WIN = "0 discard 3p; 1 ron; 2 ron; 3 ron"
+_KYUSHU = "19m19p19s1234z258p"
+TENHOU_ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
+    name: ROUNDS[name] for name in ROUNDS if not name.startswith(("a closed kan that", "three winners"))
+} | {
+    "three winners that abort": (_ALL_WIN, THREE_WINNERS, "", {}),
+    "nine terminals of the dealer": ("0 kyushu", [_KYUSHU], "5m", {}),
+    "a riichi that three seats win": (
+        "0 riichi 3p; 1 ron; 2 ron; 3 ron",
+        ["123m789p789s1122z", *THREE_WINNERS[1:]],
+        "3p",
+        {},
+    ),
+}
+
+
+# One game, written in every format -----------------------------------------------------------------------------------
+
+
+def read(content: bytes, name: str = "game") -> Game:
+    (game,) = read_record(Record(f"archive!{name}", 0, content))
+    return game
+
+
+HEADERS_OF = {"mjsoul": {"mjai", "tenhou.net/6", *(name for name in WRITERS if name.startswith("Mahjong Soul"))}}
+HEADERS_OF["tenhou"] = {"mjai", "tenhou.net/6", "mjlog"}
+"""the formats that tell of room, grades, points and rules what the others do"""
+
+
+def game_in(name: str, made: MadeGame) -> Game:
+    """The game as read in a format; of a format of the other platform only the rounds count."""
+    game = read(WRITERS[name](made), f"{made.id}.mjlog")
+    return game if name in HEADERS_OF[made.rules] else replace(made.game, rounds=game.rounds)
+
+
+@cache
+def rare(rules: Rules, name: str) -> MadeGame:
+    script, hands, draws, more = (ROUNDS if rules == "mjsoul" else TENHOU_ROUNDS)[name]
+    made = made_round(script, hands, draws, rules, **more)
+    return made if rules == "mjsoul" else of_tenhou(made)
+
+
+@cache
+def whole(rules: Rules, seed: int) -> MadeGame:
+    made = simulated(seed, style=int(seed == SEEDS[-1]), rules=rules)
+    return made if rules == "mjsoul" else of_tenhou(made)
+
+
+def annotated(game: Game, writes_hidden: bool = False) -> GameReport:
+    report = annotate_game(game, V, writes_hidden=writes_hidden)
+    assert (report.left_out, report.differences) == ([], [])
+    return report
+
+
+def lines(annotations: Iterable[Annotation]) -> list[str]:
+    return [format_line(annotation) for annotation in annotations]
+
+
+def require_same_lines(made: MadeGame) -> list[str]:
+    expected = lines(annotated(made.game).annotations)
+    for name in WRITERS:
+        report = annotated(game_in(name, made))
+        assert lines(report.annotations) == expected, name
+        assert report.num_unknown == sum(decision.is_preempted for decision in made.decisions), name
+    return expected
+
+
+# The same lines ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+def test_a_whole_game_gives_the_same_lines_in_all_formats(rules: Rules, seed: int) -> None:
+    made = whole(rules, seed)
+    assert len(require_same_lines(made)) > 200
+    assert len(made.rounds) >= 4
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_what_seldom_happens_gives_the_same_lines_in_all_formats(name: str) -> None:
+    require_same_lines(rare("mjsoul", name))
+
+
+@pytest.mark.parametrize("name", TENHOU_ROUNDS)
+def test_what_seldom_happens_by_tenhous_rules_gives_the_same_lines_in_all_formats(name: str) -> None:
+    require_same_lines(rare("tenhou", name))
+
+
+def test_every_way_to_end_a_round_and_every_call_are_among_what_is_compared() -> None:
+    events = [
+        event
+        for rules, names in (("mjsoul", ROUNDS), ("tenhou", TENHOU_ROUNDS))
+        for name in names
+        for event in rare(rules, name).rounds[0]
+    ]
+    assert {event["type"] for event in events} >= {
+        *("chi", "pon", "daiminkan", "ankan", "kakan", "dora", "reach", "reach_accepted", "hora", "ryukyoku")
+    }
+    reasons = {event["reason"] for event in events if event["type"] == "ryukyoku"}
+    assert reasons == {
+        *("exhaustive_draw", "nagashimangan", "kyushu_kyuhai", "sufuurenta"),
+        *("suucha_riichi", "suukansansen", "sanchaho"),
+    }
+
+
+# What some formats tell and others do not ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing_else(seed: int) -> None:
+    game = whole("mjsoul", seed)
+    expected = annotated(game.game).annotations
+    report = annotated(read(message(document(game))))
+    places = [place for place, decision in enumerate(game.decisions) if decision.is_preempted]
+    told = report.annotations
+
+    assert report.num_unknown == 0 and len(places) > 0
+    assert lines(told[place] for place in range(len(told)) if place not in places) == lines(expected)
+    for place in places:
+        decision = game.decisions[place]
+        found = told[place]
+        assert (found.sparse, found.progression, found.actions, found.chosen) == (
+            *(decision.sparse, decision.progression, decision.actions, decision.chosen),
+        )
+
+
+@pytest.mark.parametrize("name", ["mjai", "Mahjong Soul", "Mahjong Soul as JSON, version 0"])
+def test_formats_that_tell_the_wall_give_the_same_hidden_field(name: str) -> None:
+    made = whole("mjsoul", SEEDS[0])
+    found = annotated(game_in(name, made), writes_hidden=True).annotations
+    assert lines(found) == lines(annotated(game_in("mjai", made), writes_hidden=True).annotations)
+    assert all(len(a.hidden or ()) > 60 for a in found if len(a.progression) < 10)
+
+
+@pytest.mark.parametrize("name", ["tenhou.net/6", "mjlog"])
+def test_formats_that_do_not_tell_the_wall_give_the_same_hidden_hands_alone(name: str) -> None:
+    made = whole("mjsoul", SEEDS[0])
+    wall = V.hidden["wall"].first
+    expected = annotated(game_in("mjai", made), writes_hidden=True).annotations
+    found = annotated(game_in(name, made), writes_hidden=True)
+    assert found.notes == ["wall unknown: the hidden field holds hands alone"]
+    assert lines(found.annotations) == lines(
+        a._replace(hidden=tuple(token for token in a.hidden or () if token < wall)) for a in expected
+    )
+
+
+def test_a_format_without_an_id_names_the_game_after_its_content_and_changes_nothing_else() -> None:
+    made = whole("tenhou", SEEDS[0])
+    expected = lines(annotated(made.game).annotations)
+    game = read(tenhou_xml(made), "another-name.xml")
+    assert game.id != made.id and game.id.startswith("mjlog-")
+    assert lines(annotated(replace(game, id=made.id)).annotations) == expected

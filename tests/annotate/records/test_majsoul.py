@@ -1,0 +1,357 @@
+"""Mahjong Soul's records tell the same games as mjai does, and what else they tell is used."""
+
+import base64
+import copy
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.annotation import check, format_line
+from annotate.game.decisions import Decision
+from annotate.game.record import Game
+from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
+from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
+from annotate.records.reading import read_games
+from annotate.replay.replay import GameReport, annotate_game
+from tests.support.real_records import real_records
+from tests.support.rounds import V
+from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
+from tests.support.writers.majsoul_rare import ROUNDS
+from tests.support.writers.majsoul_wire import wire
+from tests.support.writers.majsoul_writer import document, message
+
+Json = Any
+VERSIONS = (0, 210715)
+SEEDS = (1, 57)  # between them every kind of call, and claims that another's hid
+
+
+@cache
+def game_of_seed(seed: int) -> MadeGame:
+    return simulated(seed)
+
+
+@cache
+def rare(name: str) -> MadeGame:
+    script, hands, draws, more = ROUNDS[name]
+    return made_round(script, hands, draws, **more)
+
+
+def annotated(game: Game) -> GameReport:
+    report = annotate_game(game, V)
+    for annotation in report.annotations:
+        check(annotation, V)
+    return report
+
+
+def lines(game: Game) -> list[str]:
+    report = annotated(game)
+    assert report.left_out == report.differences == []
+    return [format_line(annotation) for annotation in report.annotations]
+
+
+def situations(report: GameReport) -> list[tuple[Any, ...]]:
+    return [(a.sparse, a.numeric, a.progression, a.actions, a.chosen) for a in report.annotations]
+
+
+def situations_played(decisions: list[Decision]) -> list[tuple[Any, ...]]:
+    return [(d.sparse, d.numeric, d.progression, d.actions, d.chosen) for d in decisions]
+
+
+def content(recorded: Json) -> Json:
+    return recorded["data"]["data"]
+
+
+def records(recorded: Json, name: str) -> list[Json]:
+    """The data of all messages of a kind, of a document of the later version."""
+    results = [action["result"] for action in content(recorded)["actions"] if "result" in action]
+    return [result["data"] for result in results if result["name"] == f".lq.{name}"]
+
+
+# The same annotations as from mjai ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_captured_message_gives_the_lines_of_the_mjai_record(version: int, seed: int) -> None:
+    made = game_of_seed(seed)
+    assert lines(read_majsoul(message(document(made, version, inputs=False)))) == lines(made.game)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_json_gives_the_lines_of_the_mjai_record(version: int) -> None:
+    made = game_of_seed(SEEDS[0])
+    assert lines(read_majsoul_json(document(made, version, inputs=False))) == lines(made.game)
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_what_seldom_happens_gives_the_lines_of_the_mjai_record(name: str) -> None:
+    made = rare(name)
+    expected = lines(made.game)
+    assert lines(read_majsoul(message(document(made, 0)))) == expected
+    assert lines(read_majsoul_json(document(made, inputs=False))) == expected
+
+
+@pytest.mark.parametrize("name", ["closed kans", "an open kan, then a closed one", "a kan in riichi"])
+def test_a_closed_kans_dora_may_come_with_the_kan_or_with_the_next_tile(name: str) -> None:
+    recorded = document(rare(name), inputs=False)
+    actions = [action["result"]["data"] for action in content(recorded)["actions"] if "result" in action]
+    for kan, deal in zip(actions, actions[1:], strict=False):
+        if kan.get("type") == 3 and "doras" in deal:
+            kan["doras"] = deal.pop("doras")
+    assert lines(read_majsoul_json(recorded)) == lines(rare(name).game)
+
+
+def test_a_frame_header_may_stand_before_the_message_or_not() -> None:
+    recorded = document(rare("two winners"))
+    assert read_majsoul(message(recorded, header=False)) == read_majsoul(message(recorded))
+
+
+def respelled(value: Json, key_of: Any, prefix: str, defaults: bool) -> Json:
+    """A document as another tool writes it."""
+    if isinstance(value, list):
+        return [respelled(part, key_of, prefix, defaults) for part in value]
+    if isinstance(value, str) and value.startswith(".lq."):
+        return value.replace(".lq.", prefix)
+    if not isinstance(value, dict):
+        return value
+    return {
+        key_of(key): respelled(part, key_of, prefix, defaults)
+        for key, part in value.items()
+        if defaults or part or isinstance(part, dict)
+    }
+
+
+def camel_case(key: str) -> str:
+    first, *rest = key.split("_")
+    return first + "".join(part.capitalize() for part in rest)
+
+
+def camel_case_of_protobufjs(key: str) -> str:
+    return camel_case(key).replace("partPoint1", "partPoint_1")
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("key_of", [str, camel_case, camel_case_of_protobufjs])
+@pytest.mark.parametrize("prefix, defaults", [(".lq.", True), ("", False), ("lq.", False)])
+def test_json_may_be_spelled_in_many_ways(version: int, key_of: Any, prefix: str, defaults: bool) -> None:
+    recorded = document(rare("a riichi that is called"), version)
+    other = respelled(recorded, key_of, prefix, defaults)
+    assert read_majsoul_json(other) == read_majsoul_json(recorded)
+
+
+def test_json_may_hold_what_is_wrapped_as_base64() -> None:
+    recorded = document(rare("two winners"))
+    expected, details = read_majsoul_json(recorded), content(recorded)
+
+    def text(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    wrapped = wire("Wrapper", {"name": ".lq.GameDetailRecords", "data": wire("GameDetailRecords", details)})
+    results = [{**action, "result": text(_wrapped(action["result"]))} for action in details["actions"][1:2]]
+    for data in (
+        text(wrapped),
+        {"name": ".lq.GameDetailRecords", "data": text(wire("GameDetailRecords", details))},
+        {"version": 210715, "actions": [details["actions"][0], *results, *details["actions"][2:]]},
+    ):
+        assert read_majsoul_json({"head": recorded["head"], "data": data}) == expected
+
+
+def _wrapped(result: Json) -> bytes:
+    name = result["name"].removeprefix(".lq.")
+    return wire("Wrapper", {"name": result["name"], "data": wire(name, result["data"])})
+
+
+def test_json_may_leave_out_names_and_wrappings() -> None:
+    recorded = document(rare("two winners"), version=0)
+    expected = read_majsoul_json(recorded)
+    for data in (content(recorded), content(recorded)["records"]):
+        assert read_majsoul_json({"head": recorded["head"], "data": data}) == expected
+    assert read_majsoul_json({"name": ".lq.ResGameRecord", "data": recorded}) == expected
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_files_are_recognised_by_their_content(packed: Any, tmp_path: Path) -> None:
+    recorded = document(rare("two winners"))
+    expected = read_majsoul_json(recorded)
+    for form in (message(recorded), message(recorded, header=False), json.dumps(recorded, indent=1).encode()):
+        path = tmp_path / "record.xml"
+        path.write_bytes(packed(form))
+        assert read_games(str(path)) == [expected]
+
+
+# What players pressed, and what they were offered --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_choice_that_anothers_claim_hid_is_known_where_the_record_tells_what_was_pressed(seed: int) -> None:
+    made = game_of_seed(seed)
+    assert annotated(made.game).num_unknown > 0
+
+    report = annotated(read_majsoul(message(document(made))))
+    assert report.num_unknown == 0
+    assert situations(report) == situations_played(made.decisions)
+
+
+@pytest.mark.parametrize("name", ["a pre-empted chi", "a pre-empted pon"])
+def test_a_pressed_call_that_another_seat_pre_empted_is_that_call_and_not_a_skip(name: str) -> None:
+    made = rare(name)
+    hidden = next(d for d in made.decisions if d.is_preempted)
+    report = annotated(read_majsoul_json(document(made)))
+    assert (report.num_unknown, annotated(made.game).num_unknown) == (0, 1)
+
+    (found,) = [a for a in report.annotations if (a.sparse, a.progression) == (hidden.sparse, hidden.progression)]
+    kind = V.action.block_of(found.actions[found.chosen]).name
+    assert kind in ("chi", "pon")
+    assert found.chosen == hidden.chosen
+
+
+def pressed_inputs(recorded: Json) -> list[Json]:
+    inputs = [action["user_input"] for action in content(recorded)["actions"] if "user_input" in action]
+    return [pressed for pressed in inputs if "cpg" in pressed]
+
+
+@pytest.mark.parametrize(
+    "cpg, is_known",
+    [
+        ({"cancel_operation": True}, True),
+        ({"type": 2, "index": 0}, True),
+        ({"type": 2, "index": 1}, False),
+        ({"type": 3, "index": 0}, False),
+        ({"type": 9}, False),
+        ({"type": 77}, False),
+    ],
+)
+def test_only_what_was_offered_counts_as_pressed(cpg: Json, is_known: bool) -> None:
+    recorded = document(rare("a pre-empted chi"))
+    next(pressed for pressed in pressed_inputs(recorded) if pressed["seat"] == 1)["cpg"] = cpg
+    report = annotated(read_majsoul_json(recorded))
+    assert (report.num_unknown, report.left_out, report.differences) == (int(not is_known), [], [])
+
+
+def test_an_input_to_no_offer_or_of_another_kind_is_ignored() -> None:
+    recorded = document(rare("a pre-empted chi"), inputs=False)
+    expected = annotated(read_majsoul_json(recorded))
+    for other in (
+        {"seat": 9, "type": 3, "cpg": {"cancel_operation": True}},
+        {"seat": 3, "type": 3, "cpg": {"type": 2}},
+        {"seat": 1, "type": 1, "emo": 4},
+    ):
+        again = copy.deepcopy(recorded)
+        content(again)["actions"].insert(2, {"user_input": other})
+        assert annotated(read_majsoul_json(again)).annotations == expected.annotations
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_options_are_compared_at_every_decision_point(seed: int) -> None:
+    recorded = document(game_of_seed(seed))
+    for action in content(recorded)["actions"]:
+        data = action.get("result", {}).get("data", {})
+        if "doras" not in data or "tiles0" not in data:  # the first offer of each round is left: offers are recorded
+            data.pop("operation", None)
+            data.pop("operations", None)
+    report = annotated(read_majsoul_json(recorded))
+    num_first = len(game_of_seed(seed).rounds)
+    assert len(report.differences) == len(report.annotations) + report.num_unknown - num_first
+    assert report.left_out == []
+
+
+@pytest.mark.parametrize(
+    "name, operation, difference",
+    [
+        (
+            "a pre-empted chi",
+            {"type": 2, "combination": ["1p|2p"]},
+            "the record has chi 1p 2p; only the engine has chi",
+        ),
+        ("a pre-empted chi", {"type": 9}, "only the record has win; only the engine has chi 4p 5p"),
+        ("a riichi that is called", {"type": 1}, "only the engine has riichi 8m"),
+        ("nothing", {"type": 1, "combination": ["1m"]}, "only the engine has discard 1m"),
+        ("closed kans", {"type": 4, "combination": ["1m|1m|1m|1m"]}, "only the engine has ankan 2p, discard "),
+        ("an added kan", {"type": 10}, "only the record has nine terminals; only the engine has discard"),
+        ("an added kan", {"type": 99}, "only the record has operation 99; only the engine has discard"),
+    ],
+)
+def test_options_that_differ_are_told_and_the_round_is_kept(name: str, operation: Json, difference: str) -> None:
+    recorded = document(rare(name))
+    is_claim = name == "a pre-empted chi"
+    data = records(recorded, "RecordDiscardTile" if is_claim else "RecordNewRound")[0]
+    offered = data["operations"][0] if is_claim else data["operation"]
+    offered["operation_list"] = [operation]
+    report = annotated(read_majsoul_json(recorded))
+    assert report.differences[0].startswith("East 1-0: options of seat ")
+    assert difference in report.differences[0]
+    assert report.num_rounds == 1
+
+
+def test_an_offer_to_a_seat_that_has_no_turn_is_told() -> None:
+    recorded = document(rare("two winners"))
+    data = records(recorded, "RecordDiscardTile")[0]
+    data["operations"].append({"seat": 0, "operation_list": [{"type": 3, "combination": ["1z|1z"]}]})
+    (difference,) = annotated(read_majsoul_json(recorded)).differences
+    assert difference == "East 1-0: options of seat 0 after event 2 (dahai 0 3p): only the record has pon"
+
+
+def test_a_record_without_options_is_not_compared() -> None:
+    made = rare("a pre-empted chi")
+    assert lines(read_majsoul_json(document(made, offers=False))) == lines(made.game)
+
+
+# Walls ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans", "nagashi mangan"])
+def test_the_wall_may_be_told_whole_or_without_what_was_dealt(name: str) -> None:
+    made = rare(name)
+    games = [read_majsoul(message(document(made, whole_walls=whole, inputs=False))) for whole in (True, False)]
+    assert games[0] == games[1]
+    (round_,) = games[0].rounds
+    assert round_.wall is not None and sorted(round_.wall) == sorted(MJAI_NAMES[tile] for tile in TILE_OF_ID)
+    assert lines(games[0]) == lines(made.game)
+
+
+def test_a_wall_of_another_length_is_not_used() -> None:
+    recorded = document(rare("closed kans"), inputs=False)
+    (start,) = records(recorded, "RecordNewRound")
+    for paishan in ("", start["paishan"][2:], start["paishan"] + "1m"):
+        start["paishan"] = paishan
+        game = read_majsoul_json(recorded)
+        assert game.rounds[0].wall is None
+        assert lines(game) == lines(rare("closed kans").game)
+
+
+def test_a_wall_that_is_not_the_rounds_leaves_it_out() -> None:
+    recorded = document(rare("closed kans"))
+    (start,) = records(recorded, "RecordNewRound")
+    start["paishan"] = start["paishan"][-2:] + start["paishan"][2:-2] + start["paishan"][:2]
+    report = annotated(read_majsoul_json(recorded))
+    assert report.num_rounds == 0
+    assert report.left_out[0].startswith("East 1-0: the record's wall has ")
+
+
+# Real games ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.records
+def test_the_real_ranked_game_replays_whole_and_its_options_are_the_engines() -> None:
+    (path,) = [path for path in real_records("majsoul") if path.name == "paipu_record.json"]
+    (game,) = read_games(str(path))
+    assert (game.room, game.style, game.grades) == (3, 1, (10, 9, 10, 9))
+    assert game.final_scores == (-3600, 23600, 39500, 40500)
+    assert game.grading_deltas == (-223, -6, 75, 141)
+    assert all(round_.offers and round_.wall for round_ in game.rounds)
+
+    report = annotated(game)
+    assert (report.num_rounds, report.left_out, report.differences, report.notes) == (9, [], [], [])
+    # of six choices that another seat's claim hid, three were pressed
+    assert (len(report.annotations), report.num_unknown) == (486, 3)
+
+
+@pytest.mark.records
+def test_the_real_game_of_a_room_with_rules_of_its_own_is_refused() -> None:
+    (path,) = [path for path in real_records("majsoul") if path.name.startswith("paipu_200610")]
+    with pytest.raises(ValueError, match="other rules than ranked games, which is not supported: init_point 200000"):
+        read_games(str(path))

@@ -1,0 +1,290 @@
+"""What Mahjong Soul's records tell of the game as a whole, and what is refused."""
+
+import copy
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from annotate.game.record import Game
+from annotate.game.results import final_scores, leftover_deposits
+from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
+from annotate.replay.replay import annotate_game
+from tests.support.rounds import V, start_of_round
+from tests.support.writers.majsoul_made import MadeGame, made_round
+from tests.support.writers.majsoul_rare import ROUNDS
+from tests.support.writers.majsoul_wire import wire
+from tests.support.writers.majsoul_writer import document, message
+
+Json = Any
+NAME = "a riichi that is called"
+
+
+@cache
+def made(name: str = NAME) -> MadeGame:
+    script, hands, draws, more = ROUNDS[name]
+    return made_round(script, hands, draws, **more)
+
+
+def place(recorded: Json, path: str) -> tuple[Json, Any]:
+    """What holds the thing at a path such as "head.accounts.0.seat", and its key there."""
+    *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
+    for key in above:
+        recorded = recorded[key]
+    return recorded, last
+
+
+def altered(path: str, value: Any, recorded: Json | None = None) -> Json:
+    recorded = recorded or document(made())
+    holder, key = place(recorded, path)
+    holder[key] = value
+    return recorded
+
+
+def without(path: str) -> Json:
+    recorded = document(made())
+    holder, key = place(recorded, path)
+    del holder[key]
+    return recorded
+
+
+def both(recorded: Json) -> list[Callable[[], Game]]:
+    """The readers of both forms."""
+    return [lambda: read_majsoul_json(recorded), lambda: read_majsoul(message(recorded))]
+
+
+def refused(read: Callable[[], Game]) -> str:
+    with pytest.raises(ValueError) as caught:
+        read()
+    return str(caught.value)
+
+
+# The game as a whole -------------------------------------------------------------------------------------------------
+
+
+def test_grades_and_results_are_taken_by_seat_not_by_place_in_the_list() -> None:
+    for read in both(document(made())):
+        game = read()
+        assert game.grades == tuple(made().grades) == (9, 10, 11, 15)
+        assert game.final_scores == made().final_scores
+        assert game.grading_deltas == made().grading_deltas
+        assert (game.id, game.rules, game.incomplete) == (made().id, ("mjsoul",), None)
+
+
+@pytest.mark.parametrize(
+    "mode_id, room, style",
+    [(2, 0, 0), (3, 0, 1), (5, 1, 0), (6, 1, 1), (8, 2, 0), (9, 2, 1), (11, 3, 0), (12, 3, 1), (15, 4, 0), (16, 4, 1)],
+)
+def test_room_and_style_follow_from_the_mode_of_a_ranked_game(mode_id: int, room: int, style: int) -> None:
+    for read in both(altered("head.config.meta.mode_id", mode_id)):
+        assert (read().room, read().style) == (room, style)
+
+
+@pytest.mark.parametrize(
+    "level, grade",
+    [(10101, 0), (10103, 2), (10201, 3), (10303, 8), (10402, 10), (10503, 14), (10601, 15), (10701, 15), (10720, 15)],
+)
+def test_a_level_is_a_grade(level: int, grade: int) -> None:
+    recorded = altered("head.accounts.0.level.id", level)
+    seat = recorded["head"]["accounts"][0]["seat"]
+    grades = read_majsoul_json(recorded).grades
+    assert grades is not None and grades[seat] == grade
+
+
+ROOM = {"time_fixed": 5, "time_add": 20, "dora_count": 3, "shiduan": 1, "init_point": 25000, "fandian": 30000}
+CONTEST = {
+    **{"can_jifei": True, "liqibang_value": 1000, "changbang_value": 300, "noting_fafu_1": 1000},
+    **{"noting_fafu_2": 1500, "noting_fafu_3": 3000, "have_liujumanguan": True, "have_biao_dora": True},
+    **{"have_gang_biao_dora": True, "have_li_dora": True, "have_gang_li_dora": True, "have_sifenglianda": True},
+    **{"have_sigangsanle": True, "have_sijializhi": True, "have_jiuzhongjiupai": True, "have_helelianzhuang": True},
+    **{"have_helezhongju": True, "have_tingpailianzhuang": True, "have_tingpaizhongju": True, "have_yifa": True},
+    **{"have_nanruxiru": True, "have_toutiao": False, "shunweima_2": 5, "shunweima_4": -15},
+}
+
+
+def in_a_room(rule: Json, category: int = 1, mode: Json | None = None) -> Json:
+    config = {"category": category, "mode": mode or {"mode": 1, "detail_rule": rule}, "meta": {"room_id": 12345}}
+    return altered("head.config", config)
+
+
+@pytest.mark.parametrize("rule", [{}, ROOM, {**ROOM, "fanfu": 1}, {**ROOM, **CONTEST}])
+@pytest.mark.parametrize("category", [1, 4])
+def test_a_game_by_the_usual_rules_that_is_not_ranked_has_no_room_grades_and_grading(rule: Json, category: int) -> None:
+    game = read_majsoul_json(in_a_room(rule, category))
+    assert (game.room, game.grades, game.grading_deltas, game.style) == (None, None, None, 0)
+    assert game.final_scores == made().final_scores
+
+
+@pytest.mark.parametrize(
+    "rule, told",
+    [
+        ({**ROOM, "init_point": 200000, "fandian": 200000}, "init_point 200000, fandian 200000"),
+        ({**ROOM, "dora_count": 0}, "dora_count 0"),
+        ({**ROOM, "shiduan": 0}, "shiduan 0"),
+        ({**ROOM, "fanfu": 4}, "fanfu 4"),
+        ({**ROOM, "guyi_mode": 1, "xuezhandaodi": 1}, "guyi_mode 1, xuezhandaodi 1"),
+        ({**ROOM, **CONTEST, "have_li_dora": False}, "have_li_dora 0"),
+        ({**ROOM, **CONTEST, "have_toutiao": True}, "have_toutiao True"),
+        ({**ROOM, **CONTEST, "enable_shiti": 1}, "enable_shiti 1"),
+        ({**ROOM, **CONTEST, "liqibang_value": 500}, "liqibang_value 500"),
+        ({**ROOM, "of_tomorrow": 1}, "of_tomorrow (not known here)"),
+    ],
+)
+def test_a_game_by_other_rules_is_refused_and_the_rules_named(rule: Json, told: str) -> None:
+    text = refused(lambda: read_majsoul_json(in_a_room(rule)))
+    assert text == f"a game by other rules than ranked games, which is not supported: {told}"
+
+
+def test_rules_that_are_not_known_are_seen_in_protobuf_too() -> None:
+    text = refused(lambda: read_majsoul(message(in_a_room({**ROOM, "of_tomorrow": 1}))))
+    assert text.endswith("not supported: number 99 (not known here)")
+    assert read_majsoul(message(in_a_room({**ROOM, "of_tomorrow": 0}))).room is None
+
+
+def test_a_ranked_game_keeps_its_rules_whatever_settings_a_later_client_adds() -> None:
+    for read in both(altered("head.config.mode.detail_rule", {"of_tomorrow": 1})):
+        assert read().room == 3
+
+
+def test_a_dealt_deal_is_refused() -> None:
+    mode = {"mode": 1, "detail_rule": ROOM, "testing_environment": {"paixing": 3}}
+    for read in both(in_a_room({}, mode=mode)):
+        assert refused(read).endswith("not supported: paixing 3")
+
+
+@pytest.mark.parametrize(
+    "recorded",
+    [
+        *(altered("head.config.meta.mode_id", mode_id) for mode_id in (17, 24, 26)),
+        in_a_room({}, mode={"mode": 12}),
+        altered("data.data.actions.1.result.data.scores", [35000] * 3),
+        altered("data.data.actions.4.result", {"name": ".lq.RecordBaBei", "data": {"seat": 1}}),
+    ],
+)
+def test_games_of_three_players_are_refused(recorded: Json) -> None:
+    for read in both(recorded):
+        assert refused(read).endswith("a three-player game: three players are not supported yet")
+
+
+@pytest.mark.parametrize(
+    "recorded, told",
+    [
+        (altered("head.config.meta.mode_id", 40), "a ranked game of a kind that is not known (mode_id 40)"),
+        (without("head.config.meta"), "a ranked game of a kind that is not known (mode_id 0)"),
+        (in_a_room({}, mode={"mode": 4}), "neither an East nor a South game (mode 4): its length is not supported"),
+        (without("head.config"), "whether the game is ranked is not known (head.config.category 0)"),
+        (in_a_room({}, category=7), "whether the game is ranked is not known (head.config.category 7)"),
+        (without("head.uuid"), "head.uuid, the game's id, must be a printable text, not ''"),
+        (without("head"), "no head: it tells the game's id, room and players"),
+        (without("head.accounts.1"), "head.accounts: one for each of 4 seats expected, not [2, 3, 1]"),
+        (altered("head.accounts.0.seat", 3), "head.accounts: one for each of 4 seats expected, not [3, 0, 3, 1]"),
+        (without("head.accounts.0.level"), "level.id 0 is no four-player grade"),
+        (altered("head.accounts.0.level.id", 20101), "level.id 20101 is no four-player grade"),
+        (altered("head.accounts.0.level.id", 10104), "level.id 10104 is no four-player grade"),
+        (altered("head.result.players.0.seat", 2), "head.result.players: one for each of 4 seats expected"),
+        (altered("head.result.players.0.part_point_1", 2**31 - 1), "part_point_1 must be in 0 ... 10000000"),
+        (altered("error", {"code": 1203}), "the server answered with error 1203: no game was sent"),
+    ],
+)
+def test_a_head_that_tells_too_little_or_too_much_is_refused(recorded: Json, told: str) -> None:
+    for read in both(recorded):
+        assert told in refused(read)
+
+
+def test_a_record_that_is_elsewhere_is_refused_with_its_address() -> None:
+    recorded = altered("data_url", "https://example.com/record")
+    recorded["data"] = None
+    assert "the game itself is not in the file but at https://example.com/record" in refused(both(recorded)[0])
+    head = wire("RecordGame", recorded["head"])
+    response = b"\x1a" + bytes([len(head) & 127 | 128, len(head) >> 7]) + head + b"\x2a\x08https://"
+    assert "not in the file but at https://" in refused(lambda: read_majsoul(wire("Wrapper", {"data": response})))
+
+
+def test_a_game_without_its_result_is_read_and_said_to_be_incomplete() -> None:
+    for read in both(without("head.result")):
+        game = read()
+        assert (game.final_scores, game.grading_deltas) == (None, None)
+        assert game.incomplete == "the result (head.result) is missing"
+        assert len(game.rounds) == 1
+
+
+def test_rounds_that_are_missing_at_the_end_are_noticed_by_the_final_scores() -> None:
+    recorded = document(made())
+    first, second = recorded["head"]["result"]["players"][:2]
+    first["part_point_1"] -= 1200
+    second["part_point_1"] += 1200
+    report = annotate_game(read_majsoul_json(recorded), V)
+    assert report.num_rounds == 1
+    (text,) = report.left_out
+    assert text.startswith("rounds are missing: after East 1-0 the scores are [")
+
+
+def test_a_game_whose_final_scores_do_not_add_up_is_left_out() -> None:
+    report = annotate_game(read_majsoul_json(altered("head.result.players.0.part_point_1", 12300)), V)
+    assert (report.num_rounds, report.annotations) == (0, [])
+    (text,) = report.left_out
+    assert text.startswith("the whole game: the final scores [")
+
+
+def test_a_record_that_stops_within_a_round_keeps_the_rounds_before() -> None:
+    one, two = (
+        made(),
+        made_round(start=start_of_round(oya=1, scores=_scores_after(made()), kyotaku=_sticks_after(made()))),
+    )
+    one = copy.copy(one)
+    one.rounds, one.windows = [*one.rounds, *two.rounds], [*one.windows, *two.windows]
+    recorded = document(one)
+    assert len(read_majsoul_json(recorded).rounds) == 2
+
+    del recorded["data"]["data"]["actions"][-3:]
+    for read in both(recorded):
+        assert len(read().rounds) == 1
+        assert read().incomplete == "the record stops in East 2-0"
+
+
+def _scores_after(game: MadeGame) -> list[int]:
+    scores = list(final_scores(game.rounds[-1]))
+    scores[scores.index(max(scores))] -= 1000 * _sticks_after(game)
+    return scores
+
+
+def _sticks_after(game: MadeGame) -> int:
+    return leftover_deposits(game.rounds[-1])
+
+
+@pytest.mark.parametrize("name", ["two winners", "nagashi mangan"])
+def test_other_scores_after_a_round_leave_the_round_out(name: str) -> None:
+    recorded = document(made(name))
+    actions = recorded["data"]["data"]["actions"]
+    data = actions[-1]["result"]["data"]
+    scores = data["scores"] if name == "two winners" else data["scores"][0]["old_scores"]
+    scores[0] += 100
+    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    assert "scores after the round: record [" in text
+
+
+def test_the_payments_of_several_winners_are_compared_as_a_sum() -> None:
+    recorded = document(made("three winners, sticks and honba"))
+    data = recorded["data"]["data"]["actions"][-1]["result"]["data"]
+    for payments in (data["delta_scores"], data["scores"]):
+        payments[1] += 100
+        payments[2] -= 100
+    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    assert "change of the scores: record [" in text
+
+
+def test_a_draw_of_another_kind_leaves_the_round_out() -> None:
+    recorded = document(made("four winds"))
+    recorded["data"]["data"]["actions"][-1]["result"]["data"]["type"] = 3
+    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    assert "reason of the draw: record suukansansen, engine sufuurenta" in text
+
+
+def test_a_winner_who_loses_grading_points_is_refused() -> None:
+    recorded = document(made())
+    players = recorded["head"]["result"]["players"]
+    first = max(players, key=lambda player: player["part_point_1"])
+    first["grading_score"] = -13
+    for read in both(recorded):
+        assert "but loses grading points" in refused(read)

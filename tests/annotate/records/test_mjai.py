@@ -1,0 +1,347 @@
+"""The mjai reader, on lines put together here."""
+
+import json
+from typing import Any
+
+import pytest
+
+from annotate.game.record import Game, Unreadable
+from annotate.records.mjai.reader import mjai_games, read_mjai
+
+Event = dict[str, Any]
+
+HAND = ["1m", "9m", "1p", "9p", "1s", "9s", "E", "S", "W", "N", "P", "F", "C"]
+START_GAME: Event = {"type": "start_game", "names": ["a", "b", "c", "d"]}
+TSUMO: Event = {"type": "tsumo", "actor": 0, "pai": "5mr"}
+DAHAI: Event = {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": True}
+DRAW: Event = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [1500, 1500, -1500, -1500]}
+RON: Event = {"type": "hora", "actor": 1, "target": 0, "deltas": [-1000, 1000, 0, 0], "ura_markers": ["1p"]}
+END_KYOKU: Event = {"type": "end_kyoku"}
+END_GAME: Event = {"type": "end_game"}
+
+
+def start_kyoku(bakaze: str = "E", kyoku: int = 1, **changes: Any) -> Event:
+    start: Event = {
+        "type": "start_kyoku",
+        "bakaze": bakaze,
+        "dora_marker": "E",
+        "kyoku": kyoku,
+        "honba": 0,
+        "kyotaku": 0,
+        "oya": kyoku - 1,
+        "scores": [25000, 25000, 25000, 25000],
+        "tehais": [HAND] * 4,
+    }
+    return {name: value for name, value in {**start, **changes}.items() if value is not None}
+
+
+def text(*events: Event) -> str:
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+def read(*events: Event) -> Game:
+    (game,) = read_mjai(text(*events), "file")
+    return game
+
+
+def read_round(*events: Event) -> list[Event]:
+    return list(read(START_GAME, start_kyoku(), *events, END_KYOKU, END_GAME).rounds[0].events)
+
+
+def without(event: Event, name: str) -> Event:
+    return {key: value for key, value in event.items() if key != name}
+
+
+def test_events_are_kept_as_they_are() -> None:
+    calls: list[Event] = [
+        {"type": "chi", "actor": 1, "target": 0, "pai": "5mr", "consumed": ["4m", "6m"]},
+        {"type": "pon", "actor": 2, "target": 0, "pai": "E", "consumed": ["E", "E"]},
+        {"type": "daiminkan", "actor": 3, "target": 1, "pai": "5s", "consumed": ["5sr", "5s", "5s"]},
+        {"type": "ankan", "actor": 0, "consumed": ["5p", "5p", "5p", "5pr"]},
+        {"type": "kakan", "actor": 2, "pai": "E", "consumed": ["E", "E", "E"]},
+        {"type": "dora", "dora_marker": "C"},
+        {"type": "reach", "actor": 3},
+        {"type": "reach_accepted", "actor": 3},
+    ]
+    assert read_round(TSUMO, DAHAI, *calls, RON) == [start_kyoku(), TSUMO, DAHAI, *calls, RON]
+
+
+def test_other_names_of_fields_become_the_usual_ones() -> None:
+    start = {**start_kyoku(kyotaku=None), "kyoutaku": 2}
+    ron = {**without(without(RON, "deltas"), "ura_markers"), "delta": RON["deltas"], "uradora_markers": ["1p"]}
+    rounds = read(START_GAME, start, TSUMO, DAHAI, ron, END_GAME).rounds
+    assert rounds[0].events[0] == start_kyoku(kyotaku=2)
+    assert rounds[0].events[-1] == RON
+
+
+def test_fields_that_are_not_needed_are_dropped() -> None:
+    assert read_round({**TSUMO, "meta": {"q": [1]}}, {"type": "none"}, DRAW) == [start_kyoku(), TSUMO, DRAW]
+
+
+def test_a_win_without_hidden_indicators_has_none() -> None:
+    assert read_round(without(RON, "ura_markers"))[-1]["ura_markers"] == []
+
+
+def test_end_kyoku_may_be_missing() -> None:
+    game = read(START_GAME, start_kyoku(), DRAW, start_kyoku(kyoku=2), RON, RON, END_GAME)
+    assert [round_.name for round_ in game.rounds] == ["East 1-0", "East 2-0"]
+    assert len(game.rounds[1].events) == 3
+
+
+def test_final_scores_are_those_after_the_last_round() -> None:
+    accepted = {"type": "reach_accepted", "actor": 0}
+    start = start_kyoku(scores=[24000, 25000, 25000, 25000], kyotaku=1)
+    won = {**RON, "deltas": [-1000, 3000, 0, 0]}
+    assert read(START_GAME, start, accepted, won, END_GAME).final_scores == (22000, 28000, 25000, 25000)
+
+
+def test_deposits_nobody_won_go_to_the_first_seat_of_the_highest_score() -> None:
+    accepted = {"type": "reach_accepted", "actor": 0}
+    start = start_kyoku(scores=[24000, 25000, 25000, 25000], kyotaku=1)
+    drawn = {**DRAW, "deltas": [-3000, 1000, 1000, 1000]}
+    assert read(START_GAME, start, accepted, drawn, END_GAME).final_scores == (20000, 28000, 26000, 26000)
+
+
+def test_end_game_may_tell_the_final_scores_itself() -> None:
+    end = {**END_GAME, "scores": [1000, 2000, 3000, 94000]}
+    assert read(START_GAME, start_kyoku(), DRAW, end).final_scores == (1000, 2000, 3000, 94000)
+
+
+def test_what_simulation_writes_into_start_game_is_read() -> None:
+    header = {"rules": "mjsoul", "room": 3, "grades": [9, 9, 9, 10], "style": 1, "id": "sim/1"}
+    game = read({**START_GAME, "kanachan": header}, start_kyoku("S", 4), DRAW, END_GAME)
+    assert (game.id, game.rules, game.style, game.room, game.grades) == ("sim/1", ("mjsoul",), 1, 3, (9, 9, 9, 10))
+    # 26500 first and second, 23500 third and fourth (雀豪2: 180)
+    assert game.grading_deltas == (2 + 15 + 110, 2 + 5 + 55, -1 - 5, -1 - 15 - 180)
+
+
+def test_recorded_grading_points_go_before_computed_ones() -> None:
+    header = {"rules": "mjsoul", "room": 4, "grades": [15, 15, 15, 15], "grading_deltas": [500, 200, -200, -500]}
+    game = read({**START_GAME, "kanachan": header}, start_kyoku("S", 4), DRAW, END_GAME)
+    assert game.grading_deltas == (500, 200, -200, -500)
+
+
+def test_a_plain_record_leaves_open_what_it_does_not_tell() -> None:
+    game = read(START_GAME, start_kyoku("S", 4), DRAW, END_GAME)
+    assert (game.rules, game.room, game.grades, game.grading_deltas) == (("tenhou", "mjsoul"), None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("bakaze", "kyoku", "scores", "style"),
+    [
+        ("E", 4, [25000, 25000, 25000, 25000], 0),
+        ("S", 1, [25000, 25000, 25000, 25000], 0),
+        ("S", 3, [25000, 25000, 25000, 25000], 0),
+        ("S", 4, [25000, 25000, 25000, 25000], 1),
+        ("W", 2, [25000, 25000, 25000, 25000], 1),
+        ("E", 4, [0, 50000, 25000, 25000], 0),
+        ("E", 4, [25000, 50000, 0, 25000], 1),  # below 0 at the end: a longer game ends here as well
+        ("E", 2, [25000, 25000, 25000, 25000], 1),
+    ],
+)
+def test_the_style_follows_from_where_the_game_could_end(
+    bakaze: str, kyoku: int, scores: list[int], style: int
+) -> None:
+    assert read(START_GAME, start_kyoku(bakaze, kyoku, scores=scores), DRAW, END_GAME).style == style
+
+
+def test_a_south_round_that_an_east_game_does_not_come_to_makes_it_a_longer_one() -> None:
+    for scores, honba, style in (((31000, 23000), 0, 1), ((31000, 23000), 1, 0), ((29000, 25000), 0, 0)):
+        start = start_kyoku("S", 2, scores=[*scores, 23000, 23000], honba=honba)
+        assert read(START_GAME, start, DRAW, END_GAME).style == style
+
+
+def test_the_id_of_start_game_is_used_if_it_is_a_text() -> None:
+    ids = [read({**START_GAME, "id": given}, start_kyoku(), DRAW, END_GAME).id for given in ("g-1", 3)]
+    assert ids[0] == "g-1"
+    assert ids[1].startswith("file-")
+
+
+def test_games_without_an_id_get_distinct_ones_that_do_not_change() -> None:
+    one, other = (text(START_GAME, start_kyoku(), move, DRAW, END_GAME) for move in (TSUMO, {**TSUMO, "pai": "5m"}))
+    both = [game.id for game in read_mjai(one + other, "file")]
+    assert both == [read_mjai(part, "file")[0].id for part in (one, other)]
+    assert len(set(both)) == 2
+
+
+@pytest.mark.parametrize("given", ["", "a\tb", "a\nb", "\ud800"])
+def test_an_id_that_would_break_a_line_is_refused(given: str) -> None:
+    with pytest.raises(ValueError, match="id"):
+        read({**START_GAME, "kanachan": {"id": given}}, start_kyoku(), DRAW, END_GAME)
+
+
+def test_a_file_may_hold_several_games() -> None:
+    game = text(START_GAME, start_kyoku(), DRAW, END_GAME)
+    assert [len(found.rounds) for found in read_mjai(game + "\n" + game, "file")] == [1, 1]
+
+
+def outcomes(*lines: str) -> list[str | int]:
+    """Of each game in a file, its problem or the number of its rounds."""
+    found = mjai_games("".join(lines), "file")
+    return [game.problem if isinstance(game, Unreadable) else len(game.rounds) for game in found]
+
+
+GOOD = text(START_GAME, start_kyoku(), DRAW, END_GAME)
+
+
+@pytest.mark.parametrize(
+    ("bad", "problem"),
+    [
+        (text(START_GAME, start_kyoku(), {**TSUMO, "pai": "0m"}, DRAW, END_GAME), "line 7: tsumo: pai must be a tile"),
+        (text(START_GAME, start_kyoku()) + "{\n" + text(DRAW, END_GAME), "line 7: not JSON"),
+        (text({**START_GAME, "names": ["a", "b", "c"]}, start_kyoku(), DRAW, END_GAME), "line 5: start_game: a three"),
+        (text(START_GAME, start_kyoku(), END_GAME), "line 7: end_game: East 1-0 has not ended"),
+        (text(START_GAME, start_kyoku(), DRAW, {**END_GAME, "scores": [1]}), "line 8: end_game: scores must be"),
+        (text({**START_GAME, "kanachan": {"id": ""}}, DRAW, END_GAME), "line 6: ryukyoku: outside of a round"),
+        (text({**START_GAME, "kanachan": {"id": ""}}, start_kyoku(), DRAW), "the game from line 5: start_game: id ''"),
+    ],
+)
+def test_a_game_that_cannot_be_read_costs_no_other(bad: str, problem: str) -> None:
+    first, second, third = outcomes(GOOD, bad, GOOD)
+    assert (first, third) == (1, 1)
+    assert str(second).startswith(problem)
+
+
+def test_games_of_files_that_were_put_together_without_a_line_feed_are_read() -> None:
+    assert outcomes(GOOD[:-1], GOOD[:-1], GOOD) == [1, 1, 1]
+    named = text({**START_GAME, "names": ["}{", "b", "c", "d"]}, start_kyoku(), DRAW, END_GAME)
+    assert outcomes(named[:-1], named) == [1, 1]
+    problem, rounds = outcomes(GOOD.replace('"end_game"}\n', "end_game}"), GOOD)
+    assert str(problem).startswith("line 4: not JSON") and rounds == 1
+
+
+def test_a_game_is_one_problem_however_much_is_wrong_with_it() -> None:
+    assert len(outcomes(GOOD, text(START_GAME, TSUMO, TSUMO), "{\n", text(TSUMO), GOOD)) == 3
+
+
+def test_a_damaged_start_of_a_game_does_not_cost_the_one_before() -> None:
+    assert outcomes(GOOD, GOOD[1:]) == [1, "line 5: not JSON: Extra data: line 1 column 7 (char 6)"]
+    assert outcomes(text(START_GAME, TSUMO), GOOD) == ["line 2: tsumo: outside of a round", 1]
+
+
+def test_what_stands_after_a_game_changes_neither_it_nor_its_id() -> None:
+    (alone,) = read_mjai(GOOD, "file")
+    assert list(mjai_games(GOOD + text(TSUMO), "file")) == [alone, Unreadable("line 5: tsumo: after end_game")]
+
+
+def test_a_game_without_end_game_keeps_its_whole_rounds() -> None:
+    game = read(START_GAME, start_kyoku(), DRAW, END_KYOKU, start_kyoku(kyoku=2), TSUMO)
+    assert (len(game.rounds), game.final_scores) == (1, None)
+    assert game.incomplete == "there is no end_game; the record stops in East 2-0"
+
+
+def test_a_game_that_stops_between_rounds_is_incomplete() -> None:
+    game = read(START_GAME, start_kyoku(), RON, END_KYOKU)
+    assert (len(game.rounds), game.incomplete) == (1, "there is no end_game; the record stops after East 1-0")
+
+
+def test_a_file_cut_off_within_a_line_keeps_whole_rounds() -> None:
+    whole = text(START_GAME, start_kyoku(), DRAW, END_KYOKU, start_kyoku(kyoku=2), TSUMO)
+    (game,) = read_mjai(whole[:-9], "file")
+    assert (len(game.rounds), game.incomplete) == (1, "the file is cut off; the record stops in East 2-0")
+
+
+def test_a_file_cut_off_after_a_win_might_lack_a_second_winner() -> None:
+    assert read_mjai(text(START_GAME, start_kyoku(), RON), "file")[0].rounds == ()
+    assert len(read_mjai(text(START_GAME, start_kyoku(), DRAW), "file")[0].rounds) == 1
+
+
+def test_three_players_are_refused() -> None:
+    scores = [35000, 35000, 35000]
+    three: list[tuple[Event, ...]] = [
+        ({**START_GAME, "names": ["a", "b", "c"]},),
+        (START_GAME, start_kyoku(scores=scores)),
+        (START_GAME, start_kyoku(tehais=[HAND] * 3)),
+        (START_GAME, start_kyoku(), {"type": "kita", "actor": 0, "pai": "N"}),
+    ]
+    for events in three:
+        with pytest.raises(ValueError, match=f"line {len(events)}: .*three players are not supported yet"):
+            read(*events)
+
+
+@pytest.mark.parametrize(
+    ("event", "reason"),
+    [
+        ({**TSUMO, "actor": 4}, "tsumo: actor must be a seat 0 ... 3, not 4"),
+        ({**TSUMO, "actor": True}, "actor must be a seat 0 ... 3, not true"),
+        ({**TSUMO, "actor": "0"}, 'actor must be a seat 0 ... 3, not "0"'),
+        ({**TSUMO, "pai": "0m"}, 'pai must be a tile, not "0m"'),
+        ({**TSUMO, "pai": ["1m"]}, "pai must be a tile"),
+        (without(TSUMO, "pai"), "tsumo: pai is missing"),
+        ({**DAHAI, "tsumogiri": 1}, "tsumogiri must be true or false, not 1"),
+        ({"type": "chi", "actor": 1, "target": 0, "pai": "1m", "consumed": ["2m"]}, "consumed must be 2 tiles"),
+        ({"type": "ankan", "actor": 1, "consumed": "1m1m"}, "consumed must be 4 tiles"),
+        ({**RON, "deltas": [0, 0, 0]}, "deltas must be 4 integers"),
+        ({**RON, "deltas": [0.5, 0, 0, 0]}, "deltas must be 4 integers"),
+        ({**RON, "deltas": [10**12, 0, 0, 0]}, "deltas must be 4 integers"),
+        (without(RON, "deltas"), "hora: deltas is missing"),
+        ({"type": "bonus", "actor": 0}, "bonus: an unknown type of event"),
+        (END_KYOKU, "neither hora nor ryukyoku"),
+        (END_GAME, "East 1-0 has not ended"),
+        (start_kyoku(kyoku=2), "East 1-0 has not ended"),
+    ],
+)
+def test_a_malformed_event_is_named_with_line_and_field(event: Event, reason: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read(START_GAME, start_kyoku(), event, END_GAME)
+    assert str(caught.value).startswith("line 3: ")
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"bakaze": "P"}, "bakaze must be E, S, W or N"),
+        ({"kyoku": 5}, "kyoku must be 1 ... 4"),
+        ({"oya": 2}, "oya is 2, but the dealer of kyoku 1 is seat 0"),
+        ({"honba": -1}, "honba must be a count"),
+        ({"kyotaku": None}, "kyotaku is missing"),
+        ({"tehais": [HAND[:12]] * 4}, "tehais must be 4 hands of 13 tiles"),
+        ({"tehais": [["?"] * 13] * 4}, "hands are hidden"),
+    ],
+)
+def test_a_malformed_deal_is_named_with_its_field(changes: Event, reason: str) -> None:
+    with pytest.raises(ValueError, match="^line 2: start_kyoku: ") as caught:
+        read(START_GAME, start_kyoku(**changes), DRAW, END_GAME)
+    assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("header", "reason"),
+    [("x", "must be an object"), ({"room": 5}, "room"), ({"grades": [16] * 4}, "grades"), ({"rules": "x"}, "rules")],
+)
+def test_a_malformed_header_is_refused(header: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"line 1: start_game: .*{reason}"):
+        read({**START_GAME, "kanachan": header}, start_kyoku(), DRAW, END_GAME)
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (text(TSUMO), "line 1: tsumo: before any start_game"),
+        (text(START_GAME, TSUMO), "line 2: tsumo: outside of a round"),
+        (text(START_GAME, END_GAME, TSUMO), "line 3: tsumo: after end_game"),
+        (text(START_GAME, start_kyoku(), DRAW, TSUMO), "line 4: tsumo: after the end of the round"),
+        (text(START_GAME, start_kyoku(), RON, DRAW), "line 4: ryukyoku: after the end of the round"),
+        (text(START_GAME) + "{\n", "line 2: not JSON"),
+        (text(START_GAME) + "[" * 100_000 + "\n", "line 2: not JSON"),
+        (text(START_GAME) + "7\n", "line 2: an mjai event"),
+        (text(START_GAME) + '{"type": 7}\n', "line 2: an mjai event"),
+        ("\n", "no start_game"),
+    ],
+)
+def test_lines_out_of_place_are_refused(lines: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}"):
+        read_mjai(lines, "file")
+
+
+def test_an_empty_game_is_incomplete() -> None:
+    game = read(START_GAME, END_GAME)
+    assert (game.rounds, game.final_scores, game.incomplete) == ((), None, "it holds no round")
+
+
+def test_an_event_that_says_a_thing_twice_is_refused() -> None:
+    line = json.dumps({"type": "tsumo", "actor": 0, "pai": "1m"})
+    text = "\n".join([json.dumps(START_GAME), json.dumps(start_kyoku()), f'{line[:-1]}, "pai": "2m"}}'])
+    with pytest.raises(ValueError, match="line 3: not JSON: an object has 'pai' twice"):
+        read_mjai(f"{text}\n", "name")

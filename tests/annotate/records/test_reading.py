@@ -1,0 +1,153 @@
+"""Finding record files and telling their formats by content."""
+
+import gzip
+import os
+from pathlib import Path
+
+import pytest
+
+from annotate.records import reading
+from annotate.records.reading import find_records, read_games
+from tests.support.paths import HANDMADE_RECORDS
+from tests.support.real_records import real_records
+
+RECORDS = HANDMADE_RECORDS
+MJLOG = RECORDS / "2026010100gm-0001-0000-handmade.mjlog"
+MJAI = RECORDS / "handmade.jsonl"
+ACCEPTED = f"accepted are {reading.ACCEPTED}"
+
+
+def test_a_game_is_the_same_in_both_formats() -> None:
+    (tenhou,), (mjai,) = read_games(str(MJLOG)), read_games(str(MJAI))
+    untold = {"reason": None}
+    assert tenhou.rounds[0].events[-1]["scores"] == [-7000, 57000, 25000, 25000]
+    for theirs, ours in zip(tenhou.rounds[0].events[:-1], mjai.rounds[0].events[:-1], strict=True):
+        assert {**theirs, **untold} == {**ours, **untold}
+    assert tenhou.rounds[0].events[-1]["deltas"] == mjai.rounds[0].events[-1]["deltas"]
+    assert tenhou.final_scores == mjai.final_scores == (-7000, 57000, 25000, 25000)
+
+
+def test_grades_and_changes_of_the_handmade_game() -> None:
+    (game,) = read_games(str(MJLOG))
+    assert (game.id, game.style, game.room, game.grades) == ("2026010100gm-0001-0000-handmade", 0, 0, (0, 5, 6, 15))
+    assert game.grading_deltas == (0, 20, 10, 0)
+
+
+@pytest.mark.parametrize("record", [MJLOG, MJAI])
+def test_neither_suffix_nor_compression_matters(record: Path, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "plain.txt", tmp_path / "packed.txt"
+    plain.write_bytes(record.read_bytes())
+    packed.write_bytes(gzip.compress(record.read_bytes()))
+    assert read_games(str(plain))[0].rounds == read_games(str(packed))[0].rounds == read_games(str(record))[0].rounds
+
+
+def test_a_byte_order_mark_and_an_xml_declaration_are_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "marked.xml"
+    path.write_bytes(b'\xef\xbb\xbf<?xml version="1.0" encoding="UTF-8"?>\n' + MJLOG.read_bytes())
+    assert len(read_games(str(path))[0].rounds) == 1
+
+
+def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) -> None:
+    path = tmp_path / "my.game.jsonl.gz"
+    path.write_bytes(gzip.compress(MJAI.read_bytes()))
+    assert read_games(str(path))[0].id.startswith("my.game-")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", f"empty; {ACCEPTED}"),
+        (b" \n", f"empty; {ACCEPTED}"),
+        (gzip.compress(b"", mtime=0), f"empty; {ACCEPTED}"),
+        (bytes(range(128, 256)) * 4, f"no game record: neither text nor compressed; {ACCEPTED}"),
+        (b"# a list of games\n", f"no game record; {ACCEPTED}"),
+        (b'{"a": 1}', f"no game record; {ACCEPTED}"),
+        (b"[1, 2]", f"no game record; {ACCEPTED}"),
+        (b"[" * 100_000, f"no game record; {ACCEPTED}"),
+        (b"<!DOCTYPE html><html></html>", f"no game record: XML or HTML, but no <mjloggm>; {ACCEPTED}"),
+        (b'<?xml version="1.0"?><svg/>', "unexpected element <svg>"),
+        (b'{"title": [], "rule": {}, "log": 1}', "no game in the format of tenhou.net/6"),
+        (b'{"head": {"accounts": []}}', "the game itself (data) is missing"),
+        (b'{"head": {"accounts": []', "JSON, perhaps of Mahjong Soul, that is cut off or damaged: "),
+        (b"\x03\x01", "cut off: a message without content"),
+        (gzip.compress(MJAI.read_bytes(), mtime=0)[:-12], "the gzip file is cut off"),
+        (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
+        (b"\x1f\x8b" + bytes(100), "the gzip file is damaged"),
+        (MJAI.read_bytes().replace(b"7p", b"7x"), "line 3: tsumo: pai"),
+    ],
+)
+def test_what_is_no_record_is_refused_by_name_with_the_reason(content: bytes, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.xml"
+    path.write_bytes(content)
+    with pytest.raises(ValueError) as caught:
+        read_games(str(path))
+    assert str(caught.value).startswith(f"{path}: ")
+    assert reason in str(caught.value)
+
+
+def test_a_folder_is_no_record(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a folder, where one file is expected"):
+        read_games(str(tmp_path))
+
+
+def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nothing\.xml: cannot be read: No such file"):
+        read_games(str(tmp_path / "nothing.xml"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name in ("b.xml", "a/2.json", "a/1.mjlog", "a/deep/x.JSONL", "z.mjson", "y.gz", "notes.txt", ".hidden/h.xml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    return tmp_path
+
+
+def found(folder: Path, *patterns: str) -> list[str]:
+    return [os.path.relpath(path, folder) for path in find_records([str(folder / pattern) for pattern in patterns])]
+
+
+def test_a_folder_means_the_records_below_it_in_order(folder: Path) -> None:
+    assert found(folder, "") == ["a/1.mjlog", "a/2.json", "a/deep/x.JSONL", "b.xml", "y.gz", "z.mjson"]
+
+
+def test_a_named_file_counts_whatever_its_suffix(folder: Path) -> None:
+    assert found(folder, "notes.txt", "b.xml") == ["notes.txt", "b.xml"]
+
+
+def test_a_pattern_means_what_it_matches(folder: Path) -> None:
+    assert found(folder, "?.xml", "a/*.json") == ["b.xml", "a/2.json"]
+    assert found(folder, "**/*.mjlog") == ["a/1.mjlog"]
+
+
+def test_a_pattern_that_matches_a_folder_means_the_records_below(folder: Path) -> None:
+    assert found(folder, "a*") == ["a/1.mjlog", "a/2.json", "a/deep/x.JSONL"]
+
+
+def test_a_name_with_pattern_characters_is_a_name_first(folder: Path) -> None:
+    (folder / "[1].xml").touch()
+    assert found(folder, "[1].xml") == ["[1].xml"]
+
+
+def test_no_file_is_found_twice(folder: Path) -> None:
+    assert found(folder, "b.xml", "", "b.xml")[:3] == ["b.xml", "a/1.mjlog", "a/2.json"]
+    assert found(folder, "b.xml", "", "b.xml").count("b.xml") == 1
+
+
+@pytest.mark.parametrize("pattern", ["missing.xml", "*.zip", ".hidden/deeper"])
+def test_a_path_that_matches_nothing_is_named(folder: Path, pattern: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        found(folder, "b.xml", pattern)
+    assert str(caught.value).startswith(f"{folder / pattern}: ")
+
+
+def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no file here ends in \.xml, \.mjlog"):
+        find_records([str(tmp_path)])
+
+
+@pytest.mark.records
+def test_real_mjai_records_are_read() -> None:
+    games = [game for path in real_records("mjai") for game in read_games(str(path))]
+    assert [(len(game.rounds), game.style, game.incomplete) for game in games] == [(12, 1, None), (12, 1, None)]
+    assert all(game.final_scores is not None and sum(game.final_scores) == 100_000 for game in games)

@@ -1,0 +1,110 @@
+"""tenhou.net/6 JSON: what is refused, and that it is named."""
+
+import json
+from typing import Any
+
+import pytest
+
+from annotate.records.tenhou.json_reader import read_tenhou_json
+from tests.support.writers.tenhou_json import THREE_WINNERS, one_round, read
+
+
+def test_three_players_are_refused() -> None:
+    for change in ({"rule": {"disp": "三鳳南喰赤", "aka": 1}}, {"rule": {"disp": "3玉の間南喰赤"}}, {"name": [""] * 3}):
+        with pytest.raises(ValueError, match="three players are not supported yet"):
+            read({**one_round(), **change})
+    empty_seat = one_round()
+    empty_seat["log"][0][13] = []
+    with pytest.raises(ValueError, match="three players are not supported yet"):
+        read(empty_seat)
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"disp": "般南赤", "aka": 1}, "without open tanyao"),
+        ({"disp": "般南喰", "aka": 0}, 'red fives {"aka": 0}'),
+        ({"disp": "友人戦南喰赤", "aka51": 1, "aka52": 2, "aka53": 1}, '"aka52": 2'),
+        ({"disp": "般南喰"}, None),
+        ({"disp": 1}, '"rule" must be'),
+        ([], '"rule" must be'),
+    ],
+)
+def test_other_rule_variants_are_refused(rule: Any, message: str | None) -> None:
+    document = {**one_round(), "rule": rule}
+    if message is None:  # the tiles tell that there are red fives
+        assert read(document)
+        text = json.dumps(document).replace("51", "15").replace("52", "25").replace("53", "35")
+        with pytest.raises(ValueError, match="without red fives"):
+            read(json.loads(text))
+        return
+    with pytest.raises(ValueError, match="this rule variant|only one of each suit|must be") as caught:
+        read(document)
+    assert message in str(caught.value)
+
+
+def changed(column: int, index: int, value: Any) -> dict[str, Any]:
+    """A round of one discard each and a draw, with one element replaced (or, from index -1, added)."""
+    document = one_round("0 discard 3p; 1 ron", THREE_WINNERS)
+    cells = document["log"][0][column]
+    document["log"][0][column] = [*cells, value] if index < 0 else [*cells[:index], value, *cells[index + 1 :]]
+    return document
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (changed(0, 0, 16), "number 16 is beyond the North round"),
+        (changed(0, 1, -1), "its number, honba and deposits expected"),
+        (changed(1, 0, "x"), "scores: 4 integers expected"),
+        (changed(1, -1, 0), "scores: 4 integers expected"),
+        (changed(2, 0, 48), "48 is no tile"),
+        (changed(4, -1, 11), "13 tiles for each seat expected"),
+        (changed(5, 0, 10), "10 is no tile"),
+        (changed(5, 0, "f44"), "sets aside a north"),
+        (changed(5, 0, "47z4747"), "'47z4747' is no call or kan that may stand here"),
+        (changed(5, 0, "a47474747"), "is no call or kan that may stand here"),
+        (changed(5, 0, "p474747"), "no order of the seats' draws"),
+        (changed(5, 0, "47c4747"), "'47c4747' is no chi"),
+        (changed(5, -1, 11), "no order of the seats' draws"),
+        (changed(6, -1, 60), "1 discards more than draws"),
+        (changed(6, 0, "r6"), "'r6' is no discard"),
+        (changed(6, 0, 0), "0 is no tile"),
+        (changed(6, 0, None), "None is no tile"),
+        (changed(11, -1, 11), "no order of the seats' draws"),
+        (changed(16, 0, "終局"), '"終局" is no known end of a round'),
+        (changed(16, 1, [0, 0, 0]), "its payments: 4 integers expected"),
+        (changed(16, 1, 8000), "its payments: 4 integers expected, not 8000"),
+        (changed(16, 2, [4, 0]), "the winner and whose tile it was expected"),
+        (changed(16, -1, [0, 0, 0, 0]), "each win's payments and description expected"),
+        ({**one_round(), "log": [[]]}, "a list of 17 elements expected, not []"),
+        ({**one_round(), "log": []}, "it holds no round"),
+        ({**one_round(), "sc": [1, 2]}, '"sc" must be a list of 8 numbers'),
+    ],
+)
+def test_what_is_wrong_is_named(document: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        read(document)
+    assert message in str(caught.value)
+
+
+def test_draws_without_discards_are_refused() -> None:
+    document = one_round()
+    document["log"][0][5] += [11, 12]
+    with pytest.raises(ValueError, match=r"round 1: seat 0: \d+ draws, but only \d+ discards"):
+        read(document)
+
+
+def test_a_round_of_endless_turns_is_refused() -> None:
+    document = one_round()
+    for column in range(4, 16, 3):
+        document["log"][0][column + 1] = [11] * 1000
+        document["log"][0][column + 2] = [60] * 1000
+    with pytest.raises(ValueError, match="round 1: more than 112 turns"):
+        read(document)
+
+
+def test_a_file_that_is_cut_off_says_so() -> None:
+    text = json.dumps(one_round())
+    with pytest.raises(ValueError, match=r"line 1: tenhou\.net/6 JSON, but cut off or damaged"):
+        read_tenhou_json(text[:-20], "name")

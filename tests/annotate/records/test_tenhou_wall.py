@@ -1,0 +1,151 @@
+"""Tenhou's walls: against a plain Mersenne Twister, and against all that real games show of them."""
+
+import base64
+import gzip
+import hashlib
+import random
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from annotate.records.reading import read_games
+from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
+from tests.support.real_records import real_records
+
+
+def seed_of(words: Sequence[int]) -> str:
+    return SEED_PREFIX + base64.b64encode(b"".join(word.to_bytes(4, "little") for word in words)).decode()
+
+
+def mersenne_twister(key: Sequence[int]) -> Iterator[int]:
+    """MT19937 seeded by init_by_array, as its authors wrote it down."""
+    state = [19650218]
+    for i in range(1, 624):
+        state.append((1812433253 * (state[-1] ^ state[-1] >> 30) + i) & 0xFFFFFFFF)
+    i, j = 1, 0
+    for _ in range(624):
+        state[i] = ((state[i] ^ (state[i - 1] ^ state[i - 1] >> 30) * 1664525) + key[j] + j) & 0xFFFFFFFF
+        i, j = i + 1, (j + 1) % len(key)
+        if i == 624:
+            state[0], i = state[623], 1
+    for _ in range(623):
+        state[i] = ((state[i] ^ (state[i - 1] ^ state[i - 1] >> 30) * 1566083941) - i) & 0xFFFFFFFF
+        i += 1
+        if i == 624:
+            state[0], i = state[623], 1
+    state[0] = 0x80000000
+    while True:
+        for k in range(624):
+            y = (state[k] & 0x80000000) | (state[(k + 1) % 624] & 0x7FFFFFFF)
+            state[k] = state[(k + 397) % 624] ^ y >> 1 ^ (0x9908B0DF if y & 1 else 0)
+        for y in list(state):
+            y ^= y >> 11
+            y ^= y << 7 & 0x9D2C5680
+            y ^= y << 15 & 0xEFC60000
+            yield y ^ y >> 18
+
+
+def plain_walls(key: Sequence[int]) -> Iterator[list[int]]:
+    words = mersenne_twister(key)
+    while True:
+        block = b"".join(word.to_bytes(4, "little") for word in islice(words, 288))
+        digest = b"".join(hashlib.sha512(block[128 * i : 128 * i + 128]).digest() for i in range(9))
+        tiles = list(range(136))
+        for i in range(135):
+            j = i + int.from_bytes(digest[4 * i : 4 * i + 4], "little") % (136 - i)
+            tiles[i], tiles[j] = tiles[j], tiles[i]
+        yield tiles
+
+
+def test_walls_are_those_of_a_plain_mersenne_twister() -> None:
+    rng = random.Random(0)
+    for key in ([rng.getrandbits(32) for _ in range(624)], [0] + [1] * 623):
+        for wall, plain in islice(zip(walls_of_seed(seed_of(key)), plain_walls(key), strict=False), 12):
+            assert wall[:122] == plain[:13:-1]
+            assert wall[:121:-1] == [plain[place] for place in (1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12)]
+
+
+@pytest.mark.parametrize(
+    ("seed", "message"),
+    [
+        ("", "a seed of another kind than mt19937ar-sha512-n288-base64: ''"),
+        ("mt19937ar,1A2B", "a seed of another kind"),
+        (SEED_PREFIX + "abc", "a damaged seed"),
+        (SEED_PREFIX + "?" * 3328, "a damaged seed"),
+        (seed_of([1] * 623), "a damaged seed: 2492 bytes, not 2496"),
+    ],
+)
+def test_other_seeds_are_refused(seed: str, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        next(walls_of_seed(seed))
+    assert message in str(caught.value)
+
+
+# Real games: physical tiles, taken from the text of the record --------------------------------------------------------
+
+_ROUND = re.compile(r'<INIT seed="([^"]*)"[^>]*oya="(\d)"([^>]*)/>(.*?)(?=<INIT|$)', re.DOTALL)
+_SHOWN = re.compile(r'<[TUVW](\d+)\s*/>|<N who="\d" m="(\d+)"|<DORA hai="(\d+)"|doraHaiUra="([^"]*)"')
+
+
+def differences(path: Path) -> tuple[int, list[str]]:
+    """How many tiles of walls the record shows, and where they are not those of the seed."""
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data).decode()
+    seed = re.search(r'<SHUFFLE seed="([^"]*)"', text)
+    assert seed is not None, path
+    count, different = 0, []
+    for (init, oya, hands, moves), wall in zip(_ROUND.findall(text), walls_of_seed(seed[1]), strict=False):
+        shown = _shown(int(init.split(",")[5]), moves)
+        for seat in range(4):
+            turn = (seat - int(oya)) % 4
+            places = [16 * time + 4 * turn + i for time in range(3) for i in range(4)] + [48 + turn]
+            hand = re.search(rf'hai{seat}="([^"]*)"', hands)
+            assert hand is not None
+            shown |= dict(zip(sorted(places, key=wall.__getitem__), sorted(map(int, hand[1].split(","))), strict=True))
+        count += len(shown)
+        different += [f"{path.name} {init} {place}" for place, tile in shown.items() if wall[place] != tile]
+    return count, different
+
+
+def _shown(dora: int, moves: str) -> dict[int, int]:
+    """Draws and indicators of a round by their place in the wall."""
+    shown, live, rinshan, indicator, after_kan = {131: dora}, 52, 135, 129, False
+    for tile, meld, kan_dora, ura in _SHOWN.findall(moves):
+        if tile and after_kan:
+            shown[rinshan], rinshan, after_kan = int(tile), rinshan - 1, False
+        elif tile:
+            shown[live], live = int(tile), live + 1
+        elif meld:
+            after_kan = not int(meld) & 0xC
+        elif kan_dora:
+            shown[indicator], indicator = int(kan_dora), indicator - 2
+        else:
+            shown |= {130 - 2 * number: int(tile) for number, tile in enumerate(ura.split(","))}
+    return shown
+
+
+@pytest.mark.records
+@pytest.mark.parametrize("folder", ["tenhou/houou-4p-2020", "tenhou/houou-4p-2021"])
+def test_hands_draws_and_indicators_of_a_sample_of_real_games_are_the_seeds(folder: str) -> None:
+    results = [differences(path) for path in real_records(folder)[::25]]
+    assert sum(count for count, _ in results) > 10_000
+    assert [text for _, different in results for text in different] == []
+
+
+@pytest.mark.records
+@pytest.mark.slow
+def test_hands_draws_and_indicators_of_all_real_games_are_the_seeds() -> None:
+    paths = real_records("tenhou/houou-4p-2020") + real_records("tenhou/houou-4p-2021")
+    results = [differences(path) for path in paths]
+    assert sum(count for count, _ in results) > 1_000_000
+    assert [text for _, different in results for text in different] == []
+
+
+@pytest.mark.records
+def test_a_record_with_a_seed_tells_the_wall_of_every_round() -> None:
+    for path in real_records("tenhou/houou-4p-2021")[::60]:
+        (game,) = read_games(str(path))
+        assert all(round_.wall is not None and len(round_.wall) == 136 for round_ in game.rounds)

@@ -1,0 +1,336 @@
+"""The mjlog reader, on documents put together here and on real ones."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from annotate.game.record import Event, Game
+from annotate.records.tenhou.xml_reader import read_tenhou_xml
+from tests.support.real_records import real_records
+
+NAME = "2026010100gm-00a9-0000-abcdef01.mjlog"
+HEADER = '<GO type="169" lobby="0"/><UN n0="a" n1="b" n2="c" n3="d" dan="16,17,18,20"/><TAIKYOKU oya="0"/>'
+# every seat holds one copy of 1m ... 9m 1p ... 4p
+HANDS = " ".join(f'hai{seat}="{",".join(str(4 * kind + seat) for kind in range(13))}"' for seat in range(4))
+INIT = f'<INIT seed="0,0,0,1,1,135" ten="250,250,250,250" oya="0" {HANDS}/>'
+DRAW = '<RYUUKYOKU ba="0,0" sc="250,15,250,15,250,-15,250,-15"{}/>'
+# seat 1 calls 1m with 2m 3m: code 0x4 chi, 0x3 from the left, copies 0 1 1
+CHI = f'<N who="1" m="{1 << 7 | 1 << 5 | 0x4 | 0x3}"/>'
+OWARI = ' owari="265,10.0,265,10.0,235,-10.0,235,-10.0"'
+END = DRAW.format(OWARI)
+
+
+def document(*elements: str, header: str = HEADER) -> bytes:
+    return f'<mjloggm ver="2.3">{header}{"".join(elements)}</mjloggm>'.encode()
+
+
+def read(*elements: str, header: str = HEADER) -> Game:
+    return read_tenhou_xml(document(*elements, header=header), NAME)
+
+
+def events(*elements: str, end: str = END) -> list[Event]:
+    """The events between the deal and the end of a round."""
+    return list(read(INIT, *elements, end).rounds[0].events[1:-1])
+
+
+def test_a_round_starts_with_the_deal() -> None:
+    second = (
+        INIT.replace('seed="0,0,0', 'seed="5,2,1')
+        .replace('oya="0"', 'oya="1"')
+        .replace("250,250,250,250", "-3,503,250,250")
+    )
+    start = read(second, END.replace('ba="0,0"', 'ba="2,1"')).rounds[0].events[0]
+    assert {name: value for name, value in start.items() if name != "tehais"} == {
+        "type": "start_kyoku",
+        "bakaze": "S",
+        "dora_marker": "C",
+        "kyoku": 2,
+        "honba": 2,
+        "kyotaku": 1,
+        "oya": 1,
+        "scores": [-300, 50300, 25000, 25000],
+    }
+    assert start["tehais"][0] == ["1m", "2m", "3m", "4m", "5mr", "6m", "7m", "8m", "9m", "1p", "2p", "3p", "4p"]
+    assert start["tehais"][3] == ["1m", "2m", "3m", "4m", "5m", "6m", "7m", "8m", "9m", "1p", "2p", "3p", "4p"]
+
+
+def test_a_discard_is_tsumogiri_if_it_is_the_very_tile_drawn() -> None:
+    moves = events("<T53/>", "<D53/>", "<U54/>", "<E55/>")
+    assert [move["tsumogiri"] for move in moves if move["type"] == "dahai"] == [True, False]
+
+
+def test_a_discard_after_a_call_is_no_tsumogiri() -> None:
+    moves = events("<T53/>", "<D0/>", CHI, "<E53/>")
+    assert moves[-1] == {"type": "dahai", "actor": 1, "pai": "5p", "tsumogiri": False}
+
+
+def test_riichi_is_declared_before_the_discard_and_accepted_after_it() -> None:
+    moves = events(
+        "<T53/>",
+        '<REACH who="0" step="1"/>',
+        "<D0/>",
+        '<REACH who="0" ten="240,250,250,250" step="2"/>',
+        end=END.replace('ba="0,0"', 'ba="0,1"'),
+    )
+    assert [move["type"] for move in moves] == ["tsumo", "reach", "dahai", "reach_accepted"]
+    assert moves[1] == {"type": "reach", "actor": 0}
+
+
+def test_dora_indicators_stand_where_the_record_has_them() -> None:
+    moves = events("<T53/>", "<D0/>", '<DORA hai="52"/>', "<U54/>")
+    assert moves[2] == {"type": "dora", "dora_marker": "5pr"}
+
+
+def test_a_call_of_another_tile_than_the_last_discard_is_refused() -> None:
+    with pytest.raises(ValueError, match="not the last discard"):
+        events("<T53/>", "<D4/>", CHI)
+
+
+AGARI = (
+    '<AGARI ba="0,0" hai="0,1" machi="16" ten="30,1000,0" yaku="1,1" doraHai="135"{} who="{}" fromWho="{}" sc="{}"{}/>'
+)
+SC = "250,-10,250,10,250,0,250,0"
+
+
+def test_a_win_has_its_deltas_in_points_and_its_hidden_indicators() -> None:
+    win = AGARI.format(' doraHaiUra="52,88"', 2, 2, "250,-10,250,-5,250,25,250,-5", "")
+    assert read(INIT, "<V16/>", win, INIT, END).rounds[0].events[-1] == {
+        "type": "hora",
+        "actor": 2,
+        "target": 2,
+        "pai": "5mr",
+        "deltas": [-1000, -500, 2500, -500],
+        "scores": [24000, 24500, 27500, 24500],
+        "ura_markers": ["5pr", "5sr"],
+    }
+
+
+def test_several_winners_of_a_tile_belong_to_one_round() -> None:
+    first = AGARI.format("", 1, 0, SC, "")
+    second = AGARI.format("", 2, 0, "240,-20,260,0,250,20,250,0", ' owari="220,1.0,260,2.0,270,3.0,250,4.0"')
+    game = read(INIT, "<T16/>", "<D16/>", first, second)
+    wins = [event for event in game.rounds[0].events if event["type"] == "hora"]
+    assert [(win["actor"], win["deltas"], win["ura_markers"]) for win in wins] == [
+        (1, [-1000, 1000, 0, 0], []),
+        (2, [-2000, 0, 2000, 0], []),
+    ]
+    assert game.final_scores == (22000, 26000, 27000, 25000)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("", "exhaustive_draw"),
+        ("yao9", "kyushu_kyuhai"),
+        ("kaze4", "sufuurenta"),
+        ("reach4", "suucha_riichi"),
+        ("kan4", "suukansansen"),
+        ("ron3", "sanchaho"),
+        ("nm", "nagashimangan"),
+    ],
+)
+def test_every_kind_of_draw_has_its_reason(kind: str, reason: str) -> None:
+    draw = END.replace("<RYUUKYOKU ", f'<RYUUKYOKU type="{kind}" ' if kind else "<RYUUKYOKU ")
+    end = read(INIT, draw).rounds[0].events[-1]
+    deltas, scores = [1500, 1500, -1500, -1500], [26500, 26500, 23500, 23500]
+    assert end == {"type": "ryukyoku", "reason": reason, "deltas": deltas, "scores": scores}
+
+
+def test_counters_and_deposits_at_the_end_must_be_those_of_the_round() -> None:
+    riichi = ("<T53/>", '<REACH who="0" step="1"/>', "<D0/>", '<REACH who="0" ten="240,250,250,250" step="2"/>')
+    assert read(INIT, *riichi, END.replace('ba="0,0"', 'ba="0,1"')).rounds
+    assert read(INIT, *riichi, END.replace('ba="0,0" ', "")).rounds
+    for elements, told in (
+        ((INIT, *riichi, END), '<RYUUKYOKU ba="0,0">: 0 counters and 1 deposits by the round itself'),
+        ((INIT, AGARI.format("", 1, 0, SC, "").replace('ba="0,0"', 'ba="1,0"')), '<AGARI ba="1,0">: 0 counters and 0'),
+        ((INIT.replace('seed="0,0', 'seed="0,3'), END), "3 counters and 0 deposits"),
+    ):
+        with pytest.raises(ValueError, match=re.escape(told)):
+            read(*elements)
+
+
+def test_room_grades_and_changes_come_from_tenhous_table_and_dan() -> None:
+    game = read(INIT, END)
+    assert (game.rules, game.style, game.room, game.grades) == (("tenhou",), 1, 4, (12, 13, 14, 15))
+    assert game.final_scores == (26500, 26500, 23500, 23500)
+    assert game.grading_deltas == (90, 45, 0, 0)  # the last place is of the highest rank, which loses nothing
+    assert game.incomplete is None
+
+
+@pytest.mark.parametrize(("kind", "style", "room"), [(1, 0, 0), (0x89, 1, 1), (0x61, 0, 2), (0xE1, 0, 4), (0xA9, 1, 4)])
+def test_the_type_of_a_game_tells_its_table_and_length(kind: int, style: int, room: int) -> None:
+    game = read(INIT, END, header=HEADER.replace("169", str(kind)))
+    assert (game.style, game.room) == (style, room)
+
+
+def test_a_private_lobby_is_unranked() -> None:
+    game = read(INIT, END, header=HEADER.replace('lobby="0"', 'lobby="10011"'))
+    assert (game.room, game.grades, game.grading_deltas) == (None, None, None)
+
+
+def test_a_record_without_dan_has_a_room_but_no_grades() -> None:
+    game = read(INIT, END, header='<GO type="169"/><UN n0="a" n1="b" n2="c" n3="d"/>')
+    assert (game.room, game.grades, game.grading_deltas) == (4, None, None)
+
+
+def test_leaving_and_coming_back_change_nothing() -> None:
+    plain = events("<T53/>", "<D53/>", "<U54/>")
+    interrupted = events("<T53/>", '<BYE who="1"/>', "<D53/>", '<UN n1="b" dan="0,0,0,0"/>', "<U54/>")
+    assert interrupted == plain
+
+
+def test_unknown_attributes_and_elements_are_passed_over() -> None:
+    assert events("<T53/>", '<LATER since="2030"/>', '<DORA hai="0" since="2030"/>')[1]["type"] == "dora"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (0xB9, "three players are not supported yet"),
+        (0xAB, "without red fives"),
+        (0xAD, "without open tanyao"),
+        (0x2A9, "unknown rule variant"),
+    ],
+)
+def test_other_rules_are_refused_with_the_reason(kind: int, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        read(INIT, END, header=HEADER.replace("169", str(kind)))
+
+
+def test_a_record_that_stops_within_a_round_keeps_the_rounds_before() -> None:
+    game = read(INIT, DRAW.format(""), INIT.replace('seed="0,0', 'seed="0,1'), "<T53/>")
+    assert [round_.name for round_ in game.rounds] == ["East 1-0"]
+    assert game.incomplete == "the record stops early in East 1-1"
+    assert (game.final_scores, game.grading_deltas) == (None, None)
+
+
+def test_a_record_that_stops_between_rounds_is_incomplete() -> None:
+    game = read(INIT, DRAW.format(""))
+    assert (len(game.rounds), game.incomplete) == (1, "the record stops early after East 1-0, without the final scores")
+
+
+def test_a_file_cut_off_anywhere_keeps_whole_rounds_only() -> None:
+    whole = document(INIT, "<T53/>", "<D53/>", DRAW.format(""), INIT.replace("0,0,0", "1,0,0", 1), "<T53/>", END)
+    whole = whole.replace(
+        b'seed="1,0,0,1,1,135" ten="250,250,250,250" oya="0"', b'seed="1,0,0,1,1,135" ten="250,250,250,250" oya="1"'
+    )
+    first_end, second_end = whole.index(b'/><INIT seed="1') + 2, whole.index(b"</mjloggm>")
+    for length in range(whole.index(b"<UN"), len(whole) - len("</mjloggm>") + 9, 7):
+        game = read_tenhou_xml(whole[:length], NAME)
+        assert len(game.rounds) == (length >= first_end) + (length >= second_end)
+        assert (game.incomplete is None) == (length >= second_end)
+
+
+def test_a_file_cut_off_after_a_win_by_ron_might_lack_a_second_winner() -> None:
+    win = AGARI.format("", 1, 0, SC, "")
+    whole = document(INIT, "<T16/>", "<D16/>", win)
+    assert len(read_tenhou_xml(whole, NAME).rounds) == 1
+    assert len(read_tenhou_xml(whole.removesuffix(b"</mjloggm>"), NAME).rounds) == 0
+
+
+@pytest.mark.parametrize(
+    "name", [NAME, "2026010100gm-00a9-0000-abcdef01&tw=2.xml", "2026010100gm-00a9-0000-abcdef01.mjlog.gz"]
+)
+def test_the_id_is_tenhous_log_name(name: str) -> None:
+    assert read_tenhou_xml(document(INIT, END), name).id == "2026010100gm-00a9-0000-abcdef01"
+
+
+def test_without_a_log_name_the_id_follows_from_the_content() -> None:
+    one, same, other = document(INIT, END), document(INIT, END), document(INIT, "<T53/>", END)
+    ids = [read_tenhou_xml(data, name).id for data, name in ((one, "a.xml"), (same, "b.xml"), (other, "a.xml"))]
+    assert ids[0] == ids[1] != ids[2]
+
+
+def malformed() -> Iterator[tuple[bytes, str]]:
+    good = document(INIT, "<T53/>", END)
+    yield good.replace(b"<T53/>", b"<T53"), "malformed XML"
+    yield good.replace(b"<T53/>", b"<T136/>"), "there are 136 tiles"
+    yield good.replace(b"<T53/>", b"text"), "unexpected text"
+    yield good.replace(b"<T53/>", INIT.encode()), "East 1-0 has not ended"
+    yield good.replace(b"<T53/>", b'<DORA hai="x"/>'), "hai"
+    yield good.replace(b"<T53/>", b'<DORA hai="136"/>'), "0 ... 135"
+    yield good.replace(b"<T53/>", b'<N who="1"/>'), "<N> without m"
+    yield good.replace(b"<T53/>", b'<REACH who="4" step="1"/>'), "who"
+    yield good.replace(b'sc="250,15,', b'sc="250,'), "8 integers"
+    yield good.replace(b'ten="250,', b'ten="99999999999,'), "out of range"
+    yield good.replace(b'oya="0" hai', b'oya="2" hai'), "dealer"
+    yield good.replace(b'hai0="0,', b'hai0="1,'), "all different"
+    yield good.replace(b"<RYUUKYOKU", b'<RYUUKYOKU type="rain"'), "unknown kind of draw"
+    yield good.replace(b'dan="16', b'dan="21'), "dan"
+    yield good.replace(b'<GO type="169" lobby="0"/>', b""), "GO"
+    yield good.replace(END.encode(), b"<U54/>" + END.encode() + b"<T53/>"), "outside of a round"
+    yield b'<!DOCTYPE a [<!ENTITY b "c">]>' + good, "document type"
+    yield b"<html>" + good + b"</html>", "unexpected element <html>"
+
+
+@pytest.mark.parametrize(("data", "reason"), list(malformed()))
+def test_a_malformed_document_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason.replace("...", r"\.\.\.")):
+        read_tenhou_xml(data, NAME)
+
+
+def scores_add_up(game: Game) -> bool:
+    """Every round starts with the scores and deposits that the one before left; the last one leaves the final ones."""
+    for number, round_ in enumerate(game.rounds):
+        scores, deposits = list(round_.events[0]["scores"]), round_.events[0]["kyotaku"]
+        for event in round_.events:
+            if event["type"] == "reach_accepted":
+                scores[event["actor"]] -= 1000
+                deposits += 1
+            elif event["type"] in ("hora", "ryukyoku"):
+                scores = [score + delta for score, delta in zip(scores, event["deltas"], strict=True)]
+                deposits = 0 if event["type"] == "hora" else deposits
+        if number + 1 < len(game.rounds):
+            after = game.rounds[number + 1].events[0]
+            if (scores, deposits) != (after["scores"], after["kyotaku"]):
+                return False
+        elif game.final_scores is not None:
+            scores[scores.index(max(scores))] += 1000 * deposits
+            if tuple(scores) != game.final_scores:
+                return False
+    return True
+
+
+def read_file(path: Path) -> Game:
+    return read_tenhou_xml(path.read_bytes(), path.name)
+
+
+@pytest.mark.records
+def test_scores_of_real_games_add_up() -> None:
+    for path in real_records("tenhou/houou-4p-2020")[::24] + real_records("tenhou/houou-4p-2021")[::30]:
+        game = read_file(path)
+        assert game.incomplete is None and game.final_scores is not None and scores_add_up(game), path.name
+
+
+@pytest.mark.records
+def test_real_games_with_rare_events_are_read() -> None:
+    games = {path.name: read_file(path) for path in real_records("tenhou/corner-cases")}
+    assert [name for name, game in games.items() if not scores_add_up(game)] == []
+    assert sorted(name for name, game in games.items() if game.incomplete) == [
+        "2011020401gm-00a9-0000-f6eff225-no-round-end.mjlog",
+        "encdec-kan-opened-01.mjlog",
+        "upd-aft-ron3.mjlog",
+    ]
+    assert all(game.rounds for game in games.values())
+
+
+@pytest.mark.records
+def test_real_three_player_games_are_refused() -> None:
+    for path in real_records("tenhou/houou-3p-2020")[:5]:
+        with pytest.raises(ValueError, match="three players are not supported yet"):
+            read_file(path)
+
+
+@pytest.mark.records
+@pytest.mark.slow
+def test_all_real_games_are_read_and_add_up() -> None:
+    games = [read_file(path) for year in (2020, 2021) for path in real_records(f"tenhou/houou-4p-{year}")]
+    assert all(game.incomplete is None and game.grades is not None and scores_add_up(game) for game in games)
+    assert len({game.id for game in games}) == len(games)
+
+
+def test_a_second_header_is_refused() -> None:
+    with pytest.raises(ValueError, match="a second <GO>"):
+        read('<GO type="161"/>', INIT, END)

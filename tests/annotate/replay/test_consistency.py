@@ -1,0 +1,151 @@
+"""A record told to a table without a log, against the slow way: the engine's own log, event by event."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from annotate.game.decisions import Choice, play
+from annotate.game.engine import Table, Turn
+from annotate.game.record import Event, Round, Rules
+from annotate.game.results import round_delta
+from annotate.records.mjai.reader import read_mjai
+from annotate.records.reading import read_games
+from annotate.replay.consistency import Disagreement, agreed_events
+from annotate.replay.replay import Replayed, annotate_game, replay_round, round_part
+from annotate.replay.script import Script
+from annotate.replay.walls import wall_of
+from annotate.simulation.simulate import simulate_game
+from tests.support.real_records import real_records
+from tests.support.rounds import DULL, V, play_round, start_of_round, writer_of
+
+THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
+_FRAME = ("start_game", "start_kyoku", "end_kyoku", "end_game")
+_COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason")
+
+
+def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
+    """The round played again on a table that logs, by the choices of one that does not; and the log."""
+    table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V)
+    told = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, is_told=True)
+    script = Script(recorded, told)
+
+    def choose(turns: list[Turn]) -> dict[int, Choice]:
+        choices = script.choose(turns)
+        assert table.progression == told.progression
+        told.step({seat: choice.move for seat, choice in choices.items()})
+        return choices
+
+    decisions, num_unknown = play(table, writer_of(), choose)
+    events = [event for event in table.log() if event["type"] not in _FRAME]
+    results = round_part([recorded.events[0], *events])
+    return Replayed(decisions, results, num_unknown, script.differences), events
+
+
+def essence(events: list[Event]) -> list[dict[str, Any]]:
+    found = [{key: event[key] for key in _COMPARED if event.get(key) is not None} for event in events]
+    for event in found:
+        if event["type"] in ("hora", "ankan"):  # not every dialect tells
+            event.pop("pai", None)
+    return found
+
+
+@pytest.mark.parametrize("folder", ["tenhou/corner-cases", "tenhou/houou-4p-2021"])
+def test_real_rounds_are_those_of_the_engines_log_event_by_event(folder: str) -> None:
+    num_rounds = 0
+    for path in real_records(folder)[:8]:
+        (game,) = read_games(str(path))
+        for recorded in game.rounds:
+            slow, events = logged(recorded, "tenhou")
+            assert replay_round(recorded, "tenhou", writer_of()) == slow
+            assert essence(events) == essence([event for event in recorded.events if event["type"] not in _FRAME])
+            num_rounds += 1
+    assert num_rounds > 40
+
+
+def test_a_riichi_that_was_not_paid_is_noticed_even_if_the_scores_do_not_show_it() -> None:
+    hands = ["123m456p789s1122z", *DULL[1:]]
+    *events, win = play_round("0 riichi 8m; 0 tsumo", hands, "8m...1z", ura="9m").events
+    assert replay_round(Round((*events, win)), "mjsoul", writer_of()).decisions
+    without = [event for event in events if event["type"] != "reach_accepted"]
+    deltas = [win["deltas"][0] - 1000, *win["deltas"][1:]]  # its stick, which would have come back
+    with pytest.raises(Disagreement, match=r"riichi paid for by: record \[\], engine \[0\]"):
+        replay_round(Round((*without, {**win, "deltas": deltas})), "mjsoul", writer_of())
+
+
+def test_a_riichi_whose_discard_is_won_is_not_paid() -> None:
+    hands = ["123m456p789s1122z", "67m234p567p345s88s", *DULL[2:]]
+    played = play_round("0 riichi 8m; 1 ron", hands, "8m")
+    assert played.all("reach") and not played.all("reach_accepted")
+    assert replay_round(played.round, "mjsoul", writer_of()).decisions
+
+
+# A dialect that tells the scores after a round in the place of what was paid -----------------------------------------
+
+ENDINGS = {
+    "a win after riichi, with sticks and counters": (
+        "0 riichi 8m; 0 tsumo",
+        ["123m456p789s1122z", *DULL[1:]],
+        {"draws": "8m...1z", "ura": "9m"},
+    ),
+    "a riichi whose discard is won": (
+        "0 riichi 8m; 1 ron",
+        ["123m456p789s1122z", "67m234p567p345s88s", *DULL[2:]],
+        {"draws": "8m"},
+    ),
+    "two winners": ("0 discard 3p; 1 ron; 3 ron", THREE_WINNERS, {}),
+    "a draw with payments": ("0 riichi 8m", ["123m456p789s1122z", *DULL[1:]], {"draws": "8m"}),
+}
+
+
+def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) -> tuple[Event, ...]:
+    """The scores after the round in the place of what was paid; of several winners the first may keep its payments."""
+    start, ending = events[0], events[-1]
+    scores = [score + change for score, change in zip(start["scores"], round_delta(events, 4), strict=True)]
+    told = [
+        event if keeps_first and event["type"] == "hora" else {k: v for k, v in event.items() if k != "deltas"}
+        for event in events[:-1]
+    ]
+    return (*told, {**{k: v for k, v in ending.items() if k != "deltas"}, "scores": scores})
+
+
+def agreed(recorded: Round) -> list[Event]:
+    table = Table.of_round("mjsoul", recorded.events[0], wall_of(recorded), V, is_told=True)
+    script = Script(recorded, table)
+    play(table, writer_of(), script.choose)
+    return agreed_events(recorded.events, script.abort, table)
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+@pytest.mark.parametrize("keeps_first", [False, True])
+def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str, keeps_first: bool) -> None:
+    script, hands, more = ENDINGS[name]
+    told = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **more).round
+    untold = Round(without_payments(told.events, keeps_first=keeps_first))
+
+    events = agreed(untold)
+
+    if keeps_first:  # else the last of several winners has the sum
+        assert events[-1]["deltas"] == told.events[-1]["deltas"]
+    assert round_delta(events, 4) == round_delta(told.events, 4) != [0] * 4
+    assert replay_round(untold, "mjsoul", writer_of()) == replay_round(told, "mjsoul", writer_of())
+
+
+def test_scores_without_payments_must_be_the_engines() -> None:
+    script, hands, more = ENDINGS["two winners"]
+    *events, ending = without_payments(play_round(script, hands, **more).round.events)
+    scores = [ending["scores"][0] - 100, ending["scores"][1] + 100, *ending["scores"][2:]]
+    with pytest.raises(Disagreement, match="scores after the round: record"):
+        replay_round(Round((*events, {**ending, "scores": scores})), "mjsoul", writer_of())
+
+
+def test_a_game_without_payments_gives_the_same_annotations() -> None:
+    text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(3, style=0, annotated=False).events)
+    (game,) = read_mjai(text, "name")
+    untold = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
+
+    for scores in (game.final_scores, None):  # without them those after the last round count
+        told = annotate_game(replace(game, final_scores=scores), V)
+        assert annotate_game(replace(game, final_scores=scores, rounds=untold), V) == told
+        assert told.num_rounds == len(game.rounds)

@@ -1,0 +1,301 @@
+"""Rounds of a game follow from one another; one that does not is left out, with what was expected of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+from annotate.game.record import Event, Game, Round, Rules
+from annotate.records.mjai.reader import read_mjai
+from annotate.replay.consistency import Disagreement
+from annotate.replay.continuity import Course, Start, scores_at_end, start_after, start_of
+from annotate.replay.replay import GameReport, annotate_game
+from annotate.simulation.simulate import simulate_game
+from tests.support.rounds import DULL, V, play_round, start_of_round
+
+TENPAI = "123m456p789s1122z"
+THREE_WINNERS = ["3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p"]
+TERMINALS = "1m 9m 1p 9p 1s 9s 1z 2z 3z 4z 5z 6z 7z 1m 9m 1p 9p 1s".split()
+WHOLE = 3  # of the seeds: its game has draws, repeated rounds, sticks that lie for several rounds
+
+
+@cache
+def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Game:
+    events = simulate_game(seed, style=style, rules=rules, annotated=False).events
+    (game,) = read_mjai("".join(f"{json.dumps(event)}\n" for event in events), "name")
+    return game
+
+
+def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
+    """Why rounds do not follow, by their place; none of them is replayed."""
+    course, found = Course(rounds, style), {}
+    for place, recorded in enumerate(rounds):
+        try:
+            with course.through(recorded):
+                pass
+        except Disagreement as error:
+            found[place] = str(error)
+    return found | {-1 - place: text for place, text in enumerate(course.missing)}
+
+
+def started(game: Game, place: int, **changes: Any) -> tuple[Round, ...]:
+    """The game's rounds, one of which begins otherwise."""
+    start, *rest = game.rounds[place].events
+    other = replace(game.rounds[place], events=({**start, **changes}, *rest), wall=None)
+    return (*game.rounds[:place], other, *game.rounds[place + 1 :])
+
+
+def begin(game: Game, place: int) -> Event:
+    return game.rounds[place].events[0]
+
+
+def moved(scores: list[int], points: int = 1000) -> list[int]:
+    return [scores[0] - points, scores[1] + points, *scores[2:]]
+
+
+def lines(report: GameReport) -> set[str]:
+    return {str(annotation) for annotation in report.annotations}
+
+
+# How a round leaves the game -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "script, hands, draws, number, honba, deposits, rules",
+    [
+        ("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", 0, 3, 0, "mjsoul"),
+        ("0 discard 3p; 1 ron", THREE_WINNERS, "", 1, 0, 0, "mjsoul"),
+        ("1 riichi 8m; 0 discard 2z; 1 ron", [DULL[3], TENPAI, *DULL[1:3]], "5z8m", 1, 0, 0, "mjsoul"),
+        ("0 discard 3p; 1 ron; 2 ron; 3 ron", THREE_WINNERS, "", 0, 3, 1, "tenhou"),
+        ("0 kyushu", ["19m19p19s1234z258p"], "5m", 0, 3, 1, "tenhou"),
+        ("0 riichi 8m", [TENPAI, *DULL[1:]], "8m", 0, 3, 2, "mjsoul"),
+        ("1 riichi 8m", [DULL[1], TENPAI, "369m147p258s3345z"], "7z8m", 1, 3, 2, "mjsoul"),
+        ("", DULL, "", 1, 3, 1, "mjsoul"),
+        ("", ["3m2468m2468p2468s"] * 4, "".join(f"{tile}..." for tile in TERMINALS), 1, 3, 1, "mjsoul"),
+    ],
+)
+def test_the_next_round_begins_as_this_one_ended(
+    script: str, hands: list[str], draws: str, number: int, honba: int, deposits: int, rules: Rules
+) -> None:
+    played = play_round(script, hands, draws, start=start_of_round(honba=2, kyotaku=1), rules=rules)
+    start = start_of(played.events)
+    after = start_after(start, played.events)
+    assert (after.number, after.honba, after.deposits) == (number, honba, deposits)
+    assert after.points == start.points
+    shifted = start._replace(scores=tuple(moved(list(start.scores))), deposits=0)
+    assert start_after(shifted, played.events).scores == tuple(moved(list(after.scores)))
+
+
+@pytest.mark.parametrize("is_waiting", [True, False])
+@pytest.mark.parametrize("reason", ["exhaustive_draw", "nagashimangan", None, "fanpai"])
+def test_at_an_exhaustive_draw_the_dealer_stays_if_its_hand_waits(reason: str | None, is_waiting: bool) -> None:
+    hands = ["123456789m1122z" if is_waiting else DULL[0], *DULL[1:]]
+    events = play_round("", hands, "").events
+    nobody_paid = {"type": "ryukyoku", "reason": reason, "deltas": [0] * 4}
+    after = start_after(start_of(events), [*events[:-1], nobody_paid])
+    assert (after.number, after.honba) == (0 if is_waiting else 1, 1)
+
+
+def test_deposits_that_are_left_go_to_the_first_seat() -> None:
+    assert scores_at_end(Start(7, 1, 2, (24000, 25000, 25000, 24000))) == (24000, 27000, 25000, 24000)
+
+
+@pytest.mark.parametrize("rules, style", [("mjsoul", 0), ("mjsoul", 1), ("tenhou", 1)])
+def test_simulated_games_follow_to_their_end(rules: Rules, style: int) -> None:
+    for seed in range(12):
+        game = simulated(seed, rules, style)
+        assert problems(game.rounds) == {}
+        last = game.rounds[-1].events
+        assert game.final_scores == scores_at_end(start_after(start_of(last), last))
+
+
+# Rounds that do not follow -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("place", [1, 2, 5])
+def test_a_round_that_begins_with_other_scores_is_left_out_and_no_other(place: int) -> None:
+    game = simulated()
+    right = begin(game, place)["scores"]
+    wrong = moved(right, 300)
+    before = game.rounds[place - 1].name
+    assert problems(started(game, place, scores=wrong)) == {
+        place: f"it does not follow from {before}: scores {wrong}, {right} expected"
+    }
+
+
+def test_the_last_round_may_be_the_one_that_does_not_follow() -> None:
+    game = simulated()
+    place = len(game.rounds) - 1
+    rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
+    assert list(problems(rounds)) == [place]
+
+
+def test_a_first_round_that_does_not_begin_as_games_do_is_left_out_if_the_next_one_shows_it() -> None:
+    game = simulated()
+    expected = "no game begins so: scores [24000, 26000, 25000, 25000], [25000, 25000, 25000, 25000] expected"
+    assert problems(started(game, 0, scores=[24000, 26000, 25000, 25000])) == {0: expected}
+    alone = started(game, 0, scores=[24000, 26000, 25000, 25000])[:1]
+    assert problems(alone) == {}
+
+
+@pytest.mark.parametrize("change", [1, 2, -1])
+def test_a_round_with_another_number_of_counters_is_left_out_and_no_other(change: int) -> None:
+    game = simulated()
+    place = next(i for i in range(2, len(game.rounds)) if begin(game, i)["honba"] >= 1)
+    right = begin(game, place)["honba"]
+    text = f"honba {right + change}, {right} expected"
+    found = problems(started(game, place, honba=right + change))
+    assert list(found) == [place] and found[place].endswith(text)
+
+
+def test_a_round_of_another_wind_is_left_out_and_no_other() -> None:
+    game = simulated()
+    last = len(game.rounds) - 1
+    for place, wind in ((0, "S"), (2, "S"), (last - 1, "E"), (last - 1, "W"), (last, "W")):
+        found = problems(started(game, place, bakaze=wind))
+        assert list(found) == [place]
+        assert " expected" in found[place] and "round " in found[place]
+
+
+def test_deposits_that_appear_or_vanish_are_noticed() -> None:
+    game = simulated()
+    found = problems(started(game, 2, kyotaku=begin(game, 2)["kyotaku"] + 1))
+    assert list(found) == [2]
+    right = begin(game, 2)["kyotaku"]
+    assert found[2].endswith(f"deposits {right + 1}, {right} expected")
+
+
+def test_rounds_in_another_order_are_left_out() -> None:
+    rounds = simulated().rounds
+    assert not {2, 3}.isdisjoint(problems((*rounds[:2], rounds[3], rounds[2], *rounds[4:])))
+
+
+def test_a_round_that_stands_twice_is_left_out_once() -> None:
+    rounds = simulated().rounds
+    assert list(problems((*rounds[:3], replace(rounds[2]), *rounds[3:]))) == [3]
+
+
+def test_the_rounds_of_another_game_are_left_out() -> None:
+    game, other = simulated(), simulated(4)
+    rounds = (*game.rounds[:4], *other.rounds[4:])
+    assert list(problems(rounds)) == list(range(4, len(rounds)))
+
+
+def test_a_false_beginning_costs_its_own_round_and_nothing_else_changes() -> None:
+    game = simulated()
+    whole, place = annotate_game(game, V), 2
+    rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
+    report = annotate_game(replace(game, rounds=rounds), V)
+    without = annotate_game(replace(game, rounds=rounds[:place] + rounds[place + 1 :]), V)
+
+    assert whole.left_out == []
+    (text,) = report.left_out
+    assert text.startswith(f"{rounds[place].name}: it does not follow from {rounds[place - 1].name}: scores [")
+    assert report.num_rounds == whole.num_rounds - 1
+    assert lines(report) == lines(without) < lines(whole)
+
+
+# Rounds that are missing or in doubt ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4), slice(5, -1)])
+def test_where_rounds_are_missing_the_others_are_kept_and_it_is_told(missing: slice) -> None:
+    rounds = simulated().rounds
+    before, after = rounds[missing.start - 1], rounds[missing.stop]
+    rest = rounds[: missing.start] + rounds[missing.stop :]
+    assert problems(rest) == {-1: f"rounds are missing between {before.name} and {after.name}"}
+
+
+def test_points_that_are_lost_where_rounds_are_missing_are_noticed() -> None:
+    game = simulated()
+    rounds = started(game, 3, scores=[score - 100 for score in begin(game, 3)["scores"]])
+    assert "scores [" in problems(rounds[:2] + rounds[3:])[2]
+
+
+def test_after_a_round_whose_payments_are_wrong_the_next_one_is_kept() -> None:
+    game = simulated()
+    place = next(i for i, recorded in enumerate(game.rounds) if recorded.events[-1]["type"] == "hora")
+    *events, win = game.rounds[place].events
+    other = replace(game.rounds[place], events=(*events, {**win, "deltas": moved(win["deltas"], 500)}))
+    report = annotate_game(replace(game, rounds=(*game.rounds[:place], other, *game.rounds[place + 1 :])), V)
+
+    assert [text.split(":")[0] for text in report.left_out] == [other.name]
+    assert report.num_rounds == len(game.rounds) - 1
+
+
+def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out() -> None:
+    game = simulated()
+    broken = replace(game.rounds[3], events=(*game.rounds[3].events[:-1], {"type": "ryukyoku", "deltas": [0] * 4}))
+    rounds = (*game.rounds[:3], broken, game.rounds[1], *game.rounds[4:])
+    texts = annotate_game(replace(game, rounds=rounds), V).left_out
+    assert texts[1] == f"{game.rounds[1].name}: it cannot come after {broken.name}"
+
+
+# The end of the game -------------------------------------------------------------------------------------------------
+
+
+def ended(game: Game, scores: tuple[int, ...]) -> GameReport:
+    return annotate_game(replace(game, final_scores=scores), V)
+
+
+def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out() -> None:
+    game = simulated()
+    assert game.final_scores is not None
+    wrong = tuple(reversed(game.final_scores))
+    report = ended(game, wrong)
+    assert (report.annotations, report.num_rounds) == ([], 0)
+    name, right = game.rounds[-1].name, list(game.final_scores)
+    assert report.left_out == [f"the whole game: the final scores are {list(wrong)}, but {right} after {name}"]
+
+
+def test_final_scores_that_do_not_add_up_leave_the_game_out() -> None:
+    game = simulated()
+    assert game.final_scores is not None
+    report = ended(game, (game.final_scores[0] + 1000, *game.final_scores[1:]))
+    assert report.annotations == []
+    assert "add up to 101000, 100000 expected" in report.left_out[0]
+
+
+def test_rounds_that_are_missing_at_the_end_are_told_and_the_others_kept() -> None:
+    game = simulated()
+    report = annotate_game(replace(game, rounds=game.rounds[:3]), V)
+    assert report.num_rounds == 3
+    (text,) = report.left_out
+    assert text.startswith(f"rounds are missing: after {game.rounds[2].name} the scores are [")
+
+
+def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> None:
+    game = simulated()
+    place = len(game.rounds) - 1
+    rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
+    told = annotate_game(replace(game, rounds=rounds), V)
+    assert (told.num_rounds, len(told.left_out)) == (place, 1)
+
+    untold = annotate_game(replace(game, rounds=rounds, final_scores=None), V)
+    assert untold.annotations == []
+    assert untold.left_out[-1].startswith("the whole game: the final scores are [")
+
+
+def test_points_that_no_game_comes_to_are_noticed_in_a_round_that_stands_alone() -> None:
+    for scores, deposits in (((25000, 25000, 25000, 25100), 0), ((25000,) * 4, 1), ((25050, 24950, 25000, 25000), 0)):
+        played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(kyotaku=deposits, scores=scores))
+        (told,) = problems([played.round]).values()
+        assert told.startswith(f"no game comes to the scores {list(scores)}")
+
+
+def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> None:
+    for wind, scores, is_possible in (
+        ("E", (31000, 23000, 23000, 23000), True),
+        ("S", (25000,) * 4, True),
+        ("S", (31000, 23000, 23000, 23000), False),
+        ("W", (25000,) * 4, False),
+    ):
+        played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind=wind, scores=scores))
+        told = "a game of this length does not come to such a round with the scores"
+        assert [text.startswith(told) for text in problems([played.round], style=0).values()] == [True] * (
+            not is_possible
+        )
+        assert problems([played.round], style=1) == {}

@@ -1,0 +1,206 @@
+"""Text files by suffix, files that appear only when complete, and the clean end of a command."""
+
+import gzip
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from annotate.runtime.files import check_output, reading_text, replacing, writing_text
+from annotate.runtime.terminal import run_cleanly
+
+TEXT = "".join(f"{number * 7919 % 100_003}\t雀\n" for number in range(50_000))
+
+
+def written(path: Path, text: str = TEXT) -> Path:
+    with writing_text(str(path)) as file:
+        file.write(text)
+    return path
+
+
+def read(path: Path) -> str:
+    with reading_text(str(path)) as file:
+        return file.read()
+
+
+def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "file")
+    for text in ("first", "second"):
+        written(tmp_path / "link", text)
+        assert (tmp_path / "link").is_symlink()
+        assert read(tmp_path / "elsewhere" / "file") == text
+    assert os.listdir(tmp_path / "elsewhere") == ["file"]
+
+
+def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+        written(pipe, "told")
+        assert reader.communicate(timeout=60)[0] == b"told"
+    assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
+
+
+def test_names_under_which_no_file_can_be_written_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    for name, inputs, why in (
+        ("", [], "empty"),
+        ("-", [], "cannot be written to standard output"),
+        (str(tmp_path), [], "a folder; a file is expected"),
+        (str(tmp_path / "file" / "below"), [], f"{tmp_path / 'file'} is a file and no folder"),
+        (str(tmp_path / "link"), ["nowhere", str(tmp_path / "file")], "is read, and would be overwritten"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            check_output(name, inputs)
+    for name in ("-", str(tmp_path / "file"), str(tmp_path / "new" / "folder" / "file")):
+        check_output(name, ["-", str(tmp_path / "other")], may_stream=True)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_may_not_be_written_into_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(ValueError, match=f"{tmp_path} may not be written into"):
+        check_output(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("name", ["lines", "lines.txt", "lines.txt.gz", "lines.txt.zst"])
+def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
+    assert read(written(tmp_path / name)) == TEXT
+    assert read(written(tmp_path / f"empty-{name}", "")) == ""
+
+
+def test_the_suffix_says_how_a_file_is_compressed(tmp_path: Path) -> None:
+    assert written(tmp_path / "plain.txt").read_bytes() == TEXT.encode()
+    assert gzip.decompress(written(tmp_path / "a.gz").read_bytes()) == TEXT.encode()
+    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(written(tmp_path / "a.zst").read_bytes())) as stream:
+        assert stream.read() == TEXT.encode()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_the_same_text_gives_the_same_bytes(tmp_path: Path, suffix: str) -> None:
+    one, two = written(tmp_path / f"one{suffix}"), written(tmp_path / f"two{suffix}")
+    assert one.read_bytes() == two.read_bytes()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_compressed_files_laid_end_to_end_are_one_text(tmp_path: Path, suffix: str) -> None:
+    one = written(tmp_path / f"one{suffix}").read_bytes()
+    two = tmp_path / f"two{suffix}"
+    two.write_bytes(one + one)
+    assert read(two) == TEXT + TEXT
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+@pytest.mark.parametrize("share", [0.5, 0.9999])
+def test_a_compressed_file_that_is_cut_off_is_named_and_never_taken_for_whole(
+    tmp_path: Path, suffix: str, share: float
+) -> None:
+    path = written(tmp_path / f"lines{suffix}")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    with pytest.raises(ValueError, match=f"lines{suffix}: damaged or cut off: "):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zst"])
+def test_a_damaged_file_is_named(tmp_path: Path, suffix: str) -> None:
+    path = written(tmp_path / f"lines{suffix}")
+    whole = bytearray(path.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    path.write_bytes(whole)
+    with pytest.raises(ValueError, match=f"lines{suffix}: damaged or cut off: "):
+        read(path)
+
+
+@pytest.mark.parametrize("name", ["lines.txt", "lines.gz", "lines.zst"])
+def test_a_file_that_is_not_what_its_suffix_says_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"\xff\xfe neither text nor compressed")
+    with pytest.raises(ValueError, match=f"{name}: damaged or cut off: "):
+        read(path)
+
+
+def test_lines_may_hold_other_line_separators(tmp_path: Path) -> None:
+    with reading_text(str(written(tmp_path / "lines", "a\u2028b\rc\r\nd\n"))) as file:
+        assert list(file) == ["a\u2028b\rc\r\n", "d\n"]
+
+
+# Files that appear only when complete --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
+def test_a_file_that_is_not_finished_leaves_the_former_one_and_no_trace(tmp_path: Path, name: str) -> None:
+    path = written(tmp_path / name)
+    before = path.read_bytes()
+    with pytest.raises(KeyboardInterrupt), writing_text(str(path)) as file:
+        file.write("half a line")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_nothing_stands_under_the_name_before_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "file"
+    with replacing(path) as temporary:
+        temporary.write_text("whole")
+        assert temporary.parent == path.parent
+        assert not path.exists()
+    assert path.read_text() == "whole"
+    assert list(path.parent.iterdir()) == [path]
+
+
+# The end of a command ------------------------------------------------------------------------------------------------
+
+
+def raising(error: BaseException):
+    def body() -> int:
+        raise error
+
+    return body
+
+
+def test_a_commands_status_is_its_own() -> None:
+    assert run_cleanly("program", lambda: 3) == 3
+    assert run_cleanly("program", lambda: None) == 0
+
+
+@pytest.mark.parametrize("error", [ValueError("not so"), OSError("not so")])
+def test_a_users_mistake_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cleanly("program", raising(error)) == 1
+    assert capsys.readouterr() == ("", "program: error: not so\n")
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError("try less"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x")]
+)
+def test_memory_that_runs_out_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cleanly("program", raising(error)) == 1
+    assert capsys.readouterr().err == f"program: error: out of memory: {str(error).splitlines()[0]}\n"
+
+
+def test_an_interruption_is_told_and_has_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cleanly("program", raising(KeyboardInterrupt())) == 130
+    assert capsys.readouterr().err == "program: interrupted\n"
+
+
+def test_our_own_mistakes_are_not_hidden() -> None:
+    with pytest.raises(RuntimeError, match="of ours"):
+        run_cleanly("program", raising(RuntimeError("of ours")))
+    with pytest.raises(AssertionError):
+        run_cleanly("program", raising(AssertionError()))
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
+    body = "sys.exit(run_cleanly('p', lambda: [print('x' * 1000) for _ in range(1000)] and None))"
+    command = f"import sys; from annotate.runtime.terminal import run_cleanly; {body}"
+    source, sink = os.pipe()
+    os.close(source)
+    run = subprocess.run([sys.executable, "-c", command], stdout=sink, stderr=subprocess.PIPE, check=False)
+    os.close(sink)
+    assert (run.returncode, run.stderr) == (141, b"")

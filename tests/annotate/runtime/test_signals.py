@@ -1,0 +1,86 @@
+"""What SIGTERM and Ctrl-C do to a program."""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from annotate.runtime.signals import Stopped, noting_stop_signals, stopping_at_once
+
+
+class Cleared:
+    """Does something when Python clears it away, where what is raised is swallowed."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        self.action = action
+
+    def __del__(self) -> None:
+        self.action()
+
+
+def test_sigterm_stops_at_once_with_the_status_of_shells() -> None:
+    with pytest.raises(Stopped, match="stopped by SIGTERM") as stopped, stopping_at_once():
+        signal.raise_signal(signal.SIGTERM)
+    assert stopped.value.status == 143
+
+
+def test_sigterm_is_obeyed_although_python_swallows_what_it_raises() -> None:
+    before = signal.getsignal(signal.SIGALRM), sys.unraisablehook
+    with pytest.raises(Stopped), stopping_at_once():
+        Cleared(lambda: signal.raise_signal(signal.SIGTERM))
+        time.sleep(60)
+    assert (signal.getsignal(signal.SIGALRM), sys.unraisablehook) == before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """As in a terminal: what a shell starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_obeyed_although_python_swallows_what_it_raises(ctrl_c: None) -> None:
+    with pytest.raises(KeyboardInterrupt), stopping_at_once():
+        Cleared(lambda: signal.raise_signal(signal.SIGINT))
+        time.sleep(60)
+
+
+def test_a_stop_that_was_swallowed_does_not_break_off_what_only_notes_stops() -> None:
+    with stopping_at_once():
+        Cleared(lambda: signal.raise_signal(signal.SIGTERM))
+        with noting_stop_signals() as request:
+            time.sleep(0.1)
+        assert request.asked == signal.SIGTERM
+
+
+def test_a_second_sigterm_does_not_break_off_the_clearing_away() -> None:
+    cleared = False
+    with pytest.raises(Stopped), stopping_at_once():
+        try:
+            Cleared(lambda: signal.raise_signal(signal.SIGTERM))
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            time.sleep(0.1)
+            cleared = True
+    assert cleared
+
+
+def test_other_exceptions_that_python_swallows_are_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda swallowed: told.append(swallowed.exc_type))
+    with stopping_at_once():
+        Cleared(lambda: 1 // 0)
+    assert told == [ZeroDivisionError]
+
+
+def test_a_signal_that_is_only_noted_stops_nothing_till_it_comes_again() -> None:
+    with noting_stop_signals() as request:
+        assert request.asked is None
+        signal.raise_signal(signal.SIGTERM)
+        assert request.asked == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)

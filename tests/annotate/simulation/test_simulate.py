@@ -1,0 +1,237 @@
+import gzip
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from annotate.annotation import check, format_line
+from annotate.game.decisions import KINDS, kind_of
+from annotate.game.engine import tenpai_at_end
+from annotate.game.record_writer import rounds_of
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game
+from annotate.runtime.files import reading_text
+from annotate.simulation.simulate import Options, SimulatedGame, run, simulate, simulate_game
+from annotate.vocabulary import FOUR_PLAYERS
+
+V = FOUR_PLAYERS
+
+
+@pytest.fixture(scope="module")
+def east_games() -> list[SimulatedGame]:
+    return [simulate_game(0, index, style=0) for index in range(13)]
+
+
+def replayed(game: SimulatedGame, folder: Path) -> tuple[list[str], int]:
+    """The lines of the game's record, and how many choices the record hides."""
+    path = folder / f"{game.id}.jsonl"
+    path.write_text("".join(f"{json.dumps(event)}\n" for event in game.events))
+    (recorded,) = read_games(str(path))
+    report = annotate_game(recorded, V)
+    assert report.left_out == [] and report.notes == []
+    return [format_line(annotation) for annotation in report.annotations], report.num_unknown
+
+
+def known_lines(game: SimulatedGame) -> list[str]:
+    return [
+        format_line(annotation)
+        for annotation, is_preempted in zip(game.annotations, game.is_preempted, strict=True)
+        if not is_preempted
+    ]
+
+
+def test_a_record_gives_the_lines_that_were_written_while_playing(
+    east_games: list[SimulatedGame], tmp_path: Path
+) -> None:
+    for game in east_games:
+        lines, num_unknown = replayed(game, tmp_path)
+        assert lines == known_lines(game)
+        assert num_unknown == sum(game.is_preempted)
+    assert any(sum(game.is_preempted) for game in east_games)
+
+
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+def test_longer_games_give_the_same_lines_under_either_rules(rules, tmp_path: Path) -> None:
+    for index in range(2):
+        game = simulate_game(3, index, style=1, rules=rules)
+        assert replayed(game, tmp_path)[0] == known_lines(game)
+
+
+def test_claims_passed_before_nine_terminals_abort_the_round_are_known(tmp_path: Path) -> None:
+    game = simulate_game(5, 97)
+    assert any(event.get("reason") == "kyushu_kyuhai" for event in game.events)
+    assert replayed(game, tmp_path)[0] == known_lines(game)
+
+
+def test_a_few_games_show_every_kind_of_choice(east_games: list[SimulatedGame]) -> None:
+    chosen, passed = Counter[str](), Counter[str]()
+    for game in east_games:
+        for annotation in game.annotations:
+            kind = kind_of(annotation.actions[annotation.chosen], V)
+            chosen[kind] += 1
+            passed.update({kind_of(token, V) for token in annotation.actions} - {kind})
+    assert set(chosen) == set(KINDS)
+    assert {"riichi", "ankan", "chi", "pon", "daiminkan", "ron"} <= set(passed)
+
+
+def test_every_line_is_what_readers_accept(east_games: list[SimulatedGame]) -> None:
+    for game in east_games:
+        for annotation in game.annotations:
+            check(annotation, V)
+            assert annotation.game == game.id
+
+
+def test_tenpai_worked_out_from_the_events_agrees_with_the_payments(east_games: list[SimulatedGame]) -> None:
+    num_draws = 0
+    for game in east_games:
+        for events in rounds_of(game.events):
+            if events[-1].get("reason") == "exhaustive_draw" and any(events[-1]["deltas"]):
+                assert tenpai_at_end(events) == [delta > 0 for delta in events[-1]["deltas"]]
+                num_draws += 1
+    assert num_draws > 3
+
+
+def test_annotating_does_not_change_the_game(east_games: list[SimulatedGame]) -> None:
+    bare = simulate_game(0, 2, style=0, annotated=False)
+    assert bare.events == east_games[2].events
+    assert bare.annotations == []
+
+
+def test_games_differ_by_seed_and_index() -> None:
+    games = [simulate_game(seed, index, style=0, annotated=False) for seed, index in ((0, 0), (0, 1), (1, 0))]
+    assert len({game.id for game in games}) == 3
+    assert len({json.dumps(events[0]["tehais"]) for game in games for events in rounds_of(game.events)}) == sum(
+        len(rounds_of(game.events)) for game in games
+    )
+
+
+def test_room_and_grades_are_drawn_unless_given() -> None:
+    drawn = simulate_game(0, 0, style=0, annotated=False).events[0]["kanachan"]
+    given = simulate_game(0, 0, style=0, annotated=False, room=4, grades=(12, 13, 14, 15)).events[0]["kanachan"]
+    assert {grade // 3 for grade in drawn["grades"]} == {drawn["room"]}
+    assert (given["room"], given["grades"]) == (4, [12, 13, 14, 15])
+    assert given["grading_deltas"][3] == 0  # Celestial has points of its own
+
+
+# Many games ----------------------------------------------------------------------------------------------------------
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def options(folder: Path, **settings) -> Options:
+    return Options(folder=str(folder), **{"num_games": 3, "seed": 1, "style": 0, **settings})
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory) -> Path:
+    """A folder of three games, which tests only read."""
+    folder = tmp_path_factory.mktemp("simulated")
+    run(options(folder))
+    return folder
+
+
+def test_files_do_not_depend_on_the_number_of_processes(simulated: Path, tmp_path: Path) -> None:
+    run(options(tmp_path, num_jobs=2))
+    assert contents(tmp_path) == contents(simulated)
+    assert list(contents(tmp_path)) == [f"sim-1-00000{index}.jsonl.gz" for index in range(3)]
+
+
+def test_a_second_run_makes_only_what_is_missing(simulated: Path, tmp_path: Path) -> None:
+    first = simulated / "sim-1-000000.jsonl.gz"
+    kept = tmp_path / first.name
+    kept.write_bytes(first.read_bytes())
+    os.utime(kept, (1, 1))
+    report = run(options(tmp_path))
+    assert (report.num_games, report.num_kept) == (3, 1)
+    assert kept.stat().st_mtime == 1
+    assert contents(tmp_path) == contents(simulated)
+
+
+def test_annotation_lines_of_all_games_are_written_in_their_order(simulated: Path, tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt.gz"
+    report = run(options(tmp_path / "records", annotations=str(path)))
+    with reading_text(str(path)) as file:
+        lines = file.read().splitlines()
+    played = [simulate_game(1, index, style=0) for index in range(3)]
+    assert lines == [format_line(annotation) for game in played for annotation in game.annotations]
+    assert report.num_lines == len(lines)
+    assert contents(tmp_path / "records") == contents(simulated)
+
+
+def test_annotation_lines_are_written_for_games_that_are_kept(simulated: Path, tmp_path: Path) -> None:
+    run(options(tmp_path / "records", annotations=str(tmp_path / "new.txt")))
+    run(options(simulated, annotations=str(tmp_path / "kept.txt")))
+    assert (tmp_path / "kept.txt").read_bytes() == (tmp_path / "new.txt").read_bytes()
+
+
+@pytest.mark.parametrize("other", [{"style": 1}, {"rules": "tenhou"}])
+def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> None:
+    (name,) = other
+    with pytest.raises(ValueError, match=rf"sim-1-000000.jsonl.gz: simulated with {name} .*another folder"):
+        run(options(simulated, **other))
+
+
+def test_a_damaged_file_is_named(simulated: Path, tmp_path: Path) -> None:
+    content = (simulated / "sim-1-000001.jsonl.gz").read_bytes()
+    (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged, delete it"):
+        run(options(tmp_path))
+
+
+def test_a_record_of_another_version_is_refused_where_lines_are_wanted(simulated: Path, tmp_path: Path) -> None:
+    records = tmp_path / "records"
+    records.mkdir()
+    other = gzip.decompress((simulated / "sim-1-000001.jsonl.gz").read_bytes())
+    (records / "sim-1-000000.jsonl.gz").write_bytes(gzip.compress(other))
+    with pytest.raises(ValueError, match="another version"):
+        run(options(records, annotations=str(tmp_path / "lines.txt")))
+    assert not (tmp_path / "lines.txt").exists()
+
+
+def test_the_report_counts_what_was_played(simulated: Path) -> None:
+    report = run(options(simulated))
+    events = [
+        event
+        for path in simulated.iterdir()
+        for game in read_games(str(path))
+        for r in game.rounds
+        for event in r.events
+    ]
+    assert report.num_kept == report.num_games == 3
+    assert report.num_rounds == sum(event["type"] == "start_kyoku" for event in events)
+    assert report.kinds["pon"] == sum(event["type"] == "pon" for event in events)
+    ends = ("tsumo win", "ron win", "exhaustive draw", "aborted")
+    assert sum(report.kinds[end] for end in ends) == report.num_rounds
+    assert f"{report.num_rounds} rounds" in report.text()
+
+
+@pytest.mark.parametrize("wrong", [{"num_games": 0}, {"num_jobs": 0}, {"seed": -1}])
+def test_impossible_settings_are_refused(tmp_path: Path, wrong: dict) -> None:
+    with pytest.raises(ValueError, match=str(*wrong.values())):
+        replace(options(tmp_path), **wrong)
+
+
+def test_the_command_reports_on_standard_error(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "east", "--jobs", "1"])
+    captured = capsys.readouterr()
+    assert (status, captured.out) == (0, "")
+    assert "3 games, 3 of them there before" in captured.err
+
+
+def test_the_command_says_in_one_line_what_is_wrong(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "south", "--jobs", "1"])
+    assert status == 1
+    assert "kanachan-simulate: error: " in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_folder_as_the_file_of_annotations_is_refused_before_any_game(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a folder; a file is expected"):
+        run(replace(options(tmp_path / "records"), annotations=str(tmp_path)))
+    with pytest.raises(ValueError, match="the folder of the games; name another file"):
+        run(options(tmp_path / "records", annotations=str(tmp_path / "records")))
+    assert not (tmp_path / "records").exists()

@@ -1,0 +1,148 @@
+"""The printed integers of the specification."""
+
+import pytest
+
+from annotate.vocabulary import (
+    CHI_OF_TILES,
+    CHI_TILES,
+    FOUR_PLAYERS,
+    HAND_SLOT_FIRST,
+    NUM_TILES,
+    TILE_NAMES,
+    Field,
+    is_red,
+    tile34_of,
+    tile_of,
+)
+from tests.support.rounds import tiles
+
+V = FOUR_PLAYERS
+FIELDS = {"sparse": V.sparse, "progression": V.progression, "action": V.action}
+
+PRINTED = """
+    sparse room 0 4 | sparse style 5 6 | sparse seat 7 10 | sparse wind 11 13 | sparse round 14 17
+    sparse dora 18 202 | sparse left 203 272 | sparse standing 273 352 | sparse hand 353 488 | sparse drawn 489 525
+    progression begin 0 0 | progression discard 5 596 | progression chi 597 956 | progression pon 957 1400
+    progression daiminkan 1401 1844 | progression ankan 1845 1980 | progression kakan 1981 2128
+    action discard 0 147 | action ankan 148 181 | action kakan 182 218 | action tsumo 219 219 | action kyushu 220 220
+    action skip 221 221 | action chi 222 311 | action pon 312 422 | action daiminkan 423 533 | action ron 534 536
+"""
+
+# field, block, indices, the printed formula's value
+FORMULAS = [
+    ("sparse", "dora", (0, 36), 54),
+    ("sparse", "dora", (1, 0), 55),
+    ("sparse", "dora", (2, 0), 92),
+    ("sparse", "dora", (3, 0), 129),
+    ("sparse", "dora", (4, 0), 166),
+    ("sparse", "left", (69,), 272 - 0),
+    ("sparse", "left", (0,), 272 - 69),
+    ("sparse", "standing", (0, 15), 288),  # the grade of the 0th seat, then its rank
+    ("sparse", "standing", (0, 16), 289),
+    ("sparse", "standing", (1, 0), 293),
+    ("sparse", "standing", (1, 16), 309),
+    ("sparse", "standing", (2, 0), 313),
+    ("sparse", "standing", (2, 16), 329),
+    ("sparse", "standing", (3, 0), 333),
+    ("sparse", "standing", (3, 19), 352),
+    ("progression", "discard", (3, 36, 1, 1), 5 + 3 * 148 + 36 * 4 + 2 + 1),
+    ("progression", "discard", (2, 7, 1, 0), 5 + 2 * 148 + 7 * 4 + 2),
+    ("progression", "chi", (2, 17), 597 + 2 * 90 + 17),
+    ("progression", "pon", (1, 2, 30), 957 + 111 + 2 * 37 + 30),
+    ("progression", "daiminkan", (3, 1, 10), 1401 + 3 * 111 + 37 + 10),
+    ("progression", "ankan", (2, 33), 1845 + 2 * 34 + 33),
+    ("progression", "kakan", (1, 15), 1981 + 37 + 15),
+    ("action", "discard", (20, 0, 1), 20 * 4 + 1),
+    ("action", "ankan", (27,), 148 + 27),
+    ("action", "kakan", (36,), 182 + 36),
+    ("action", "chi", (89,), 222 + 89),
+    ("action", "pon", (1, 5), 312 + 37 + 5),
+    ("action", "daiminkan", (2, 0), 423 + 2 * 37),
+    ("action", "ron", (2,), 536),
+]
+
+
+@pytest.mark.parametrize("row", [row.strip() for line in PRINTED.strip().splitlines() for row in line.split("|")])
+def test_a_block_stands_where_the_specification_prints_it(row: str) -> None:
+    field, name, first, last = row.split()
+    block = FIELDS[field][name]
+    assert (block.first, block.first + block.size - 1) == (int(first), int(last))
+
+
+@pytest.mark.parametrize("field, name, indices, token", FORMULAS)
+def test_a_token_is_what_the_printed_formula_gives(field: str, name: str, indices: tuple[int, ...], token: int) -> None:
+    block = FIELDS[field][name]
+    assert block.token(*indices) == token
+    assert block.indices(token) == indices
+
+
+def test_there_are_as_many_tokens_as_printed() -> None:
+    assert (V.sparse.size, V.progression.size, V.action.size) == (526, 2129, 537)
+    assert (len(V.numeric), len(V.results), V.num_round_results) == (6, 12, 19)
+
+
+@pytest.mark.parametrize("field", FIELDS.values(), ids=FIELDS)
+def test_every_token_belongs_to_one_block_and_can_be_told_back(field: Field) -> None:
+    for token in range(field.size):
+        name, values = field.describe(token)
+        assert field[name].token(*values.values()) == token
+
+
+def test_tiles_are_numbered_as_printed() -> None:
+    assert tiles("0m9m0p9p0s9s1z7z") == [0, 9, 10, 19, 20, 29, 30, 36]
+    assert len(TILE_NAMES) == NUM_TILES == 37
+    assert [tile for tile in range(NUM_TILES) if is_red(tile)] == [0, 10, 20]
+
+
+def test_a_closed_kans_tile_takes_no_notice_of_red() -> None:
+    assert [tile34_of(tile) for tile in (0, 1, 5, 9, 10, 11, 19, 25, 29, 30, 36)] == [
+        4,
+        0,
+        4,
+        8,
+        13,
+        9,
+        17,
+        22,
+        26,
+        27,
+        33,
+    ]
+    assert [tile34_of(tile_of(tile34)) for tile34 in range(34)] == list(range(34))
+    assert not any(is_red(tile_of(tile34)) for tile34 in range(34))
+
+
+# The table is copied from the specification, so that the code's own way of writing it is checked.
+CHOWS = """
+    231 132 342 123 243 453 403 234 354 304 564 064 345 340 465 460
+    675 670 456 406 576 076 786 567 067 687 897 678 798 789
+""".split()
+
+
+@pytest.mark.parametrize("suit", range(3))
+def test_chows_are_numbered_as_printed(suit: int) -> None:
+    printed = [tuple(10 * suit + int(digit) for digit in chow) for chow in CHOWS]
+    assert list(CHI_TILES[30 * suit : 30 * suit + 30]) == printed
+
+
+def test_a_chow_is_found_by_its_tiles_in_any_order() -> None:
+    assert len(CHI_OF_TILES) == 90
+    assert CHI_OF_TILES[frozenset((6, 0)), 4] == CHI_OF_TILES[frozenset((0, 6)), 4] == 11
+
+
+def test_a_chow_has_three_neighbouring_tiles_of_one_suit() -> None:
+    for chow in CHI_TILES:
+        kinds = sorted(tile34_of(tile) for tile in chow)
+        assert kinds == [kinds[0], kinds[0] + 1, kinds[0] + 2]
+        assert len({tile // 10 for tile in chow}) == 1
+        assert sum(map(is_red, chow)) <= 1
+
+
+def test_hand_slots_are_one_for_a_red_five_three_for_other_fives_and_four_for_the_rest() -> None:
+    copies = [b - a for a, b in zip(HAND_SLOT_FIRST, HAND_SLOT_FIRST[1:], strict=False)]
+    assert copies == [1, 4, 4, 4, 4, 3, 4, 4, 4, 4] * 3 + [4] * 7
+
+
+def test_the_fingerprint_is_the_vocabularys_and_no_accident() -> None:
+    # a change here makes every shard and every weights file unreadable: see shards.py and checkpoint.py
+    assert V.fingerprint == "5033eb78ab78f9bc"

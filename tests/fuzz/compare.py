@@ -1,0 +1,188 @@
+"""The annotations of one round against what the file says of it, by a plain reading; see fuzz_told."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from annotate.annotation import Annotation
+from annotate.checks.choices import EVENT_OF, IS_RON, KYUSHU, SKIP, TSUMO
+from annotate.vocabulary import CHI_OF_TILES, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
+from tests.fuzz.plain_reading import SEATS, STICK, Move, Tile, ToldRound, V
+
+_FIRST = {name: block.first for name, block in V.sparse.blocks.items()}
+_TILE_OF_SLOT = [max(tile for tile in range(NUM_TILES) if HAND_SLOT_FIRST[tile] <= slot) for slot in range(136)]
+_TILES = {name: number for number, name in enumerate(TILE_NAMES)}
+_CALLS = ("chi", "pon", "daiminkan")
+
+
+@dataclass
+class _Moment:
+    """The table after some public events."""
+
+    hands: list[list[Tile]]
+    numbers: list[tuple[int, ...]]
+    """honba, deposits, scores: before and after a riichi is paid"""
+    drawn: tuple[int, Tile] | None = None
+    """by whom"""
+
+
+def disagreement(told: ToldRound, lines: Sequence[Annotation]) -> str | None:
+    """What a round's annotations have otherwise than the file; None if nothing."""
+    told.moves = list(_paid_in_time(told.moves))
+    tokens, moments = _played(told)
+    deltas = list(told.deltas)
+    for move in told.moves:
+        if move.kind == "paid":
+            deltas[move.seat] -= STICK
+    if told.after is not None and told.after != [a + b for a, b in zip(told.scores, deltas, strict=True)]:
+        return f"after the round: {told.after}, by the payments {deltas} from {told.scores}"
+    for line in lines:
+        problem = _wrong(line, told, tokens, moments)
+        if not problem and list(line.results[1:5]) != deltas:
+            problem = f"deltas {line.results[1:5]}, told {deltas}"
+        if problem:
+            return f"after {len(line.progression) - 1} events: {problem}"
+    return None
+
+
+def _paid_in_time(moves: Sequence[Move]) -> Iterator[Move]:
+    """The moves with each riichi paid after its discard, as the rules have it, wherever the file tells it."""
+    paid = [move.seat for move in moves if move.kind == "paid"]
+    due = -1
+    for move in moves:
+        if move.kind == "paid":
+            continue
+        if due in paid:
+            paid.remove(due)
+            yield Move("paid", due)
+        yield move
+        due = move.seat if move.kind == "discard" and move.is_riichi else -1
+    yield from (Move("paid", seat) for seat in paid)
+
+
+def _played(told: ToldRound) -> tuple[list[int], list[_Moment]]:
+    """The progression, and the table after each of its tokens."""
+    tokens = [0]
+    scores, deposits = list(told.scores), told.deposits
+    moments = [_Moment([list(hand) for hand in told.hands], [(told.honba, deposits, *scores)])]
+    for move in told.moves:
+        if move.kind == "draw":
+            moments[-1].drawn = move.seat, move.tile
+            continue
+        if move.kind == "paid":
+            scores[move.seat] -= STICK
+            deposits += 1
+            moments[-1].numbers.append((told.honba, deposits, *scores))
+            continue
+        hands = [list(hand) for hand in moments[-1].hands]
+        hand = hands[move.seat]
+        drawn = moments[-1].drawn
+        if drawn is not None:
+            hands[drawn[0]].append(drawn[1])
+        kind = move.tile.replace("0", "5")
+        if move.kind == "ankan":
+            hands[move.seat] = [tile for tile in hand if tile.replace("0", "5") != kind]
+        for tile in (move.tile,) if move.kind in ("discard", "kakan") else move.used if move.kind in _CALLS else ():
+            hand.remove(tile)
+        tokens.append(_token(move, len(tokens) == 1))
+        moments.append(_Moment(hands, [(told.honba, deposits, *scores)]))
+    return tokens, moments
+
+
+def _token(move: Move, is_first: bool) -> int:
+    block, tile = V.progression[move.kind], _TILES[move.tile]
+    if move.kind == "discard":
+        return block.token(move.seat, tile, int(move.is_drawn and not is_first), int(move.is_riichi))
+    if move.kind == "ankan":
+        return block.token(move.seat, tile34_of(tile))
+    if move.kind == "kakan":
+        return block.token(move.seat, tile)
+    if move.kind == "chi":
+        return block.token(move.seat, CHI_OF_TILES[frozenset(_TILES[name] for name in move.used), tile])
+    return block.token(move.seat, (move.target - move.seat - 1) % len(SEATS), tile)
+
+
+def _wrong(line: Annotation, told: ToldRound, tokens: Sequence[int], moments: Sequence[_Moment]) -> str | None:
+    place = len(line.progression) - 1
+    if list(line.progression) != list(tokens[: place + 1]):
+        return f"progression {line.progression}, told {tokens}"
+    moment = moments[place]
+    if tuple(line.numeric) not in moment.numbers:
+        return f"numbers {line.numeric}, told {moment.numbers}"
+    sparse: dict[str, list[int]] = {}
+    for token in line.sparse:
+        name = V.sparse.block_of(token).name
+        sparse.setdefault(name, []).append(token - _FIRST[name])
+    seat = sparse["seat"][0]
+    if (sparse["wind"], sparse["round"]) != ([told.wind], [told.dealer]):
+        return f"wind and round {sparse['wind']}, {sparse['round']}, told {told.wind}, {told.dealer}"
+    dora = [TILE_NAMES[value % NUM_TILES] for value in sparse["dora"]]
+    if dora != told.dora[: len(dora)]:
+        return f"dora {dora}, told {told.dora}"
+    hand = sorted(TILE_NAMES[_TILE_OF_SLOT[slot]] for slot in sparse["hand"])
+    if hand != sorted(moment.hands[seat]):
+        return f"seat {seat}'s hand {hand}, told {sorted(moment.hands[seat])}"
+    if "drawn" in sparse and moment.drawn != (seat, TILE_NAMES[sparse["drawn"][0]]):
+        return f"seat {seat} draws {TILE_NAMES[sparse['drawn'][0]]}, told {moment.drawn}"
+    return _wrong_choice(line, seat, told, tokens[place + 1 :], "drawn" in sparse)
+
+
+def _wrong_choice(line: Annotation, seat: int, told: ToldRound, rest: Sequence[int], has_drawn: bool) -> str | None:
+    action = line.actions[line.chosen]
+    event = EVENT_OF[seat][action]
+    if event is not None:
+        is_call = V.progression.block_of(event).name in _CALLS
+        # what was pressed may not have come about: another seat's claim did
+        hidden = is_call and (told.winners or rest and V.progression.block_of(rest[0]).name in _CALLS)
+        return None if rest and rest[0] == event or hidden else f"seat {seat} chose {action}, told {list(rest[:1])}"
+    if action == SKIP:
+        is_win = not rest and told.winners.get(seat, seat) != seat
+        is_call = bool(rest) and V.progression.describe(rest[0])[1]["seat"] == seat and not has_drawn
+        is_call = is_call and V.progression.block_of(rest[0]).name in _CALLS
+        return f"seat {seat} passes, told otherwise" if is_win or is_call else None
+    if rest:
+        return f"seat {seat} ends the round by {action}, told that it goes on"
+    if action == TSUMO and told.winners != {seat: seat}:
+        return f"seat {seat} wins its own tile, told winners {told.winners}"
+    if IS_RON[action] and told.winners and (seat not in told.winners or told.winners[seat] == seat):
+        return f"seat {seat} wins another's tile, told winners {told.winners}"
+    if action == KYUSHU and told.winners:
+        return f"seat {seat} ends the round, told winners {told.winners}"
+    return None
+
+
+def put_in_order(told: ToldRound, seats: Sequence[Sequence[Move]], lines: Sequence[Annotation]) -> ToldRound:
+    """A round whose moves are told by seat, put into the order that the annotations have."""
+    waiting = [list(moves) for moves in seats]
+    longest = max((line.progression for line in lines), key=len)
+    order = [V.progression.describe(token)[1]["seat"] for token in longest[1:]]
+    riichi_paid: int | None = None
+
+    def take(seat: int) -> None:
+        nonlocal riichi_paid
+        while waiting[seat]:
+            move = waiting[seat].pop(0)
+            if riichi_paid is not None:
+                told.moves.append(Move("paid", riichi_paid))
+                riichi_paid = None
+            told.moves.append(move)
+            if move.kind == "discard" and move.is_riichi:
+                riichi_paid = seat
+            if move.kind != "draw":
+                return
+
+    for seat in order:
+        take(seat)
+    # what comes after the last decision was no choice, and at most one of the seats acts on a draw of the last tile
+    while any(waiting):
+        last = told.moves[-1].seat if told.moves else told.dealer
+        after = [(last + 1 + i) % len(SEATS) for i in SEATS] if told.moves else [told.dealer]
+        if told.moves and told.moves[-1].kind in ("ankan", "kakan", "daiminkan", "chi", "pon"):
+            after = [last, *after]
+        seat = next((seat for seat in after if waiting[seat]), last)
+        if not waiting[seat]:
+            break
+        take(seat)
+    is_ron = any(winner != target for winner, target in told.winners.items())
+    if riichi_paid is not None and not is_ron:
+        told.moves.append(Move("paid", riichi_paid))
+    return told

@@ -1,0 +1,332 @@
+"""What a damaged file says, by a second and plain reading; compared with the annotations that were made of it.
+
+Nothing is checked here while reading: only records that annotations came of are read, and what the program took over
+must be what the file says.
+"""
+
+import json
+import unicodedata
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from annotate.records.majsoul.capture import open_capture, open_capture_json
+from annotate.vocabulary import FOUR_PLAYERS
+
+V = FOUR_PLAYERS
+SEATS = range(V.num_seats)
+STICK = 1000
+Tile = str
+"""the specification's names: 0m is the red five"""
+_CALLS = ("chi", "pon", "daiminkan")
+_HONOURS = {name: f"{i}z" for i, name in enumerate("ESWNPFC", 1)}
+
+
+@dataclass
+class Move:
+    kind: str
+    """draw, discard, chi, pon, daiminkan, ankan, kakan, paid (for riichi)"""
+    seat: int
+    tile: Tile = ""
+    used: tuple[Tile, ...] = ()
+    target: int = -1
+    is_drawn: bool = False
+    """a discard of the tile drawn"""
+    is_riichi: bool = False
+    """a discard with riichi"""
+
+
+@dataclass
+class ToldRound:
+    wind: int
+    dealer: int
+    honba: int
+    deposits: int
+    scores: list[int]
+    hands: list[list[Tile]]
+    dora: list[Tile]
+    moves: list[Move] = field(default_factory=list)
+    deltas: list[int] = field(default_factory=lambda: [0] * len(SEATS))
+    """all payments at the end"""
+    winners: dict[int, int] = field(default_factory=dict)
+    """by winner: whose tile it was"""
+    is_over: bool = False
+    after: list[int] | None = None
+    """the scores after the round, where they are told"""
+
+
+def _json(text: str | bytes) -> Any:
+    return json.loads(text, object_pairs_hook=_once)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    assert len(dict(pairs)) == len(pairs), "a name twice in an object"
+    return dict(pairs)
+
+
+# Tenhou's XML --------------------------------------------------------------------------------------------------------
+
+
+def _physical(tile: int) -> Tile:
+    return {16: "0m", 52: "0p", 88: "0s"}.get(tile) or f"{tile // 4 % 9 + 1}{'mpsz'[tile // 36]}"
+
+
+def told_by_mjlog(data: bytes) -> list[ToldRound]:
+    rounds: list[ToldRound] = []
+    parser: Any = ElementTree.XMLPullParser(["start"])
+    drawn, last, riichi = -1, -1, False
+    try:
+        parser.feed(data.lstrip().replace(b":", b"_"))  # it would be a namespace's
+    except ElementTree.ParseError:
+        pass  # as far as it goes
+    for _, element in parser.read_events():
+        tag, at = element.tag, element.attrib
+
+        def numbers(name: str, at: Any = at) -> list[int]:
+            return [int(float(text)) for text in at[name].split(",")]
+
+        if tag == "INIT":
+            number, honba, deposits, *_, dora = (
+                int(x) if x.strip("-").isdecimal() else 0 for x in at["seed"].split(",")
+            )
+            hands = [list(map(_physical, numbers(f"hai{seat}"))) for seat in SEATS]
+            scores = [100 * score for score in numbers("ten")]
+            rounds.append(ToldRound(number // 4, int(at["oya"]), honba, deposits, scores, hands, [_physical(dora)]))
+            drawn, riichi = -1, False
+        elif not rounds or tag == "UN":
+            continue
+        elif tag[1:].isdecimal() and tag[0] in "TUVW":
+            drawn = int(tag[1:])
+            rounds[-1].moves.append(Move("draw", "TUVW".index(tag[0]), _physical(drawn)))
+        elif tag[1:].isdecimal() and tag[0] in "DEFG":
+            last = int(tag[1:])
+            rounds[-1].moves.append(
+                Move("discard", "DEFG".index(tag[0]), _physical(last), is_drawn=last == drawn, is_riichi=riichi)
+            )
+            drawn, riichi = -1, False
+        elif tag == "N":
+            rounds[-1].moves.append(_tenhou_meld(int(at["m"]), int(at["who"])))
+            drawn = -1
+        elif tag == "DORA":
+            rounds[-1].dora.append(_physical(int(at["hai"])))
+        elif tag == "REACH" and int(at["step"]) == 1:
+            riichi = True
+        elif tag == "REACH":
+            rounds[-1].moves.append(Move("paid", int(at["who"])))
+        elif tag in ("AGARI", "RYUUKYOKU"):
+            before, deltas = ([100 * x for x in numbers("sc")[i::2]] for i in (0, 1))
+            _pay(rounds[-1], deltas)
+            rounds[-1].after = [a + b for a, b in zip(before, deltas, strict=True)]
+            if tag == "AGARI":
+                rounds[-1].winners[int(at["who"])] = int(at["fromWho"])
+    return rounds
+
+
+def _tenhou_meld(code: int, seat: int) -> Move:
+    target = (seat + (code & 3)) % 4
+    if code & 4:
+        lowest, place = divmod(code >> 10, 3)
+        first = lowest // 7 * 9 + lowest % 7
+        tiles = [_physical(4 * (first + i) + (code >> 3 + 2 * i & 3)) for i in range(3)]
+        called = tiles.pop(place)
+        return Move("chi", seat, called, tuple(tiles), target)
+    if code & 24:
+        kind, place = divmod(code >> 9, 3)
+        unused = code >> 5 & 3
+        tiles = [_physical(4 * kind + i) for i in range(4) if i != unused]
+        if code & 16:
+            return Move("kakan", seat, _physical(4 * kind + unused))
+        called = tiles.pop(place)
+        return Move("pon", seat, called, tuple(tiles), target)
+    called = _physical(code >> 8)
+    tiles = [_physical((code >> 10) * 4 + i) for i in range(4)]
+    if target == seat:
+        return Move("ankan", seat, called, tuple(tiles))
+    tiles.remove(called)
+    return Move("daiminkan", seat, called, tuple(tiles), target)
+
+
+def _pay(round_: ToldRound, deltas: Sequence[int]) -> None:
+    round_.deltas = [a + b for a, b in zip(round_.deltas, deltas, strict=True)]
+    round_.is_over = True
+
+
+# mjai ----------------------------------------------------------------------------------------------------------------
+
+
+def _of_mjai(name: str) -> Tile:
+    return _HONOURS.get(name) or (f"0{name[1]}" if name.endswith("r") else name)
+
+
+def told_by_mjai(data: bytes) -> list[ToldRound]:
+    rounds: list[ToldRound] = []
+    riichi = False
+    for line in data.decode().split("\n"):
+        try:
+            event = _json(line)
+        except ValueError:
+            continue
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind == "start_kyoku":
+            sticks = event.get("kyotaku", event.get("kyoutaku"))
+            hands = [list(map(_of_mjai, hand)) for hand in event["tehais"]]
+            dora = [_of_mjai(event["dora_marker"])]
+            wind, dealer = "ESWN".index(event["bakaze"]), event["oya"]
+            rounds.append(ToldRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora))
+            riichi = False
+        elif kind == "tsumo":
+            rounds[-1].moves.append(Move("draw", seat, _of_mjai(event["pai"])))
+        elif kind == "dahai":
+            tile, is_drawn = _of_mjai(event["pai"]), event["tsumogiri"]
+            rounds[-1].moves.append(Move("discard", seat, tile, is_drawn=is_drawn, is_riichi=riichi))
+            riichi = False
+        elif kind in (*_CALLS, "ankan", "kakan"):
+            used = tuple(map(_of_mjai, event["consumed"]))
+            tile = used[0] if kind == "ankan" else _of_mjai(event["pai"])
+            rounds[-1].moves.append(Move(kind, seat, tile, used, event.get("target", -1)))
+        elif kind == "dora":
+            rounds[-1].dora.append(_of_mjai(event["dora_marker"]))
+        elif kind == "reach":
+            riichi = True
+        elif kind == "reach_accepted":
+            rounds[-1].moves.append(Move("paid", seat))
+        elif kind in ("hora", "ryukyoku"):
+            _pay(rounds[-1], event.get("deltas", event.get("delta")))
+            if kind == "hora":
+                rounds[-1].winners[seat] = event["target"]
+    return rounds
+
+
+# Mahjong Soul: from its messages -------------------------------------------------------------------------------------
+
+
+def told_by_majsoul(data: bytes) -> list[ToldRound]:
+    return list(_told_by_steps(open_capture(data).steps))
+
+
+def told_by_majsoul_json(data: bytes) -> list[ToldRound]:
+    return list(_told_by_steps(open_capture_json(_json(data)).steps))
+
+
+def _told_by_steps(steps: Sequence[Any]) -> Iterator[ToldRound]:
+    round_: ToldRound | None = None
+    riichi = -1
+    for step in steps:
+        name = step.DESCRIPTOR.name
+        if name == "RecordNewRound":
+            if round_:
+                yield round_
+            hands = [list(getattr(step, f"tiles{seat}")) for seat in SEATS]
+            dora = list(step.doras) or [step.dora]
+            round_ = ToldRound(step.chang, step.ju, step.ben, step.liqibang, list(step.scores), hands, dora)
+            round_.moves.append(Move("draw", step.ju, hands[step.ju].pop()))
+        if round_ is None or name in ("RecordNewRound", "GameUserInput"):
+            continue
+        moves = round_.moves
+        if getattr(step, "doras", ()):
+            round_.dora = list(step.doras)
+        if name != "RecordDiscardTile" and "liqi" in step.DESCRIPTOR.fields_by_name and step.HasField("liqi"):
+            if not step.liqi.failed:
+                moves.append(Move("paid", step.liqi.seat))
+                riichi = -1
+        if name == "RecordDealTile":
+            moves.append(Move("draw", step.seat, step.tile))
+        elif name == "RecordDiscardTile":
+            is_riichi = step.is_liqi or step.is_wliqi
+            moves.append(Move("discard", step.seat, step.tile, is_drawn=step.moqie, is_riichi=is_riichi))
+            riichi = step.seat if is_riichi else -1
+        elif name == "RecordChiPengGang":
+            place = next(i for i, source in enumerate(step.froms) if source != step.seat)
+            used = list(step.tiles)
+            called = used.pop(place)
+            moves.append(Move(_CALLS[step.type], step.seat, called, tuple(used), step.froms[place]))
+        elif name == "RecordAnGangAddGang":
+            moves.append(Move("ankan" if step.type == 3 else "kakan", step.seat, step.tiles))
+        elif name == "RecordHule":
+            _pay(round_, step.delta_scores)
+            last = next((move.seat for move in reversed(moves) if move.kind in ("discard", "ankan", "kakan")), -1)
+            round_.winners = {hule.seat: hule.seat if hule.zimo else last for hule in step.hules}
+            round_.after = list(step.scores) or None
+        elif name == "RecordLiuJu":
+            _pay(round_, [0] * len(SEATS))
+            if riichi >= 0:
+                moves.append(Move("paid", riichi))
+        elif name == "RecordNoTile":
+            for payment in step.scores:
+                _pay(round_, list(payment.delta_scores) or [0] * len(SEATS))
+            round_.is_over = True
+    if round_:
+        yield round_
+
+
+# tenhou.net/6: what each seat did, in the order that the annotations have ---------------------------------------------
+
+
+def told_by_tenhou_json(data: bytes) -> list[tuple[ToldRound, list[list[Move]]]]:
+    """Rounds without moves, and the moves of each seat."""
+    text = data.decode()
+    try:
+        documents = [_json(text)]
+    except ValueError:
+        documents = [
+            _json(unquote(line.partition("#json=")[2]) if "#json=" in line else line)
+            for line in text.split("\n")
+            if line.strip()
+        ]
+    found = []
+    for columns in (columns for document in documents for columns in document["log"]):
+        number, honba, deposits = columns[0][:3]
+        hands = [list(map(_of_number, columns[4 + 3 * seat])) for seat in SEATS]
+        dora = list(map(_of_number, columns[2]))
+        round_ = ToldRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
+        result = columns[-1]
+        if result[0] == "和了":
+            for deltas, described in zip(result[1::2], result[2::2], strict=True):
+                _pay(round_, deltas)
+                round_.winners[described[0]] = described[1]
+        elif len(result) > 1:
+            _pay(round_, result[1])
+        seats = [list(_moves_of_seat(seat, columns[5 + 3 * seat], columns[6 + 3 * seat])) for seat in SEATS]
+        found.append((round_, seats))
+    return found
+
+
+def _of_number(number: int) -> Tile:
+    return f"0{'mps'[number - 51]}" if number > 50 else f"{number % 10}{'mpsz'[number // 10 - 1]}"
+
+
+def _moves_of_seat(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> Iterator[Move]:
+    rest = list(discards)
+    for draw in draws:
+        drawn = ""
+        if isinstance(draw, str):
+            move = _tenhou_json_meld(seat, draw)
+            yield move
+            if move.kind == "daiminkan":
+                if rest and rest[0] == 0:
+                    rest.pop(0)
+                continue
+        else:
+            drawn = _of_number(draw)
+            yield Move("draw", seat, drawn)
+        if not rest:
+            return
+        act = rest.pop(0)
+        if isinstance(act, str) and act[0] != "r":
+            yield _tenhou_json_meld(seat, act)
+            continue
+        tile = int(float(str(act).removeprefix("r")))
+        yield Move("discard", seat, drawn if tile == 60 else _of_number(tile), (), -1, tile == 60, isinstance(act, str))
+
+
+def _tenhou_json_meld(seat: int, text: str) -> Move:
+    text = unicodedata.normalize("NFKC", text)
+    place = next(i for i, letter in enumerate(text) if letter.isalpha())
+    kind = {"c": "chi", "p": "pon", "m": "daiminkan", "k": "kakan", "a": "ankan"}[text[place]]
+    digits = text.replace(text[place], "")
+    tiles = [_of_number(int(digits[i : i + 2])) for i in range(0, len(digits), 2)]
+    tile = tiles.pop(place // 2)
+    source = {0: 3, 2: 2, 4: 1, 6: 1}[place]
+    return Move(kind, seat, tile, tuple(tiles), (seat + source) % 4)

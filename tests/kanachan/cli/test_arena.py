@@ -1,0 +1,370 @@
+"""kanachan-arena: duplicate games, what they come to, and what interrupts them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.game.record_writer import rounds_of
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game
+from annotate.runtime.files import locking, reading_text
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.cli.arena import main
+from kanachan.play.agent import GameKey, Lots, Situation, make_player, parse_player
+from kanachan.play.rollout import Hall, Match, num_seatings, players_by_seat
+from kanachan.play.workers import Journal
+from tests.kanachan.play.test_agent import mjai
+from tests.kanachan.play.test_statistics import made_up
+from tests.support.paths import ROOT
+from tests.support.tiny_weights import written
+
+SHORT = ["--style", "east", "--bootstrap", "50"]
+
+
+def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "random"), games: int = 4) -> int:
+    """Runs the command; its output goes into the folder."""
+    arguments = [*players, "-n", str(games), *SHORT, "--json", str(folder / "result.json"), *options]
+    if "--processes" not in options:
+        arguments += ["--processes", "1"]
+    return main(arguments)
+
+
+def journal(folder: Path) -> list[Any]:
+    """Its header, then the games in order."""
+    header, *games = map(json.loads, (folder / "result.json.games").read_text().splitlines())
+    return [header, *sorted(games, key=lambda game: (game["wall"], game["seating"]))]
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "result.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of two walls, one game after another, with its records."""
+    folder = tmp_path_factory.mktemp("run")
+    assert arena(folder, "--records", str(folder / "records"), "--together", "1", games=7) == 0
+    return folder
+
+
+# Walls and seats -----------------------------------------------------------------------------------------------------
+
+
+def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(run: Path) -> None:
+    walls: dict[int, list[list[Any]]] = {}
+    for path in sorted((run / "records").iterdir()):
+        with reading_text(str(path)) as lines:
+            events = [json.loads(line) for line in lines]
+        wall = int(path.name.split("-")[2])
+        walls.setdefault(wall, []).append([(r[0]["tehais"], r[0]["kanachan"]) for r in rounds_of(events)])
+    assert [len(games) for games in walls.values()] == [4, 4]
+    for games in walls.values():
+        for rounds in zip(*games, strict=False):  # games do not have equally many rounds
+            deals = [sorted(map(sorted, tehais)) for tehais, _ in rounds]
+            assert all(deal == deals[0] for deal in deals)
+            assert all(rest == rounds[0][1] for _, rest in rounds)
+    first, second = (games[0][0] for games in walls.values())
+    assert first != second
+
+
+def test_everyone_sits_everywhere_equally_often() -> None:
+    alone = [players_by_seat("1v3", GameKey(7, seating)) for seating in range(num_seatings("1v3"))]
+    assert sorted("".join(seats) for seats in alone) == ["ABBB", "BABB", "BBAB", "BBBA"]
+    pairs = ["".join(players_by_seat("2v2", GameKey(w, s))) for w, s in product(range(3), range(num_seatings("2v2")))]
+    assert sorted(pairs) == ["AABB", "ABAB", "ABBA", "BAAB", "BABA", "BBAA"]
+    assert all({"A": "B", "B": "A"}[a] == b for w in range(3) for a, b in zip(*pairs[2 * w : 2 * w + 2], strict=True))
+
+
+# What changes nothing ------------------------------------------------------------------------------------------------
+
+
+def test_results_do_not_depend_on_how_many_games_advance_together(run: Path, tmp_path: Path) -> None:
+    assert arena(tmp_path, "--together", "5", games=7) == 0
+    assert journal(tmp_path) == journal(run)
+    assert result_of(tmp_path) == result_of(run)
+
+
+def test_results_do_not_depend_on_the_number_of_processes(run: Path, tmp_path: Path) -> None:
+    assert arena(tmp_path, "--processes", "2", "--together", "2", games=7) == 0
+    assert journal(tmp_path) == journal(run)
+    assert result_of(tmp_path) == result_of(run)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_results_of_networks_do_not_depend_on_processes_and_batches(precision: str, tmp_path: Path) -> None:
+    weights = str(written(tmp_path))
+    players = (f"{weights}@0.5", weights)
+    for name, options in (("one", ["--together", "3"]), ("two", ["--processes", "2", "--together", "32"])):
+        assert arena(tmp_path / name, *options, "--precision", precision, players=players, games=8) == 0
+    assert journal(tmp_path / "one") == journal(tmp_path / "two")
+
+
+# Interrupted and resumed ---------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_cut_short_comes_to_the_same_result(run: Path, tmp_path: Path) -> None:
+    lines = (run / "result.json.games").read_text().splitlines(keepends=True)
+    (tmp_path / "result.json.games").write_text("".join(lines[:4]) + lines[4][:50])
+    assert arena(tmp_path, "--resume", games=7) == 0
+    assert journal(tmp_path) == journal(run)
+    assert result_of(tmp_path) == result_of(run)
+
+
+def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path) == 1
+    assert "go on with them by --resume" in capsys.readouterr().err
+    assert arena(tmp_path, "--resume", "--rules", "tenhou") == 1
+    assert "of another match: rules is mjsoul there, tenhou here" in capsys.readouterr().err
+    assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
+    assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
+
+
+def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
+    assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
+    assert not (tmp_path / "result.json.games").exists()
+    (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
+    assert arena(tmp_path) == 0
+    assert len(journal(tmp_path)) == 5
+
+
+def test_a_journal_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
+    assert arena(tmp_path, "--resume") == 1
+    assert "result.json.games: no journal of kanachan-arena" in capsys.readouterr().err
+
+
+def test_a_match_is_not_written_where_another_is_being_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locking(tmp_path / ".result.json.lock", "not locked before"):
+        assert arena(tmp_path) == 1
+    assert "result.json: another match is being played" in capsys.readouterr().err
+    assert arena(tmp_path) == 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
+
+
+def test_games_that_were_played_without_records_are_told_of(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--resume", "--records", str(tmp_path / "records"), games=7) == 0
+    assert "8 games of the journal have no record in" in capsys.readouterr().err
+
+
+def num_journalled(path: Path) -> int:
+    return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
+
+
+def wait_for_games(path: Path, num: int = 2) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end and num_journalled(path) < num:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    games = tmp_path / "result.json.games"
+
+    def press() -> None:
+        wait_for_games(games)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    status = arena(tmp_path, "--processes", processes, "--together", "2", players=("rule", "rule:flush"), games=4000)
+    pressing.join()
+    assert status == 128 + signal.SIGINT
+    said = capsys.readouterr()
+    assert "interrupted; --resume goes on" in said.err
+    assert f"{num_journalled(games)} of 4,000 games" in said.out and "mean rank" in said.out
+    assert "short games end first" in said.out
+    assert result_of(tmp_path)["games"] == num_journalled(games)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_path: Path) -> None:
+    options = ["-n", "40", *SHORT, "--json", str(tmp_path / "result.json"), "--processes", "2", "--together", "2"]
+    command = [sys.executable, "-m", "kanachan.cli.arena", "rule:swift", mjai(), *options]
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    games = tmp_path / "result.json.games"
+    wait_for_games(games)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    assert process.wait(60) == (128 + number if number == signal.SIGINT else -number)
+    end = time.monotonic() + 20
+    while time.monotonic() < end and left_of(process.pid):
+        time.sleep(0.2)
+    assert left_of(process.pid) == []
+    before = num_journalled(games)
+    assert main([*command[3:], "--resume"]) == 0
+    assert before < num_journalled(games) == 40
+
+
+def left_of(session: int) -> list[str]:
+    """Processes of the arena's session, zombies aside, and its programs."""
+    listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=2) for line in listed.splitlines()]
+    return [a for s, stat, a in lines if "Z" not in stat and (s == str(session) or "mjai_seat.py" in a)]
+
+
+def test_an_illegal_action_ends_the_run_and_names_the_situation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert arena(tmp_path, players=("rule", mjai("wins"))) == 1
+    said = capsys.readouterr().err
+    assert "illegal action in wall 0, seating " in said and "East 1 honba 0, tiles left 6" in said
+    assert '"hora"' in said and "possible: discard" in said
+
+
+def test_a_program_from_outside_plays_whole_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert arena(tmp_path, players=("rule", mjai())) == 0
+    assert "illegal actions: 0" in capsys.readouterr().out
+    assert result_of(tmp_path)["players"]["B"]["call_rate"]["value"] == 0
+
+
+# Records -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules, style", [("mjsoul", 0), ("tenhou", 1)])
+def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_path: Path) -> None:
+    match = Match(players=("rule:bold", "rule:flush"), format="2v2", rules=rules, style=style, room=2, grades=(9, 7))
+    watched = [Watched(name, letter) for letter, name in zip("AB", match.players, strict=True)]
+    hall = Hall(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
+    hall.begin(GameKey(3, 1))
+    while len(hall):
+        hall.advance()
+    (path,) = tmp_path.iterdir()
+    (game,) = read_games(str(path))
+    assert game.id == f"arena-{match.key}-000003-1" and game.grades == (7, 9, 7, 9)
+    report = annotate_game(game, V)
+    assert not report.left_out and not report.notes
+    seen = {
+        (s.sparse, s.numeric, s.progression, s.actions, s.actions.index(token))
+        for player in watched
+        for s, token in player.seen
+    }
+    told = [(a.sparse, a.numeric, a.progression, a.actions, a.chosen) for a in report.annotations]
+    assert len(told) == len(seen) - report.num_unknown > 200
+    assert set(told) <= seen
+
+
+class Watched:
+    """A player, and what it saw and did."""
+
+    plays_forced = False
+
+    def __init__(self, name: str, letter: str) -> None:
+        self._player = make_player(parse_player(name), Lots(0, letter), V)
+        self.seen: list[tuple[Situation, int]] = []
+        self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
+
+    def choose(self, situations: Sequence[Situation]) -> list[int]:
+        tokens = self._player.choose(situations)
+        self.seen += zip(situations, tokens, strict=True)
+        return tokens
+
+
+# Figures -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
+    weights = str(written(tmp_path))
+    zeros = 0
+    for seed in range(10):
+        folder = tmp_path / str(seed)
+        options = [
+            "--processes",
+            "2",
+            "--seed",
+            str(seed),
+            "--bootstrap",
+            "500",
+            "--format",
+            "2v2" if seed % 2 else "1v3",
+        ]
+        assert arena(folder, *options, players=(f"{weights}@1",) * 2, games=40) == 0
+        mean_rank = result_of(folder)["differences"]["mean_rank"]
+        assert mean_rank["low"] < mean_rank["high"]
+        zeros += mean_rank["low"] <= 0 <= mean_rank["high"]
+    assert zeros >= 9
+
+
+def test_no_difference_is_marked_while_walls_are_few(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All draws of one wall are alike, so that every interval would exclude zero."""
+    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
+    assert arena(tmp_path, "--resume", games=4) == 0
+    said = capsys.readouterr().out
+    difference = result_of(tmp_path)["differences"]["win_rate"]
+    assert difference.keys() == {"value", "low", "high"}
+    assert difference["low"] == difference["high"] != 0
+    assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
+
+
+def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    players = ("rule", mjai("wins"))
+    unfinished = Journal(tmp_path / "result.json.games", Match(players=players, style=0), resume=False)
+    for result in made_up(0):
+        if result.seating != 2:
+            unfinished.add(result)
+    assert arena(tmp_path, "--resume", players=players, games=120) == 1  # B ends the run at its first turn
+    said = capsys.readouterr().out
+    assert "90 of 120 games on 30 walls" in said
+    assert "0 whole walls: how many games are needed cannot be told" in said
+    assert result_of(tmp_path)["games_needed"]["games"] is None
+
+
+# The command line ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, told",
+    [
+        (["--games", "0"], "--games must be at least 1, not 0"),
+        (["-n", "4", "--grades", "16"], "one or two grades 0 ... 15 expected, not 16"),
+        (["-n", "4", "--points", "1,2"], "four numbers expected, not 1,2"),
+        (["-n", "4", "--points", "1,2,nan,4"], "four numbers expected, not 1,2,nan,4"),
+        (["-n", "4", "--resume"], "name it"),
+        (["-n", "4", "--grades", "x"], "one or two grades 0 ... 15 expected, not x"),
+        (["-n", "4", "--points", "1,2,3,x"], "four numbers expected, not 1,2,3,x"),
+        (["-n", "4", "--difference", "0"], "--difference must be from 0.0001 to 3.0, not 0.0"),
+        (["-n", "4", "--difference", "inf"], "--difference must be from 0.0001 to 3.0, not inf"),
+    ],
+)
+def test_an_option_that_makes_no_sense_is_refused(
+    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["rule", "random", *options])
+    assert told in capsys.readouterr().err
+
+
+def test_a_player_that_is_none_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rule", "nowhere", "-n", "4"]) == 1
+    assert capsys.readouterr().err.startswith("kanachan-arena: error: nowhere: no player of this name")
+
+
+def test_a_program_that_cannot_be_started_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mjai:no-such-program", "rule", "-n", "4", "--style", "east", "--processes", "1"]) == 1
+    assert "mjai:no-such-program 0 cannot be started: No such file or directory" in capsys.readouterr().err

@@ -1,0 +1,381 @@
+"""kanachan-evaluate against plain loops over the decisions, and what it says of what is missing."""
+
+import io
+import json
+import math
+import sys
+from collections import defaultdict
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.cli.evaluate import main
+from kanachan.config import STAGES, StageName
+from kanachan.data.batch import batch_of_annotations
+from kanachan.data.columns import columns_of_annotations
+from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
+from kanachan.evaluation.point_table import PointTable
+from kanachan.inference.policy import Policy
+from tests.support.packed import packed
+from tests.support.random_annotations import random_annotations, seat_of
+from tests.support.tiny_weights import written
+
+NUM_TRAIN, NUM_TEST = 150, 90
+TRAIN, TEST = random_annotations(NUM_TRAIN, seed=0), random_annotations(NUM_TEST, seed=2)
+DRAWS = ["--bootstrap", "20"]
+VALUE_STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed(tmp_path_factory.mktemp("data") / "shards", train=NUM_TRAIN, test=NUM_TEST)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {stage: written(folder / stage, stage) for stage in STAGES}
+
+
+@pytest.fixture(scope="module")
+def entries(
+    weights: dict[StageName, Path], shards: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[StageName, dict[str, Any]]:
+    """What is written of each network when all are measured together, in small batches."""
+    out = tmp_path_factory.mktemp("out") / "all.json"
+    assert main([*map(str, weights.values()), str(shards), "--json", str(out), "--batch", "16", *DRAWS]) == 0
+    content = json.loads(out.read_text())
+    assert (content["split"], content["games"], content["decisions"]) == ("test", 8, NUM_TEST)
+    return {entry["stage"]: entry for entry in content["weights"]}
+
+
+def target_of(annotation: Annotation, stage: StageName) -> float:
+    results = dict(zip(V.results, annotation.results, strict=True))
+    if stage == "round_delta":
+        return results[f"round_delta_{seat_of(annotation)}"]
+    return [90, 45, 0, -135][results["rank"]] if stage == "rank" else results["grading_delta"]
+
+
+def expected_points(policy: Policy) -> dict[str, list[float]]:
+    """By predictor, asking for one decision at a time."""
+    found = defaultdict(list)
+    for annotation in TEST:
+        batch = batch_of_annotations([annotation], V, actor_first=True)
+        with torch.inference_mode():
+            output = policy.network(batch)
+            found["action"].append(float(policy.objective.score(output)[0, annotation.chosen]))
+            found["situation"].append(float(policy.objective.baseline_value(output, batch)[0]))
+    train, test = columns_of_annotations(TRAIN, V), columns_of_annotations(TEST, V)
+    if policy.stage == "rank":
+        probability_BO = ScoreBaseline(V, 24).fit(train, actor_orders(train, V)).predict(test)
+        points_O = np.array([[90, 45, 0, -135][order[0]] for order in permutations(range(4))])
+        found["scores"] = (probability_BO @ points_O).tolist()
+    else:
+        targets = np.array([target_of(a, policy.stage) for a in TRAIN])
+        found["scores"] = ScoreBaseline(V).fit(train, targets).predict(test).tolist()
+    return found
+
+
+@pytest.mark.parametrize("stage", VALUE_STAGES)
+def test_value_figures_equal_a_plain_loop(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]], stage: StageName
+) -> None:
+    targets = [target_of(annotation, stage) for annotation in TEST]
+    mean = sum(targets) / NUM_TEST
+    variance = sum((target - mean) ** 2 for target in targets) / NUM_TEST
+    points = expected_points(Policy.load(weights[stage]))
+    errors = {
+        name: [prediction - target for prediction, target in zip(values, targets, strict=True)]
+        for name, values in points.items()
+    }
+    squares = {name: sum(e * e for e in values) / NUM_TEST for name, values in errors.items()}
+    for name, values in errors.items():
+        figures = entries[stage]["values"][name]
+        expected = {
+            "explained_variance": 1 - squares[name] / variance,
+            "mean_absolute_error": sum(map(abs, values)) / NUM_TEST,
+            "bias": sum(values) / NUM_TEST,
+            **({"skill": 1 - squares[name] / squares["scores"]} if name != "scores" else {}),
+        }
+        assert set(figures) == set(expected)
+        for figure, value in expected.items():
+            assert figures[figure]["value"] == pytest.approx(value, rel=1e-3, abs=1e-4), (name, figure)
+            assert figures[figure]["decisions"] == NUM_TEST
+            assert figures[figure]["low"] <= figures[figure]["value"] <= figures[figure]["high"]
+
+
+def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    policy = Policy.load(weights["rank"])
+    found = defaultdict(list)
+    for annotation in TEST:
+        results = dict(zip(V.results, annotation.results, strict=True))
+        seat = seat_of(annotation)
+        output = policy.output(batch_of_annotations([annotation], V, actor_first=True))
+        found["rank", "action"].append(output.candidate_BAK[0, annotation.chosen].log_softmax(0)[results["rank"]])
+        log_O = output.summary_BK[0].log_softmax(0)
+        ranks_from_actor = tuple(results[f"rank_{(seat + i) % 4}"] for i in range(4))
+        orders = list(permutations(range(4)))  # of the seats from the actor on, as seats are renamed
+        found["order", "situation"].append(log_O[orders.index(ranks_from_actor)])
+        of_rank = [float(log_O[i].exp()) for i, order in enumerate(orders) if order[0] == results["rank"]]
+        found["rank", "situation"].append(math.log(sum(of_rank)))
+        if len(annotation.progression) == 1:
+            found["order/start", "situation"].append(log_O[orders.index(ranks_from_actor)])
+    for (what, predictor), values in found.items():
+        figure = entries["rank"]["log_likelihood"][what][predictor]
+        assert figure["value"] == pytest.approx(sum(map(float, values)) / len(values), abs=1e-4), (what, predictor)
+        assert figure["decisions"] == len(values)
+    assert set(entries["rank"]["log_likelihood"]["order"]) == {"situation", "scores"}
+
+
+def test_the_order_is_measured_at_the_start_of_every_round_and_of_every_last_one(
+    entries: dict[StageName, dict[str, Any]],
+) -> None:
+    starts = [a for a in TEST if len(a.progression) == 1]
+    last = [a for a in starts if last_round_of(a)]
+    assert len(starts) > len(last)
+    for what, where in {"order/start": starts, "order/last": last}.items():
+        for figure in entries["rank"]["log_likelihood"][what].values():
+            assert figure["decisions"] == len(where)
+
+
+def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[StageName, dict[str, Any]]) -> None:
+    entry = entries["rank"]
+    assert {what: set(figures) for what, figures in entry["less_scores"].items()} == {
+        "rank": {"action", "situation"},
+        **{what: {"situation"} for what in ("order", "order/start", "order/last")},
+    }
+    for what, figures in entry["less_scores"].items():
+        apart = entry["log_likelihood"][what]
+        for predictor, less in figures.items():
+            assert less["value"] == pytest.approx(apart[predictor]["value"] - apart["scores"]["value"])
+            assert less["decisions"] == apart[predictor]["decisions"]
+            assert less["low"] <= less["value"] <= less["high"]
+    assert all(not entries[stage]["less_scores"] for stage in STAGES if stage != "rank")
+
+
+def test_every_round_of_the_game_has_its_calibration_error(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    found = entries["rank"]["by_round"]
+    predictions = Policy.load(weights["rank"]).predictions(TEST)
+    surprises, gaps = defaultdict(list), defaultdict(lambda: defaultdict(float))
+    for annotation, prediction in zip(TEST, predictions, strict=True):
+        rank = annotation.results[V.results.index("rank")]
+        assert prediction.rank_probability is not None
+        said = prediction.rank_probability[annotation.chosen].tolist()
+        wind, dealer = wind_and_dealer(annotation)
+        name = "West" if wind == 2 else f"{('East', 'South')[wind]} {dealer + 1}"
+        for group in ("all", name):
+            surprises[group].append(math.log(said[rank]))
+            gaps[group][int(max(said) * 15)] += max(said) - (said.index(max(said)) == rank)
+    assert set(found) == set(surprises) and "all" == next(iter(found)) and len(found) > 5
+    for name, values in surprises.items():
+        assert found[name]["log_likelihood"]["value"] == pytest.approx(sum(values) / len(values), abs=1e-4)
+        expected = sum(map(abs, gaps[name].values())) / len(values)
+        assert found[name]["ece"]["value"] == pytest.approx(expected, abs=1e-4)
+        assert found[name]["ece"]["decisions"] == len(values)
+    assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
+
+
+def test_at_starts_of_rounds_networks_and_scores_are_compared_with_what_came_true(
+    entries: dict[StageName, dict[str, Any]],
+) -> None:
+    starts = [a for a in TEST if len(a.progression) == 1]
+    groups = {"starts of rounds": len(starts), "starts of last rounds": sum(map(last_round_of, starts))}
+    for group, decisions in groups.items():
+        for predictor in ("situation", "scores"):
+            bins = entries["rank"]["reliability"][f"rank at {group}, {predictor}"]
+            assert sum(b["actual"]["decisions"] for b in bins) == 4 * decisions
+            assert sum(b["predicted"] * b["actual"]["decisions"] for b in bins) == pytest.approx(decisions, rel=1e-4)
+
+
+def wind_and_dealer(annotation: Annotation) -> tuple[int, int]:
+    return block_value(annotation, "wind"), block_value(annotation, "round")
+
+
+def last_round_of(annotation: Annotation) -> bool:
+    wind, dealer = wind_and_dealer(annotation)
+    return (wind, dealer) >= ((0, 3), (1, 3))[block_value(annotation, "style")]
+
+
+def block_value(annotation: Annotation, name: str) -> int:
+    block = V.sparse[name]
+    return next(token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size)
+
+
+def test_probabilities_of_ranks_are_compared_with_what_came_true_in_tenths(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    said, reached = [], []
+    for annotation, prediction in zip(TEST, Policy.load(weights["rank"]).predictions(TEST), strict=True):
+        rank = annotation.results[V.results.index("rank")]
+        assert prediction.rank_probability is not None
+        said += prediction.rank_probability[annotation.chosen].tolist()
+        reached += [float(number == rank) for number in range(4)]
+    by_probability = sorted(zip(said, reached, strict=True))
+    least, most = by_probability[: len(said) // 10], by_probability[-(len(said) // 10) :]
+    bins = entries["rank"]["reliability"]["rank"]
+    for tenth, found in ((least, bins[0]), (most, bins[-1])):
+        assert found["predicted"] == pytest.approx(sum(p for p, _ in tenth) / len(tenth), abs=2e-3)
+    decisions = sum(found["actual"]["decisions"] for found in bins)
+    assert decisions == 4 * NUM_TEST
+    assert sum(b["actual"]["value"] * b["actual"]["decisions"] for b in bins) == pytest.approx(NUM_TEST)
+    assert {"rank, East", "rank, last round"} <= set(entries["rank"]["reliability"])
+    assert set(entries["imitation"]["reliability"]) == {"best action"}
+
+
+def test_figures_of_imitation_equal_a_plain_loop(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    hits, losses, calls = [], [], []
+    for annotation, prediction in zip(TEST, Policy.load(weights["imitation"]).predictions(TEST), strict=True):
+        assert prediction.probability is not None
+        best = max(range(len(annotation.actions)), key=lambda i: prediction.score[i])
+        hits.append(best == annotation.chosen)
+        losses.append(-math.log(prediction.probability[annotation.chosen]))
+        if V.action.block_of(annotation.actions[annotation.chosen]).name == "pon":
+            calls.append(best == annotation.chosen)
+    figures = entries["imitation"]["agreement"]
+    assert figures["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
+    assert figures["nll"]["value"] == pytest.approx(sum(losses) / NUM_TEST, abs=1e-5)
+    assert figures["pon/recall"]["value"] == pytest.approx(sum(calls) / len(calls))
+    assert figures["pon/recall"]["decisions"] == len(calls)
+    assert entries["imitation"]["values"] == {}
+
+
+@pytest.mark.parametrize("stage", VALUE_STAGES)
+def test_value_stages_tell_how_often_the_best_action_is_the_players(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]], stage: StageName
+) -> None:
+    scores = Policy.load(weights[stage]).scores(TEST)
+    hits = [s.argmax() == annotation.chosen for s, annotation in zip(scores, TEST, strict=True)]
+    agreement = entries[stage]["agreement"]
+    assert agreement["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
+    assert "nll" not in agreement and "ece" not in agreement
+    assert len(entries[stage]["reliability"]["points"]) == 10
+
+
+def test_grading_is_compared_with_the_ranks_and_what_they_are_worth(
+    weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
+) -> None:
+    points_BR = PointTable(columns_of_annotations(TRAIN, V), V).points(columns_of_annotations(TEST, V))
+    errors = []
+    for i, prediction in enumerate(Policy.load(weights["rank"]).predictions(TEST)):
+        assert prediction.rank_probability is not None
+        probability_R = prediction.rank_probability[TEST[i].chosen]
+        expected = sum(p * points for p, points in zip(probability_R, points_BR[i], strict=True))
+        errors.append(abs(expected - target_of(TEST[i], "grading")))
+    mixture = entries["grading"]["values"]["mixture"]
+    assert mixture["mean_absolute_error"]["value"] == pytest.approx(sum(errors) / NUM_TEST, rel=1e-4)
+    assert all("mixture" not in entries[stage]["values"] for stage in ("round_delta", "rank"))
+
+
+def test_networks_of_a_stage_are_compared_with_the_first_on_the_same_decisions(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = [written(tmp_path / stage, stage, seed=1) for stage in ("imitation", "rank")]
+    paths = [weights["imitation"], weights["rank"], *others]
+    assert main([*map(str, paths), str(shards), "--json", str(tmp_path / "out.json"), *DRAWS]) == 0
+    first, rank, other, other_rank = json.loads((tmp_path / "out.json").read_text())["weights"]
+    assert first["against_first"] == rank["against_first"] == {}
+    gain = first["agreement"]["nll"]["value"] - other["agreement"]["nll"]["value"]
+    assert other["against_first"]["log_likelihood"]["value"] == pytest.approx(gain, abs=1e-5)
+    ratio = [1 - entry["values"]["action"]["explained_variance"]["value"] for entry in (rank, other_rank)]
+    assert other_rank["against_first"]["skill"]["value"] == pytest.approx(1 - ratio[1] / ratio[0], abs=1e-6)
+    text = capsys.readouterr().out
+    assert "C over A, on the same decisions: log-likelihood" in text and "D over B, on the same" in text
+
+
+def test_the_same_call_gives_the_same_answer_and_fits_the_screen(
+    weights: dict[StageName, Path], shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [*(str(path.parent) for path in weights.values()), str(shards), *DRAWS]
+    texts = []
+    for _ in range(2):
+        assert main(arguments) == 0
+        texts.append(
+            (capsys.readouterr().out, *(p.with_name("evaluation-test.json").read_text() for p in weights.values()))
+        )
+    assert texts[0] == texts[1]
+    tables = texts[0][0].split("Imitation:")[1]  # what stands before has paths in it
+    assert max(map(len, tables.splitlines())) <= 110  # untrained networks are very wrong
+
+
+def test_some_of_the_decisions_are_told_from_all_of_them(weights: dict[StageName, Path], shards: Path) -> None:
+    path = weights["imitation"]
+    assert main([str(path), str(shards), "--limit", "20", *DRAWS]) == 0
+    content = json.loads(path.with_name("evaluation-test-20.json").read_text())
+    assert (content["decisions"], content["limit"]) == (20, 20)
+
+
+def test_without_a_train_split_there_is_no_baseline(
+    weights: dict[StageName, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = packed(tmp_path / "shards", train=0, test=40)
+    out = tmp_path / "out.json"
+    assert main([str(weights["rank"]), str(weights["grading"]), str(folder), "--json", str(out), *DRAWS]) == 0
+    rank, grading = json.loads(out.read_text())["weights"]
+    assert set(rank["values"]) == set(grading["values"]) == {"action", "situation"}
+    assert set(rank["log_likelihood"]["rank"]) == {"action", "situation"}
+    assert not rank["less_scores"] and "rank at starts of rounds, scores" not in rank["reliability"]
+    assert "no baseline" in capsys.readouterr().out
+
+
+def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(shards: Path, tmp_path: Path) -> None:
+    path = written(tmp_path, "rank", baseline=0.0)
+    assert main([str(path), str(shards), *DRAWS]) == 0
+    (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
+    assert set(entry["values"]) == {"action", "scores"}
+    assert set(entry["log_likelihood"]["order"]) == {"scores"}
+    assert set(entry["less_scores"]) == {"rank"}
+
+
+def test_the_figures_are_kept_if_the_table_cannot_be_written(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError("no space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    assert main([str(weights["rank"]), str(shards), "--json", str(tmp_path / "out.json"), *DRAWS]) == 1
+    assert json.loads((tmp_path / "out.json").read_text())["decisions"] == NUM_TEST
+
+
+def test_what_cannot_be_measured_is_refused_in_one_line(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nothing").mkdir()
+    other = packed(tmp_path / "other", train=0, test=30)
+    shard = other / "test-00000.arrow"
+    with pa.ipc.open_stream(shard.read_bytes()) as stream:
+        table = stream.read_all()
+    description = table.schema.metadata[b"kanachan"].replace(V.fingerprint.encode(), b"0123456789abcdef")
+    table = table.replace_schema_metadata({b"kanachan": description})
+    with pa.ipc.new_stream(shard, table.schema) as stream:
+        stream.write_table(table)
+    cut = tmp_path / "cut.safetensors"
+    cut.write_bytes(weights["rank"].read_bytes()[:-100])
+    good = str(weights["imitation"])
+    for arguments, why in (
+        ([good, str(shards), "--split", "validation"], "no shards of the split 'validation'; there are: train, test"),
+        ([good, str(tmp_path / "nothing")], "it holds no shards"),
+        ([good, str(tmp_path / "none")], "none: "),
+        ([good, str(other)], f"0123456789abcdef, but this program's is {V.name} {V.fingerprint}"),
+        ([good, str(cut), str(shards)], f"{cut}: no complete weights file"),
+        ([good, str(tmp_path / "nothing"), str(shards)], "has the run ended?"),
+        ([good, str(shards), "--device", "abacus"], "--device abacus"),
+    ):
+        assert main(arguments) == 1
+        captured = capsys.readouterr()
+        assert why in captured.err and len(captured.err.splitlines()) == 1
+        assert not captured.out

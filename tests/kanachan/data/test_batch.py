@@ -1,0 +1,144 @@
+import pytest
+import torch
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
+from kanachan.data.columns import columns_of_annotations, game_key
+from tests.support.random_annotations import random_annotations
+
+V = FOUR_PLAYERS
+LAYOUT = TokenLayout(V)
+TENSORS = [name for name in Batch.__slots__ if name not in ("segments", "hand_count_BHK")]
+
+
+def slow_row(annotation: Annotation) -> dict[str, list]:
+    """A row without padding, worked out one token at a time."""
+    told: dict[str, list[int]] = {}
+    standing = [[0, 0] for _ in range(V.num_seats)]
+    for token in annotation.sparse:
+        name, values = V.sparse.describe(token)
+        if name == "standing":
+            standing[values["seat"]][values["grade_or_rank"] >= 16] = 1 + token
+        else:
+            told.setdefault(name, []).append(1 + token)
+    return {
+        "table": [told[name][0] for name in ("room", "style", "seat", "wind", "round", "left")],
+        "standing": standing,
+        "tile": [*told["dora"], *told.get("hand", []), *told.get("drawn", [])],
+        "event": [1 + V.sparse.size + event for event in annotation.progression],
+        "candidate": [1 + action for action in annotation.actions],
+    }
+
+
+def padded(rows: list[list[int]]) -> list[list[int]]:
+    longest = max(map(len, rows))
+    return [row + [0] * (longest - len(row)) for row in rows]
+
+
+def test_the_layout_gives_every_token_of_the_vocabulary_a_row_of_its_own() -> None:
+    assert (LAYOUT.sparse_first, LAYOUT.event_first) == (1, 527)
+    assert (LAYOUT.num_tokens, LAYOUT.num_candidates) == (1 + 526 + 2129, 538)
+
+
+def test_a_batch_equals_its_rows_padded_one_by_one() -> None:
+    annotations = random_annotations(300, seed=1)
+    rows = [slow_row(annotation) for annotation in annotations]
+
+    batch = batch_of_annotations(annotations, V)
+
+    assert batch.table_BS.tolist() == [row["table"] for row in rows]
+    assert batch.standing_BP2.tolist() == [row["standing"] for row in rows]
+    assert batch.tile_BT.tolist() == padded([row["tile"] for row in rows])
+    assert batch.seen_B.tolist() == [len(row["event"]) for row in rows]
+    for row, group, seen in zip(rows, batch.group_B.tolist(), batch.seen_B.tolist(), strict=True):
+        assert batch.event_GE[group, :seen].tolist() == row["event"]
+    assert batch.candidate_BA.tolist() == padded([row["candidate"] for row in rows])
+    assert batch.numeric_BN.tolist() == [list(a.numeric) for a in annotations]
+    assert batch.result_BR.tolist() == [list(a.results) for a in annotations]
+    assert batch.chosen_B.tolist() == [a.chosen for a in annotations]
+
+
+def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> None:
+    (base,) = random_annotations(1, seed=4)
+    events = base.progression
+    progressions = [
+        events[:2],
+        events[:5],
+        events[:5],
+        events[:3],  # fewer again: another group, although it is a part of the former
+        (*events[:3], events[3] ^ 1),
+        (*events[:3], events[3] ^ 1, *events[4:6]),
+        events[:6],
+    ]
+    annotations = [base._replace(progression=progression) for progression in progressions]
+    annotations.append(annotations[-1]._replace(game="another"))
+
+    batch = batch_of_annotations(annotations, V)
+
+    assert batch.group_B.tolist() == [0, 0, 0, 1, 1, 1, 2, 3]
+    first = 1 + V.sparse.size
+    assert batch.event_GE[1].tolist() == [first + event for event in progressions[5]]
+
+
+@pytest.mark.parametrize("name", ["room", "style", "wind", "round", "left", "standing"])
+def test_a_situation_that_does_not_say_all_of_the_table_is_refused(name: str) -> None:
+    (base,) = random_annotations(1, seed=4)
+    token = next(token for token in base.sparse if V.sparse.block_of(token).name == name)
+    lacking = base._replace(sparse=tuple(other for other in base.sparse if other != token))
+    with pytest.raises(ValueError, match="must have one token each of room, style"):
+        batch_of_annotations([lacking], V)
+
+
+def test_the_seat_is_the_one_that_the_sparse_features_name() -> None:
+    annotations = random_annotations(50, seed=2)
+    seats = [next(t - 7 for t in a.sparse if 7 <= t <= 10) for a in annotations]
+
+    assert batch_of_annotations(annotations, V).seat_B.tolist() == seats
+    assert not batch_of_annotations(annotations, V, actor_first=True).seat_B.any()
+
+
+def test_the_game_is_the_start_of_the_hash_of_its_id() -> None:
+    annotations = random_annotations(2, seed=0, games=2)
+
+    keys = batch_of_annotations(annotations, V).game_B
+
+    assert [key % 2**64 for key in keys.tolist()] == [game_key(a.game) for a in annotations]
+    assert game_key("abc") == 0xBA7816BF8F01CFEA  # FIPS 180-2, the example of one block
+
+
+def test_types_are_those_the_network_reads() -> None:
+    batch = batch_of_annotations(random_annotations(3, seed=0), V)
+    dtypes = {name: getattr(batch, name).dtype for name in TENSORS}
+    assert dtypes == {
+        "table_BS": torch.int32,
+        "standing_BP2": torch.int32,
+        "tile_BT": torch.int32,
+        "numeric_BN": torch.float32,
+        "event_GE": torch.int32,
+        "group_B": torch.int64,
+        "seen_B": torch.int64,
+        "candidate_BA": torch.int32,
+        "chosen_B": torch.int64,
+        "result_BR": torch.int32,
+        "seat_B": torch.int64,
+        "game_B": torch.int64,
+    }
+
+
+def test_a_batch_moves_to_a_device_whole() -> None:
+    batch = batch_of_annotations(random_annotations(3, seed=0), V).to("meta")
+    assert {getattr(batch, name).device.type for name in TENSORS} == {"meta"}
+
+
+def test_no_rows_make_an_empty_batch() -> None:
+    batch = collate(columns_of_annotations([], V), LAYOUT)
+    assert len(batch) == 0
+    assert batch.numeric_BN.shape == (0, 6)
+
+
+def test_slices_of_columns_are_the_columns_of_slices() -> None:
+    annotations = random_annotations(30, seed=3)
+    part = collate(columns_of_annotations(annotations, V).rows(10, 20), LAYOUT)
+    alone = batch_of_annotations(annotations[10:20], V)
+    assert all(torch.equal(getattr(part, name), getattr(alone, name)) for name in TENSORS)

@@ -1,0 +1,278 @@
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotate.annotation import format_line
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.batch import Batch, TokenLayout, collate
+from kanachan.data.loader import Batches, Order, Sequential
+from kanachan.data.pack import pack
+from kanachan.data.pack_options import Packing
+from kanachan.data.shards import Shards, open_shards
+from kanachan.data.symmetry import suit_permutations
+from tests.support.packed import packed
+
+V = FOUR_PLAYERS
+LAYOUT = TokenLayout(V)
+ROWS, BATCH = 330, 32
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    return open_shards(packed(tmp_path_factory.mktemp("data") / "shards", ROWS, rows_per_shard=100), "train", V)
+
+
+def batches(shards: Shards, **changes: Any) -> Batches:
+    settings: dict[str, Any] = dict(batch=BATCH, micro_batch=8, seed=0, exchange_suits=True, actor_first=False)
+    return Batches(shards, V, **settings | changes)
+
+
+def rows(batch: Batch) -> list[tuple[Any, ...]]:
+    """Each row of a batch without its padding."""
+    return [
+        (
+            tuple(table),
+            tuple(tile[tile > 0].tolist()),
+            tuple(batch.event_GE[group, :seen].tolist()),
+            tuple(candidate[candidate > 0].tolist()),
+            chosen,
+            tuple(result),
+            game,
+        )
+        for table, tile, group, seen, candidate, chosen, result, game in zip(
+            batch.table_BS.tolist(),
+            batch.tile_BT,
+            batch.group_B.tolist(),
+            batch.seen_B.tolist(),
+            batch.candidate_BA,
+            batch.chosen_B.tolist(),
+            batch.result_BR.tolist(),
+            batch.game_B.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def all_rows(shards: Shards) -> Counter[tuple[Any, ...]]:
+    return Counter(rows(collate(shards.gather(np.arange(len(shards)), V), LAYOUT)))
+
+
+def epoch(loader: Batches | Sequential) -> list[list[tuple[Any, ...]]]:
+    return [rows(batch) for batch in loader]
+
+
+@pytest.mark.parametrize("num_rows", [1, 7, 8, 64, 65, 500])
+def test_an_epoch_orders_every_row_once(num_rows: int) -> None:
+    order = Order(num_rows, seed=0, unit=4, block=8, blocks_per_window=4)
+    for number in range(3):
+        assert sorted(order.rows(number, 0, num_rows).tolist()) == list(range(num_rows))
+
+
+def test_a_stretch_of_the_order_does_not_depend_on_what_was_asked_before() -> None:
+    whole = Order(500, seed=3, unit=2, block=8, blocks_per_window=4).rows(2, 0, 500)
+    order, rng = Order(500, seed=3, unit=2, block=8, blocks_per_window=4), np.random.default_rng(0)
+    for first, last in np.sort(rng.integers(501, size=(100, 2)), axis=1).tolist():
+        assert order.rows(2, first, last).tolist() == whole[first:last].tolist()
+        order.rows(1, 0, 5)
+
+
+def test_the_order_stays_within_windows_so_that_reading_is_local() -> None:
+    order = Order(10_000, seed=0, unit=5, block=10, blocks_per_window=20).rows(0, 0, 200)
+    assert len({row // 10 for row in order.tolist()}) == 20
+
+
+def test_neighbours_stay_together_in_units() -> None:
+    order = Order(1000, seed=0, unit=4, block=8, blocks_per_window=4).rows(0, 0, 1000).reshape(-1, 4)
+    assert (np.diff(order, axis=1) == 1).all()
+    assert np.mean(np.diff(order[:, 0]) == 4) < 0.3
+
+
+def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> None:
+    rounds = {}
+    for neighbours in (1, 16):
+        batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours, exchange_suits=False)))
+        row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS), V), LAYOUT)))}
+        places = sorted(row_of[row] for row in rows(batch))
+        rounds[neighbours] = 1 + sum(b - a > 1 for a, b in zip(places, places[1:], strict=False))
+    assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
+
+
+def test_small_data_are_one_window() -> None:
+    order = Order(100_000, seed=0).rows(0, 0, 100_000)
+    assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
+
+
+def test_an_epoch_hands_out_rows_of_the_split_each_once(shards: Shards) -> None:
+    loader = batches(shards, exchange_suits=False)
+    seen = Counter(row for batch in epoch(loader) for row in batch)
+    assert seen.total() == ROWS // BATCH * BATCH
+    assert seen <= all_rows(shards)
+
+
+def test_the_rows_left_out_are_others_in_each_epoch(shards: Shards) -> None:
+    loader = batches(shards, exchange_suits=False)
+    left_out = [all_rows(shards) - Counter(row for batch in epoch(loader) for row in batch) for _ in range(2)]
+    assert left_out[0] != left_out[1]
+
+
+def test_every_step_is_cut_by_length(shards: Shards) -> None:
+    for step in np.array([int(b.seen_B.max()) for b in batches(shards)]).reshape(-1, BATCH // 8):
+        assert (np.diff(step) >= 0).all()
+
+
+def test_its_length_is_the_number_of_batches(shards: Shards) -> None:
+    assert len(batches(shards)) == len(epoch(batches(shards))) == ROWS // BATCH * (BATCH // 8)
+    assert len(batches(shards, world=2)) == len(epoch(batches(shards, world=2))) == ROWS // BATCH * (BATCH // 16)
+
+
+def test_the_same_seed_gives_the_same_batches_and_another_one_others(shards: Shards) -> None:
+    first, second, other = epoch(batches(shards)), epoch(batches(shards)), epoch(batches(shards, seed=1))
+    assert first == second
+    assert first != other
+
+
+def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
+    loader = batches(shards)
+    first, second = epoch(loader), epoch(loader)
+    assert first != second
+    chosen = [Counter(row[4:] for batch in e for row in batch) for e in (first, second)]
+    assert (chosen[0] & chosen[1]).total() > ROWS / 2  # the same decisions
+    assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() < ROWS / 2  # in other suits
+
+
+def test_suits_are_exchanged_by_one_of_the_six_permutations(shards: Shards) -> None:
+    tables = suit_permutations(V)
+    columns = shards.gather(np.arange(ROWS), V)
+    possible = {row for which in range(6) for row in rows(collate(tables.apply(columns, np.full(ROWS, which)), LAYOUT))}
+    assert {row for batch in epoch(batches(shards)) for row in batch} <= possible
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
+    """The decisions of two games, as they were played."""
+    folder = tmp_path_factory.mktemp("played")
+    lines = [format_line(a) for number in range(2) for a in simulate_game(5, number, style=0).annotations]
+    (folder / "lines.txt").write_text("".join(f"{line}\n" for line in lines))
+    pack([str(folder / "lines.txt")], folder / "shards", V, Packing(fractions=(1.0, 0.0, 0.0)))
+    return open_shards(folder / "shards", "train", V)
+
+
+def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(played: Shards) -> None:
+    as_packed = collate(played.gather(np.arange(len(played)), V), LAYOUT)
+    assert len(played) / len(as_packed.event_GE) > 6
+    for changes in ({"exchange_suits": False}, {"exchange_suits": True, "actor_first": True}):
+        loaded = list(batches(played, batch=128, micro_batch=64, **changes))
+        assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
+
+
+def test_the_suits_of_different_rounds_are_exchanged_independently(played: Shards) -> None:
+    tables, columns = suit_permutations(V), played.gather(np.arange(len(played)), V)
+    orders_of = [rows(collate(tables.apply(columns, np.full(len(columns), which)), LAYOUT)) for which in range(6)]
+    which_of: dict[Any, set[int]] = {}
+    for which, found in enumerate(orders_of):
+        for row in found:
+            which_of.setdefault(row, set()).add(which)
+    seen = Counter(min(which_of[row]) for batch in epoch(batches(played)) for row in batch if len(which_of[row]) == 1)
+    assert set(seen) == set(range(6)) and max(seen.values()) < 0.35 * seen.total()
+
+
+def test_ranks_together_are_one_rank(shards: Shards) -> None:
+    alone = epoch(batches(shards))
+    ranks = [epoch(batches(shards, world=2, rank=rank)) for rank in (0, 1)]
+    assert [batch for pair in zip(*ranks, strict=True) for batch in pair] == alone
+
+
+@pytest.mark.parametrize("steps", [0, 1, 7, 10, 13, 20])
+def test_a_run_goes_on_after_the_step_of_its_state(shards: Shards, steps: int) -> None:
+    straight = batches(shards)
+    run = [batch for _ in range(3) for batch in epoch(straight)]
+    begun, seen = batches(shards), 0
+    while seen < steps * 4:
+        for _ in begun:
+            seen += 1
+            if seen == steps * 4:
+                break
+
+    resumed = batches(shards)
+    resumed.load_state_dict(begun.state_dict())
+
+    assert begun.state_dict()["step"] == steps
+    rest = [batch for _ in range(3) for batch in epoch(resumed)]
+    assert rest[: len(run) - steps * 4] == run[steps * 4 :]
+
+
+def test_a_step_that_was_not_finished_counts_as_not_begun(shards: Shards) -> None:
+    loader = batches(shards)
+    batch = iter(loader)
+    for expected in (0, 0, 0, 1, 1):
+        next(batch)
+        assert loader.state_dict()["step"] == expected
+
+
+def test_an_iterator_that_is_never_asked_changes_nothing(shards: Shards) -> None:
+    loader = batches(shards)
+    iter(loader)
+    assert epoch(loader) == epoch(batches(shards))
+
+
+@pytest.mark.parametrize("changes", [{"batch": 64}, {"seed": 1}])
+def test_a_state_of_another_order_is_refused(shards: Shards, changes: dict[str, int]) -> None:
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        batches(shards, **changes).load_state_dict(batches(shards).state_dict())
+
+
+def test_fewer_rows_than_a_batch_are_an_error(shards: Shards) -> None:
+    with pytest.raises(ValueError, match="330 decisions, fewer than one batch of data.batch=512"):
+        batches(shards, batch=512)
+    assert len(epoch(batches(shards, batch=330, micro_batch=330))) == 1
+
+
+def test_ranks_that_cannot_share_a_batch_equally_are_an_error(shards: Shards) -> None:
+    with pytest.raises(ValueError, match="multiple of 24"):
+        batches(shards, world=3)
+
+
+def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
+    loader = batches(shards)
+    loader._shards = Shards("train", {}, shards.checksum, shards.mapped[:1])
+    with pytest.raises(AssertionError):
+        epoch(loader)
+
+
+def test_renamed_seats_make_every_actor_seat_0(shards: Shards) -> None:
+    assert not any(batch.seat_B.any() for batch in batches(shards, actor_first=True))
+    assert any(batch.seat_B.any() for batch in batches(shards))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3])
+@pytest.mark.parametrize("batch", [7, 64, 1000])
+def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, batch: int) -> None:
+    loaders = [Sequential(shards, V, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
+    seen = [epoch(loader) for loader in loaders]
+    assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
+    assert {len(batches) for batches in seen} == {len(loaders[0])}
+    assert max(len(b) for batches in seen for b in batches) <= batch
+    assert epoch(loaders[0]) == seen[0]
+
+
+@pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
+def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
+    few = {"batch": 1, "actor_first": False, "limit": num_rows, "world": world}
+    seen = [epoch(Sequential(shards, V, rank=rank, **few)) for rank in range(world)]
+    assert {len(batches) for batches in seen} == {num_rows // world}
+    assert all(batch for batches in seen for batch in batches)
+    assert sum(len(batch) for batches in seen for batch in batches) == num_rows
+
+
+def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:
+    seen = epoch(Sequential(shards, V, batch=16, actor_first=False, limit=100))
+    assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100), V), LAYOUT)))
+
+
+def test_a_sequential_pass_hands_out_rows_of_like_length_together(shards: Shards) -> None:
+    longest = [int(b.seen_B.max()) for b in Sequential(shards, V, batch=16, actor_first=False)]
+    assert len(longest) > 16
+    assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

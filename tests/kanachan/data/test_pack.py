@@ -1,0 +1,332 @@
+import gzip
+import io
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zstandard
+
+from annotate.annotation import Annotation, format_line, parse_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import SPLITS
+from kanachan.data.columns import game_key
+from kanachan.data.pack import main
+from kanachan.data.shards import open_shards, splits_in
+from kanachan.data.text import parse_block
+from tests.support.random_annotations import random_annotations
+
+V = FOUR_PLAYERS
+ANNOTATIONS = random_annotations(400, seed=0, games=20)
+
+
+def write(path: Path, annotations: Sequence[Annotation]) -> str:
+    path.write_text("".join(f"{format_line(a)}\n" for a in annotations))
+    return str(path)
+
+
+def unpacked(folder: Path, *arguments: str) -> list[str]:
+    """The lines in the shards, in their order, with keys for games."""
+    out = folder.parent / "unpacked.txt"
+    assert main(["--unpack", str(folder), "-o", str(out), *arguments]) == 0
+    return out.read_text().splitlines()
+
+
+def with_key(annotation: Annotation) -> str:
+    return format_line(annotation._replace(game=f"{game_key(annotation.game):016x}"))
+
+
+def test_packing_and_unpacking_gives_every_line_again(tmp_path: Path) -> None:
+    assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_a_split_can_be_unpacked_alone(tmp_path: Path) -> None:
+    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.5,0"])
+    lines = [unpacked(tmp_path / "shards", "--split", split) for split in ("train", "validation")]
+    assert lines[0] + lines[1] == unpacked(tmp_path / "shards")
+
+
+def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
+    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
+    games = [
+        set(open_shards(tmp_path / "shards", split, V).gather(np.arange(20), V).game.tolist())
+        for split in ("train", "validation", "test")
+    ]
+    assert not (games[0] & games[1] or games[0] & games[2] or games[1] & games[2])
+
+
+def test_a_game_stays_in_its_split_when_data_are_added(tmp_path: Path) -> None:
+    few, many = write(tmp_path / "a.txt", ANNOTATIONS[:200]), write(tmp_path / "b.txt", ANNOTATIONS)
+    lines = []
+    for number, file in enumerate((few, many)):
+        main([file, "-o", str(tmp_path / f"shards{number}"), "--fractions", "0.5,0.25,0.25"])
+        lines.append([set(unpacked(tmp_path / f"shards{number}", "--split", s)) for s in ("train", "validation")])
+    assert lines[0][0] < lines[1][0] and lines[0][1] < lines[1][1]
+
+
+def shard_bytes(folder: Path) -> dict[str, list[str]]:
+    return {split: unpacked(folder, "--split", split) for split in splits_in(folder)}
+
+
+def test_the_order_does_not_depend_on_the_order_of_the_files_nor_on_the_size_of_runs(tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{i}.txt", ANNOTATIONS[i * 100 : (i + 1) * 100]) for i in range(4)]
+    main([*files, "-o", str(tmp_path / "a")])
+    main([*reversed(files), "-o", str(tmp_path / "b")])
+    main([*files, "-o", str(tmp_path / "c"), "--rows-per-shard", "50"])
+    assert shard_bytes(tmp_path / "a") == shard_bytes(tmp_path / "b") == shard_bytes(tmp_path / "c")
+    assert len(splits_in(tmp_path / "a")["train"]) == 1
+    assert len(splits_in(tmp_path / "c")["train"]) == -(-len(open_shards(tmp_path / "c", "train", V)) // 50)
+
+
+def test_rows_are_shuffled_by_the_seed(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.txt", ANNOTATIONS)
+    for seed in "01":
+        main([file, "-o", str(tmp_path / seed), "--seed", seed])
+    first, second = (unpacked(tmp_path / seed, "--split", "train") for seed in "01")
+    assert first != second
+    assert sorted(first) == sorted(second)
+    games = [line.split("\t")[0] for line in first]
+    assert sum(a == b for a, b in zip(games, games[1:], strict=False)) < len(games) / 5  # 1/20 by chance
+
+
+def test_compressed_files_and_other_line_breaks_are_read(tmp_path: Path) -> None:
+    text = ("".join(f"{format_line(a)}\n" for a in ANNOTATIONS)).encode()
+    (tmp_path / "a.gz").write_bytes(gzip.compress(text[:1000]) + gzip.compress(text[1000:]))  # two members
+    compressor = zstandard.ZstdCompressor()
+    (tmp_path / "a.zst").write_bytes(compressor.compress(text[:1000]) + compressor.compress(text[1000:]))
+    (tmp_path / "a.txt").write_bytes(text.replace(b"\n", b"\r\n"))
+    for name in ("a.gz", "a.zst", "a.txt"):
+        main([str(tmp_path / name), "-o", str(tmp_path / "shards"), "--force"])
+        assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst", "-"])
+def test_a_last_line_that_is_cut_off_is_an_error_even_if_it_could_be_a_line(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS[:20]).encode()[:-2]
+    compress = {"a.gz": gzip.compress, "a.zst": zstandard.ZstdCompressor().compress}
+    path = name if name == "-" else str(tmp_path / name)
+    (tmp_path / name).write_bytes(compress.get(name, bytes)(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert main([path, "-o", str(tmp_path / "shards")]) == 1
+    assert f"{path}:20: the last line has no line break: it may be cut off" in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
+@pytest.mark.parametrize("name", ["a.gz", "a.zst"])
+def test_a_cut_off_compressed_file_is_an_error(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode()
+    whole = gzip.compress(text) if name == "a.gz" else zstandard.ZstdCompressor().compress(text)
+    (tmp_path / name).write_bytes(whole[:-20])
+    assert main([str(tmp_path / name), "-o", str(tmp_path / "shards")]) == 1
+    assert name in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
+GOOD = ANNOTATIONS[0]
+BAD_LINES = {
+    "six fields": format_line(GOOD).rpartition("\t")[0],
+    "no game": format_line(GOOD._replace(game="")),
+    "empty line": "",
+    "a word": format_line(GOOD).replace("\t", "\tx", 1),
+    "unknown sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, 526))),
+    "negative token": format_line(GOOD._replace(sparse=(-1, *GOOD.sparse))),
+    "repeated sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, GOOD.sparse[-1]))),
+    "no seat": format_line(GOOD._replace(sparse=tuple(t for t in GOOD.sparse if not 7 <= t <= 10))),
+    "two seats": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, 7, 8})))),
+    "no wind": format_line(GOOD._replace(sparse=tuple(t for t in GOOD.sparse if not 11 <= t <= 13))),
+    "two rooms": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, 0, 1})))),
+    "a rank twice": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, *range(289, 293)})))),
+    "five numbers": format_line(GOOD._replace(numeric=GOOD.numeric[1:])),
+    "no beginning": format_line(GOOD._replace(progression=(5, 6))),
+    "unknown event": format_line(GOOD._replace(progression=(0, 2129))),
+    "too many events": format_line(GOOD._replace(progression=(0, *[5] * 112))),
+    "one action": format_line(GOOD._replace(actions=(3,), chosen=0)),
+    "unsorted actions": format_line(GOOD._replace(actions=(4, 3), chosen=0)),
+    "unknown action": format_line(GOOD._replace(actions=(4, 537), chosen=0)),
+    "chosen too high": format_line(GOOD._replace(chosen=len(GOOD.actions))),
+    "chosen negative": format_line(GOOD._replace(chosen=-1)),
+    "chosen a list": format_line(GOOD).replace(f"\t{GOOD.chosen}\t", "\t0,1\t"),
+    "thirteen results": format_line(GOOD._replace(results=(*GOOD.results, 0))),
+    "round result": format_line(GOOD._replace(results=(19, *GOOD.results[1:]))),
+    "ranks": format_line(GOOD._replace(results=(*GOOD.results[:5], 0, 0, 1, 2, *GOOD.results[9:]))),
+    "rank": format_line(GOOD._replace(results=(*GOOD.results[:9], 4, *GOOD.results[10:]))),
+}
+
+
+@pytest.mark.parametrize("name", BAD_LINES)
+@pytest.mark.parametrize("place", [0, 7, 20])
+def test_the_first_wrong_line_is_named_in_the_words_of_the_slow_parser(name: str, place: int) -> None:
+    lines = [format_line(a) for a in ANNOTATIONS[:20]]
+    lines[place:place] = [BAD_LINES[name]]
+    text = "\n".join([*lines, BAD_LINES["a word"]]) + "\n"
+    with pytest.raises(ValueError) as slow:
+        parse_line(BAD_LINES[name], V)
+    with pytest.raises(ValueError) as fast:
+        parse_block("file", 1001, text.encode(), V)
+    assert str(fast.value) == f"file:{1001 + place}: {slow.value}"
+
+
+@pytest.mark.parametrize("number", ["0x10", "+5", " 5", "5_0", "99999999999"])
+def test_numbers_are_plain_decimal_digits(number: str) -> None:
+    line = format_line(GOOD).split("\t")
+    line[2] = ",".join([number, *line[2].split(",")[1:]])
+    with pytest.raises(ValueError, match=r"file:1: .*(plain decimal|no comma-separated list)"):
+        parse_block("file", 1, ("\t".join(line) + "\n").encode(), V)
+
+
+def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_refuses_it() -> None:
+    rng = np.random.default_rng(0)
+    line = format_line(GOOD).encode()
+    for _ in range(400):
+        changed = bytearray(line)
+        changed[rng.integers(line.index(b"\t") + 1, len(line))] = rng.choice(list(b"0123456789,\t-"))
+        try:
+            expected = parse_line(changed.decode(), V)
+        except ValueError:
+            with pytest.raises(ValueError, match="^file:1: "):
+                parse_block("file", 1, bytes(changed) + b"\n", V)
+            continue
+        rows, _ = parse_block("file", 1, bytes(changed) + b"\n", V)
+        row = rows.to_pylist()[0]
+        found = [tuple(row[name]) for name in ("sparse", "numeric", "progression", "actions", "results")]
+        assert found == [getattr(expected, n) for n in ("sparse", "numeric", "progression", "actions", "results")]
+        assert row["chosen"] == expected.chosen
+
+
+def test_a_game_in_two_named_splits_is_an_error_that_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train, test = write(tmp_path / "a.txt", ANNOTATIONS[:100]), write(tmp_path / "b.txt", ANNOTATIONS[90:200])
+    assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 1
+    assert ANNOTATIONS[99].game in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
+def test_whole_files_can_be_named_as_splits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train, test = write(tmp_path / "a.txt", ANNOTATIONS[:100]), write(tmp_path / "b.txt", ANNOTATIONS[100:200])
+    assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 0
+    assert sorted(unpacked(tmp_path / "shards", "--split", "test")) == sorted(map(with_key, ANNOTATIONS[100:200]))
+    assert "the validation split is empty" in capsys.readouterr().err
+
+
+def test_the_table_at_the_end_counts_decisions_and_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--train", write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines[1:3]] == [["train", "400", "20"], ["validation", "0", "0"]]
+
+
+def test_nothing_to_pack_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([write(tmp_path / "a.txt", []), "-o", str(tmp_path / "shards")]) == 1
+    assert "there is no annotation in" in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = write(tmp_path / "a.txt", ANNOTATIONS[:5])
+    assert main([lines, "-o", lines, "--force"]) == 1
+    assert capsys.readouterr().err.startswith(f"kanachan-pack: error: {lines}: a file; shards need a folder")
+    assert len((tmp_path / "a.txt").read_text().splitlines()) == 5
+
+
+def test_shards_are_replaced_only_by_force_and_then_all_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards = str(tmp_path / "shards")
+    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", shards, "--rows-per-shard", "50"])
+    again = [write(tmp_path / "b.txt", ANNOTATIONS[:60]), "-o", shards, "--fractions", "1,0,0"]
+    assert main(again) == 1
+    assert "--force" in capsys.readouterr().err
+    assert main([*again, "--force"]) == 0
+    assert {split: len(files) for split, files in splits_in(tmp_path / "shards").items()} == {"train": 1}
+
+
+def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = write(tmp_path / "a.txt", ANNOTATIONS)
+    main([file, file, "-o", str(tmp_path / "shards")])
+    assert "400 decisions are repetitions" in capsys.readouterr().err
+
+
+# Interruptions -------------------------------------------------------------------------------------------------------
+
+
+def started(folder: Path) -> subprocess.Popen[bytes]:
+    """Packing that waits for annotations on its standard input."""
+    command = [sys.executable, "-c", "import sys; from kanachan.data.pack import main; sys.exit(main())"]
+    process = subprocess.Popen([*command, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not list(folder.glob(".*/lock")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    return process
+
+
+def test_packing_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
+    process = started(tmp_path / "shards")
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=60) == 143
+    assert process.communicate()[1].endswith(b"kanachan-pack: stopped by SIGTERM\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path: Path) -> None:
+    process = started(tmp_path / "shards")
+    process.kill()
+    process.communicate()
+    (leftover,) = (tmp_path / "shards").iterdir()
+    (leftover / "train-0.run").write_text("half a run")
+
+    assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_a_folder_that_another_process_packs_into_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = started(tmp_path / "shards")
+    try:
+        assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
+        assert f"{tmp_path / 'shards'}: another process is packing into this folder" in capsys.readouterr().err
+    finally:
+        out = process.communicate("".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode())
+    assert process.returncode == 0, out
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    assert main([*again, "--rows-per-shard", "50"]) == 0
+    replace = Path.replace
+
+    def replace_and_stop(path: Path, target: Path) -> Path:
+        if target.parent == tmp_path / "shards":
+            monkeypatch.undo()
+            signal.raise_signal(signal.SIGTERM)
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace_and_stop)
+
+    assert main([*again, "--force"]) == 0
+
+    assert {split: len(files) for split, files in splits_in(tmp_path / "shards").items()} == dict.fromkeys(SPLITS, 1)
+    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
+
+
+def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> None:
+    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    assert main(again) == 0
+    names = sorted(path.name for path in (tmp_path / "shards").iterdir())
+    (tmp_path / "shards" / "train-00001.arrow").mkdir()  # which no file can replace
+
+    assert main([*again, "--force", "--rows-per-shard", "50"]) == 1
+
+    assert set(names) <= {path.name for path in (tmp_path / "shards").iterdir()}

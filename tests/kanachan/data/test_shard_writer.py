@@ -1,0 +1,272 @@
+"""Records straight to shards: the same as through text, whatever happens on the way; and shards merged into one set."""
+
+import json
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from annotate.annotation import FIELDS, Annotation, format_line
+from annotate.pipeline.journal import Journal
+from annotate.pipeline.run import Conversion
+from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.simulation.simulate import simulate
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.annotate import main
+from kanachan.data import pack
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.external_sort import Runs, keyed_schema, splits_of_games
+from kanachan.data.pack_options import UNFINISHED, Packing
+from kanachan.data.shard_writer import ShardOutput, encode_rows
+from kanachan.data.shards import open_shards, rows_of_columns, splits_in
+from kanachan.data.text import parse_block
+from tests.support.interrupted import COMMAND, finish, size_of, stop_when
+from tests.support.paths import ROOT
+from tests.support.random_annotations import random_annotations
+
+V = FOUR_PLAYERS
+OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.2"]
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games")
+    assert simulate(["-n", "12", "--seed", "5", "--style", "east", "-o", str(folder), "--jobs", "2"]) == 0
+    (folder / "bad.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def packed(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shards of the games by way of text."""
+    folder = tmp_path_factory.mktemp("packed")
+    assert main([str(games), "-o", str(folder / "a.txt")]) == 0
+    assert pack.main([str(folder / "a.txt"), "-o", str(folder / "shards"), *OPTIONS]) == 0
+    return folder / "shards"
+
+
+def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
+    """Of each shard its rows and its description, without the sources."""
+    found = {}
+    for paths in splits_in(folder).values():
+        for path in paths:
+            with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
+                description = json.loads(stream.schema.metadata[b"kanachan"])
+                del description["made"]["sources"]
+                found[path.name] = (stream.read_all().to_pydict(), description)
+    return found
+
+
+def num_rows(folder: Path) -> int:
+    return sum(len(open_shards(folder, split, V)) for split in splits_in(folder))
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path, jobs: str) -> None:
+    assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", jobs, *OPTIONS]) == 0
+    assert content(tmp_path / "shards") == content(packed)
+    assert len(content(packed)) > 4
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+
+
+def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    annotations = random_annotations(50, seed=1)
+    runs = []
+    for most in (3, 1000):
+        monkeypatch.setattr("kanachan.data.external_sort._MOST_SINGLE", most)
+        (tmp_path / str(most)).mkdir()
+        runs.append(Runs(tmp_path / str(most), rows_per_run=20))
+        for annotation in annotations:
+            data = encode_rows([annotation], 0)
+            rows = pa.ipc.read_record_batch(pa.py_buffer(data), keyed_schema(V))
+            runs[-1].add(rows, splits_of_games(rows["game"].to_numpy(), (0.5, 0.5, 0.0)))
+        runs[-1].flush()
+    assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
+    assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
+    for name in runs[0].files["train"]:
+        assert (tmp_path / "3" / name).read_bytes() == (tmp_path / "1000" / name).read_bytes()
+
+
+def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
+    annotations = random_annotations(300, seed=1)
+    text = "".join(f"{format_line(a)}\n" for a in annotations)
+    expected, _ = parse_block("file", 1, text.encode(), V)
+    assert rows_of_columns(columns_of_annotations(annotations, V), V).equals(expected)
+    assert encode_rows([], 0) == b""
+
+
+def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
+    annotation = random_annotations(1, seed=1)[0]
+    for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
+        broken = Annotation(**{name: wrong.get(name, getattr(annotation, name)) for name in FIELDS})
+        with pytest.raises(AssertionError):
+            encode_rows([broken], 0)
+
+
+def test_splits_by_key_are_those_of_plain_division() -> None:
+    keys = np.random.default_rng(0).integers(0, 2**64, 1000, np.uint64)
+    for fractions in ((0.6, 0.2, 0.2), (0.5, 0.5, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)):
+        plain = []
+        for key in keys.tolist():
+            position = key / 2**64
+            if position < fractions[0]:
+                plain.append(0)
+            else:
+                plain.append(1 if position < fractions[0] + fractions[1] or fractions[2] == 0 else 2)
+        assert splits_of_games(keys, fractions).tolist() == plain
+
+
+# Interruptions -------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path, packed: Path, tmp_path: Path) -> None:
+    arguments = [games, "--pack", tmp_path / "shards", *OPTIONS]
+    temporary = tmp_path / "shards" / UNFINISHED.split("/")[0]
+    for num_runs in (1, 5, 9):
+        done = stop_when(lambda n=num_runs: len(list(temporary.glob("*.run"))) >= n, *arguments, "-j", "2")
+        assert done.returncode == -signal.SIGKILL
+    for name in ("test-00000.arrow", "train-00000.arrow"):  # within the merge, and when it begins to publish
+        stop_when(lambda n=name: size_of([temporary / n, tmp_path / "shards" / n]) > 0, *arguments)
+    last = finish(*arguments)
+    assert last.returncode == 0, last.stderr
+    assert content(tmp_path / "shards") == content(packed)
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+
+
+def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = [games, "--pack", tmp_path / "part", *OPTIONS]
+    stopped = stop_when(lambda: size_of([tmp_path / "part" / UNFINISHED]) > 0, *arguments, by=signal.SIGTERM)
+    assert stopped.returncode in (143, -signal.SIGTERM)
+    assert pack.main([str(tmp_path / "part"), "-o", str(tmp_path / "shards")]) == 1
+    assert "is not finished: give it again first" in capsys.readouterr().err
+
+
+def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
+    packing = Packing((0.6, 0.2, 0.2), 1000, 7)
+    output = ShardOutput(tmp_path / "shards", packing, [str(games)], program="", force=False, hidden=False)
+    Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, DEFAULT_GRADE).settings(output)).close()
+    shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
+    with open(tmp_path / "kanachan" / "data" / "external_sort.py", "a") as file:
+        file.write("# in another order\n")
+    command = [sys.executable, "-c", COMMAND, str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
+
+    other = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)  # imports what is in its folder
+
+    assert other.returncode == 1
+    assert re.search(r"other settings \(writer of shards: \w+, now \w+\)", other.stderr)
+
+
+# What is refused -----------------------------------------------------------------------------------------------------
+
+
+def test_shards_are_replaced_only_by_force(
+    games: Path, packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [str(games), "--pack", str(tmp_path / "shards"), *OPTIONS]
+    assert main([*arguments, "--rows-per-shard", "100"]) == 0
+    assert main(arguments) == 1
+    assert "--force replaces them" in capsys.readouterr().err
+    assert main([*arguments, "--force"]) == 0
+    assert content(tmp_path / "shards") == content(packed)
+
+
+@pytest.mark.parametrize("below", ["", "/shards"])
+def test_a_file_in_the_place_of_the_folder_is_refused(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], below: str
+) -> None:
+    file = tmp_path / "shards.txt"
+    file.write_text("mine")
+    assert main([str(games), "--pack", f"{file}{below}", "--force"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kanachan-annotate: error: {file}: a file; shards need a folder")
+    assert file.read_text() == "mine"
+
+
+def test_records_without_a_decision_leave_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.json").write_text("{}")
+    assert main([str(tmp_path / "bad.json"), "--pack", str(tmp_path / "shards")]) == 1
+    assert "no decision point" in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--fractions=1,2", "--fractions must be three numbers"),
+        ("--rows-per-shard=0", "rows per shard must be in 1"),
+        ("--seed=-1", "the seed must not be negative"),
+    ],
+)
+def test_wrong_options_are_refused(option: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["records", "--pack", "shards", option]) == 1
+    assert message in capsys.readouterr().err
+
+
+# Many folders to one -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The games as three machines would pack them, and a fourth for which there is none."""
+    folder = tmp_path_factory.mktemp("parts")
+    for number in range(4):
+        records = [str(games), str(games / "bad.json")] if number < 3 else [str(games / "bad.json")]
+        shard = f"{number + 1}/3" if number < 3 else "1/2"
+        options = ["--shard", shard, "--seed", str(number), "--rows-per-shard", "300"]
+        assert main([*records, "--pack", str(folder / str(number)), *options]) == 0
+    return [str(folder / str(number)) for number in range(4)]
+
+
+def test_the_parts_of_a_cluster_are_merged_to_what_one_process_packs(
+    parts: list[str], packed: Path, tmp_path: Path
+) -> None:
+    assert all(len(open_shards(part, "train", V, verify=True)) > 0 for part in parts[:3])
+    assert pack.main([*parts, "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
+    assert content(tmp_path / "shards") == content(packed)
+
+
+def test_a_part_without_any_row_is_a_shard_of_none(parts: list[str]) -> None:
+    assert len(open_shards(parts[3], "train", V, verify=True)) == 0
+
+
+def test_games_that_are_in_several_parts_count_once(
+    parts: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert pack.main([*parts, parts[1], str(packed), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
+    assert "decisions are repetitions and were left out" in capsys.readouterr().err
+    assert content(tmp_path / "shards") == content(packed)
+
+
+def test_text_and_shards_are_packed_together(packed: Path, tmp_path: Path) -> None:
+    text = "".join(f"{format_line(a)}\n" for a in random_annotations(50, seed=2))
+    (tmp_path / "a.txt").write_text(text)
+    assert pack.main([str(packed), str(tmp_path / "a.txt"), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
+    assert num_rows(tmp_path / "shards") == num_rows(packed) + 50
+
+
+def test_a_folder_may_be_a_split_as_a_whole(parts: list[str], tmp_path: Path) -> None:
+    assert pack.main(["--train", parts[0], "--test", parts[1], "-o", str(tmp_path / "shards")]) == 0
+    rows_in_splits = [len(open_shards(tmp_path / "shards", split, V)) for split in ("train", "test")]
+    assert rows_in_splits == [num_rows(Path(part)) for part in parts[:2]]
+
+
+@pytest.mark.parametrize("damage", ["no shards", "changed"])
+def test_a_folder_that_cannot_be_merged_is_named(
+    parts: list[str], tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "part"
+    folder.mkdir()
+    if damage == "changed":
+        for path in splits_in(parts[0])["train"]:
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            (folder / path.name).write_bytes(data)
+    assert pack.main([str(folder), "-o", str(tmp_path / "shards")]) == 1
+    message = "holds no shards" if damage == "no shards" else "differ from their checksum"
+    assert str(folder) in (error := capsys.readouterr().err) and message in error

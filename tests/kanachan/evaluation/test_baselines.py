@@ -1,0 +1,79 @@
+"""The predictor that sees scores and round only."""
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.data.columns import Columns, columns_of_annotations
+from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_probability
+from tests.support.random_annotations import random_annotations
+
+
+@pytest.fixture(scope="module")
+def columns() -> Columns:
+    return columns_of_annotations(random_annotations(3000, seed=1, games=60), V)
+
+
+def own_score(columns: Columns) -> np.ndarray:
+    return columns.numeric[np.arange(len(columns)), 2 + columns.seat].astype(float)
+
+
+def test_it_learns_what_scores_tell(columns: Columns) -> None:
+    target_B = own_score(columns) - 25_000
+    fitted = ScoreBaseline(V).fit(columns.rows(0, 2000), target_B[:2000])
+    error = (fitted.predict(columns.rows(2000, 3000)) - target_B[2000:]).var()
+    assert error < 0.05 * target_B.var()
+
+
+def test_it_learns_classes_and_gives_probabilities(columns: Columns) -> None:
+    target_B = (own_score(columns) > 25_000).astype(np.int64)
+    fitted = ScoreBaseline(V, num_classes=2).fit(columns.rows(0, 2000), target_B[:2000])
+    probability_BK = fitted.predict(columns.rows(2000, 3000))
+    assert probability_BK.sum(axis=1) == pytest.approx(np.ones(1000))
+    assert (probability_BK.argmax(axis=1) == target_B[2000:]).mean() > 0.9
+
+
+def test_noise_is_left_alone(columns: Columns) -> None:
+    rng = np.random.default_rng(0)
+    _, game_B = np.unique(columns.game, return_inverse=True)
+    target_B = rng.normal(100, 10, 60)[game_B]  # one number for each game: nothing that other games could confirm
+    predicted_B = ScoreBaseline(V).fit(columns, target_B).predict(columns)
+    assert predicted_B.std() < 0.6 * target_B.std()
+
+
+def test_the_same_rows_give_the_same_predictions(columns: Columns) -> None:
+    few, target_B = columns.rows(0, 500), own_score(columns)[:500]
+    first, second = (ScoreBaseline(V).fit(few, target_B).predict(few) for _ in range(2))
+    assert (first == second).all()
+
+
+def test_tiles_and_events_change_nothing(columns: Columns) -> None:
+    fitted = ScoreBaseline(V).fit(columns.rows(0, 500), own_score(columns)[:500])
+    hand = V.sparse["hand"]
+    is_hand = (columns.sparse.values >= hand.first) & (columns.sparse.values < hand.first + hand.size)
+    values = np.where(is_hand, hand.first, columns.sparse.values).astype(np.uint16)
+    changed = replace(columns, sparse=replace(columns.sparse, values=values))
+    assert (fitted.predict(changed) == fitted.predict(columns)).all()
+
+
+def test_orders_begin_with_the_actor(columns: Columns) -> None:
+    orders = list(permutations(range(4)))
+    order_B = actor_orders(columns, V)
+    for row in range(50):
+        seat, ranks = int(columns.seat[row]), columns.results[row, 5:9].tolist()
+        assert orders[order_B[row]] == tuple(ranks[(seat + i) % 4] for i in range(4))
+
+
+def test_ranks_are_sums_of_orders(columns: Columns) -> None:
+    probability_BR = rank_probability(np.eye(24))
+    assert [row.argmax() for row in probability_BR] == [order[0] for order in permutations(range(4))]
+    order_B = actor_orders(columns, V)
+    assert (probability_BR[order_B].argmax(axis=1) == columns.results[:, 9]).all()
+
+
+def test_one_game_is_not_enough(columns: Columns) -> None:
+    with pytest.raises(ValueError, match="at least two games"):
+        ScoreBaseline(V).fit(columns.rows(0, 10), own_score(columns)[:10])

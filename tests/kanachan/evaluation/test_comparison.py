@@ -1,0 +1,228 @@
+"""kanachan-evaluate --compare: differences of networks against a plain bootstrap over games."""
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.cli.evaluate import main
+from kanachan.evaluation.comparison import compared
+from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, Figure, decision_figures, value_figures
+from kanachan.evaluation.evaluator import Answers
+from tests.support.packed import packed
+from tests.support.tiny_weights import written
+
+NUM_GAMES, NUM_ROWS, DRAWS = 30, 600, 120
+GAME_B = np.sort(np.random.default_rng(0).integers(NUM_GAMES, size=NUM_ROWS)) * 7
+OFFERED_BK = np.random.default_rng(1).random((NUM_ROWS, len(KINDS))) < 0.3
+TAKEN_BK = OFFERED_BK & (np.random.default_rng(2).random(OFFERED_BK.shape) < 0.5)
+TARGET_B = np.random.default_rng(3).normal(size=NUM_ROWS) + np.random.default_rng(4).normal(size=NUM_GAMES)[GAME_B // 7]
+
+
+def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Answers:
+    """Of a network that errs mostly where all others do; `own`: how much of its error is its alone."""
+    common_B, own_B = np.random.default_rng(5).normal(size=NUM_ROWS), np.random.default_rng(seed).normal(size=NUM_ROWS)
+    ease_B = 0.5 + TARGET_B + common_B + own * own_B
+    log_probability_B = -np.logaddexp(0, -ease_B).astype(np.float32)
+    predicted_BK = OFFERED_BK & (np.random.default_rng(seed).random(OFFERED_BK.shape) < 0.5)
+    rows = DecisionRows(
+        GAME_B, ease_B > 0, ease_B > -0.3, log_probability_B, log_probability_B / 2, np.exp(log_probability_B),
+        OFFERED_BK, TAKEN_BK, predicted_BK,
+    )  # fmt: skip
+    values = {"target": TARGET_B, "action": TARGET_B + common_B + own * own_B} if has_value else {}
+    return Answers(rows, {**values, **numbers})
+
+
+def rows_of_draws() -> list[np.ndarray]:
+    """The rows of each draw of games, as often as their game was drawn; as the program draws them."""
+    games = np.unique(GAME_B)
+    draws = np.random.default_rng(0).multinomial(len(games), [1 / len(games)] * len(games), size=DRAWS)
+    rows_of = [np.flatnonzero(GAME_B == game) for game in games]
+    return [np.concatenate([rows_of[g] for g, n in enumerate(draw) for _ in range(n)]) for draw in draws]
+
+
+def accuracy(found: Answers, rows: np.ndarray) -> float:
+    return float(found.decisions.is_top_B[rows].mean())
+
+
+def loss_of_riichi(found: Answers, rows: np.ndarray) -> float:
+    rows = rows[OFFERED_BK[rows, KINDS.index("riichi")]]
+    return -float(found.decisions.log_probability_B[rows].astype(np.float64).mean())
+
+
+def recall_of_chi(found: Answers, rows: np.ndarray) -> float:
+    return float(found.decisions.is_top_B[rows[TAKEN_BK[rows, KINDS.index("chi")]]].mean())
+
+
+def explained(found: Answers, rows: np.ndarray) -> float:
+    target_B = TARGET_B[rows]
+    return float(1 - ((found.numbers["action"][rows] - target_B) ** 2).mean() / target_B.var())
+
+
+def absolute_error(found: Answers, rows: np.ndarray) -> float:
+    return float(np.abs(found.numbers["action"][rows] - TARGET_B[rows]).mean())
+
+
+@pytest.mark.parametrize(
+    ("name", "plain", "has_value"),
+    [
+        ("agreement/top1", accuracy, False),
+        ("agreement/riichi/nll", loss_of_riichi, False),
+        ("agreement/chi/recall", recall_of_chi, False),
+        ("agreement/top1", accuracy, True),
+        ("values/action/explained_variance", explained, True),
+        ("values/action/mean_absolute_error", absolute_error, True),
+    ],
+)
+def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
+    name: str, plain: Callable[[Answers, np.ndarray], float], has_value: bool
+) -> None:
+    a, b = (answers(seed, has_value=has_value) for seed in (10, 11))
+    found = compared(a, b, GAME_B, replicates=DRAWS).differences[name]
+    drawn = [plain(b, rows) - plain(a, rows) for rows in rows_of_draws()]
+    everything = np.arange(NUM_ROWS)
+    assert (found.reference, found.other) == pytest.approx((plain(a, everything), plain(b, everything)))
+    assert found.difference.value == pytest.approx(plain(b, everything) - plain(a, everything), abs=1e-12)
+    assert found.difference[1:3] == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=1e-12)
+    assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
+
+
+def test_a_difference_tells_of_how_many_games_its_decisions_are() -> None:
+    found = compared(answers(10), answers(11), GAME_B, replicates=DRAWS).differences
+    assert found["agreement/top1"].games == NUM_GAMES
+    taken_B = TAKEN_BK[:, KINDS.index("chi")]
+    assert found["agreement/chi/recall"].games == len(set(GAME_B[taken_B])) < NUM_GAMES
+
+
+@pytest.mark.parametrize("has_value", [False, True])
+def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
+    found = compared(answers(10, has_value=has_value), answers(10, has_value=has_value), GAME_B)
+    assert not found.not_comparable and len(found.differences) > 15
+    for name, difference in found.differences.items():
+        assert difference.difference[:3] == (0, 0, 0), name
+        assert not difference.excludes_zero
+
+
+def test_intervals_are_narrower_than_those_of_networks_measured_apart() -> None:
+    a, b = answers(10, has_value=True), answers(11, has_value=True)
+    found = compared(a, b, GAME_B).differences
+    for name, apart in (
+        ("agreement/top1", [decision_figures(side.decisions)["top1"] for side in (a, b)]),
+        ("values/action/explained_variance", [explained_variance(side) for side in (a, b)]),
+    ):
+        unpaired = math.hypot(*(figure.high - figure.low for figure in apart))
+        paired = found[name].difference
+        assert paired.high - paired.low < 0.6 * unpaired, name
+
+
+def explained_variance(found: Answers) -> Figure:
+    return value_figures(GAME_B, found.numbers["action"], TARGET_B, TARGET_B)["explained_variance"]
+
+
+def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:
+    rng = np.random.default_rng(7)
+    start_B = rng.random(NUM_ROWS) < 0.3
+    a, b = (answers(seed, has_value=True, **{"order/situation": -rng.random(NUM_ROWS)}) for seed in (10, 11))
+    starts = {"order/start": start_B, "order/last": np.zeros(NUM_ROWS, bool)}
+    found = compared(a, b, GAME_B, starts, DRAWS).differences
+    gain_B = b.numbers["order/situation"] - a.numbers["order/situation"]
+    for name, where_B in (("order", np.ones(NUM_ROWS, bool)), ("order/start", start_B)):
+        difference = found[f"log_likelihood/{name}/situation"].difference
+        assert difference.value == pytest.approx(gain_B[where_B].mean())
+        assert difference.decisions == where_B.sum()
+    assert "log_likelihood/order/last/situation" not in found  # there is none
+
+
+def test_the_other_way_round_the_signs_are_the_others() -> None:
+    a, b = answers(10), answers(11, own=1.5)
+    there, back = (
+        compared(a, b, GAME_B, replicates=DRAWS).differences,
+        compared(b, a, GAME_B, replicates=DRAWS).differences,
+    )
+    assert list(there) == list(back)
+    for name, one in there.items():
+        other = back[name]
+        assert (other.reference, other.other, other.excludes_zero) == (one.other, one.reference, one.excludes_zero)
+        assert other.difference.value == -one.difference.value
+        assert other.difference[1:3] == pytest.approx((-one.difference.high, -one.difference.low))
+    assert there["agreement/nll"].excludes_zero
+
+
+def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
+    gain_B = np.random.default_rng(6).random(NUM_ROWS)
+    a = answers(10, has_value=True, **{"rank/action": -gain_B})
+    b = answers(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
+    found = compared(a, b, GAME_B, replicates=DRAWS)
+    assert found.differences["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
+    assert set(found.not_comparable.values()) == {"the networks predict different numbers"}
+    assert {name.partition("/")[0] for name in found.not_comparable} == {"values"}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed(tmp_path_factory.mktemp("data") / "shards", train=40, test=60)
+
+
+def test_the_command_shows_and_writes_each_network_less_the_first(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = (written(tmp_path / name, seed=seed) for seed, name in enumerate("ab"))
+    rank = written(tmp_path / "rank", "rank")
+    out = tmp_path / "out.json"
+    arguments = [*map(str, ["--compare", a, b, rank, a, shards]), "--json", str(out), "--bootstrap", "50"]
+    assert main(arguments) == 0
+    first, second, third, again = json.loads(out.read_text())["weights"]
+    assert "comparison" not in first
+    assert {entry["comparison"]["reference"] for entry in (second, third, again)} == {str(a)}
+    for name, found in second["comparison"]["differences"].items():
+        _, _, figure = name.partition("/")
+        sides = [entry["agreement"][figure]["value"] for entry in (first, second)]
+        assert [found["reference"], found["other"]] == pytest.approx(sides)
+        assert found["difference"]["value"] == pytest.approx(sides[1] - sides[0])
+        assert set(found["difference"]) == {"value", "low", "high", "decisions"}
+    assert second["comparison"]["not_comparable"] == {}
+    assert "agreement/top1" in third["comparison"]["differences"]
+    assert third["comparison"]["not_comparable"]["agreement/nll"] == "only the reference has it"
+    whole = again["comparison"]["differences"]["agreement/nll"]
+    assert [whole["difference"][name] for name in ("value", "low", "high")] == [0, 0, 0]
+    assert not whole["excludes_zero"]
+    _, _, text = capsys.readouterr().out.partition("Differences from A, on the same decisions")
+    assert all(f"{letter} - A" in text for letter in "BCD")
+    assert "not comparable (only the reference has it): NLL" in text
+    assert "few games" in text and max(map(len, text.splitlines())) <= 100
+    is_clear = second["comparison"]["differences"]["agreement/nll"]["excludes_zero"]
+    (line,) = [line for line in text.split("C - A")[0].splitlines() if line.startswith("NLL") and " all " in line]
+    assert line.endswith("*") == is_clear
+
+
+def test_without_being_asked_nothing_is_compared(shards: Path, tmp_path: Path) -> None:
+    path = written(tmp_path)
+    assert main([str(path), str(shards), "--bootstrap", "10"]) == 0
+    (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
+    assert "comparison" not in entry
+
+
+def test_one_network_cannot_be_compared(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["--compare", str(written(tmp_path)), str(shards)])
+    assert "--compare needs two WEIGHTS or more" in capsys.readouterr().err
+
+
+def test_a_network_of_another_vocabulary_is_refused_in_one_line(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = written(tmp_path / "ours"), written(tmp_path / "theirs")
+    with safe_open(theirs, "pt") as file:
+        metadata = {name: text.replace(V.fingerprint, "0123456789abcdef") for name, text in file.metadata().items()}
+    save_file(load_file(theirs), theirs, metadata)
+    assert main(["--compare", str(ours), str(theirs), str(shards)]) == 1
+    captured = capsys.readouterr()
+    assert f"{theirs}: made for the vocabulary {V.name} 0123456789abcdef" in captured.err
+    assert len(captured.err.splitlines()) == 1 and not captured.out

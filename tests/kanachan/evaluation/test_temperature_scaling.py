@@ -1,0 +1,279 @@
+"""kanachan-calibrate: one number makes a network that is too certain, or not certain enough, right again."""
+
+import json
+import math
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+
+from annotate.annotation import Annotation, format_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.calibrate import main
+from kanachan.cli.evaluate import main as evaluate
+from kanachan.cli.predict import main as predict
+from kanachan.config import StageName
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.pack import pack
+from kanachan.data.pack_options import Packing
+from kanachan.evaluation.temperature_scaling import certainty_figures, fitted_temperature, questions_of, stacked
+from kanachan.inference.policy import Policy
+from kanachan.models.weights import read_weights, write_weights
+from kanachan.play.rank_forecast import by_weights
+from tests.support.random_annotations import random_annotations, seat_of
+from tests.support.tiny_weights import written
+
+DRAWS = ["--bootstrap", "20"]
+ORDERS = list(permutations(range(4)))
+
+
+def sharpened(weights: Path, by: float, path: Path) -> Path:
+    """The same network with all logits multiplied."""
+    read = read_weights(weights)
+    tensors = {name: by * t if name.startswith("head.") else t for name, t in read.tensors.items()}
+    write_weights(path, tensors, read.card)
+    return path
+
+
+def bytes_of_tensors(path: Path) -> bytes:
+    content = path.read_bytes()
+    return content[8 + int.from_bytes(content[:8], "little") :]
+
+
+def played_by(weights: Path, n: int) -> list[Annotation]:
+    """Decisions that the network takes, each action with its probability."""
+    rng = np.random.default_rng(3)
+    annotations = random_annotations(n, seed=5)
+    predictions = Policy.load(weights).predictions(annotations)
+    chosen = [rng.choice(len(p.score), p=p.probability / p.probability.sum(dtype=float)) for p in predictions]
+    return [a._replace(chosen=int(c)) for a, c in zip(annotations, chosen, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return sharpened(
+        written(tmp_path_factory.mktemp("original")), 4, tmp_path_factory.mktemp("sharper") / "w.safetensors"
+    )
+
+
+@pytest.fixture(scope="module")
+def played(original: Path) -> list[Annotation]:
+    return played_by(original, 400)
+
+
+@pytest.fixture(scope="module")
+def shards(played: list[Annotation], tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in played))
+    pack({"validation": (str(folder / "lines.txt"),)}, folder / "shards", FOUR_PLAYERS, Packing())
+    return str(folder / "shards")
+
+
+def test_logits_times_three_need_three_times_the_temperature(original: Path, shards: str, tmp_path: Path) -> None:
+    certain = sharpened(original, 3, tmp_path / "certain.safetensors")
+    once, thrice = tmp_path / "once.safetensors", tmp_path / "thrice.safetensors"
+    assert main([str(original), shards, "-o", str(once), *DRAWS]) == 0
+    assert main([str(certain), shards, "-o", str(thrice), *DRAWS]) == 0
+    expected, found = read_weights(once).card, read_weights(thrice).card
+    assert expected["temperature"] == pytest.approx(1, abs=0.15)  # the decisions are its own
+    assert found["temperature"] == pytest.approx(3 * expected["temperature"], rel=1e-5)
+    before, after = found["calibration"]["before"], found["calibration"]["after"]
+    assert after["nll"]["value"] == pytest.approx(expected["calibration"]["after"]["nll"]["value"], abs=1e-6)
+    assert after["nll"]["value"] < before["nll"]["value"] - 0.1 and after["ece"]["value"] < before["ece"]["value"]
+    assert after["nll"]["low"] <= after["nll"]["value"] <= after["nll"]["high"]
+    assert after["top1"] == before["top1"]
+    assert (found["calibration"]["games"], found["calibration"]["decisions"]) == (8, 400)
+
+
+def test_the_tensors_stay_and_a_second_run_changes_nothing(original: Path, shards: str, tmp_path: Path) -> None:
+    path = sharpened(original, 3, tmp_path / "weights.safetensors")
+    (tmp_path / "card.json").write_text(json.dumps(read_weights(path).card))
+    tensors, card = bytes_of_tensors(path), read_weights(path).card
+    assert main([str(tmp_path), shards, *DRAWS]) == 0
+    assert bytes_of_tensors(path) == tensors
+    calibrated = read_weights(path).card
+    assert {k: v for k, v in calibrated.items() if k not in ("temperature", "calibration")} == card
+    assert json.loads((tmp_path / "card.json").read_text()) == calibrated
+    first = path.read_bytes()
+    assert main([str(tmp_path), shards, *DRAWS]) == 0
+    assert path.read_bytes() == first
+    assert {file.name for file in tmp_path.iterdir()} == {"weights.safetensors", "card.json"}
+
+
+def test_predicting_and_evaluating_use_the_temperature(
+    original: Path, shards: str, played: list[Annotation], tmp_path: Path
+) -> None:
+    path, lines = sharpened(original, 3, tmp_path / "w.safetensors"), tmp_path / "lines.txt"
+    lines.write_text("".join(f"{format_line(a)}\n" for a in played[:20]))
+    plain = Policy.load(path).predictions(played[:20])
+    assert main([str(path), shards, *DRAWS]) == 0
+    card = read_weights(path).card
+    assert predict([str(path), str(lines), "-o", str(tmp_path / "out.txt")]) == 0
+    changes = []
+    for line, prediction in zip((tmp_path / "out.txt").read_text().splitlines(), plain, strict=True):
+        weight = np.exp(prediction.score.astype(float) / card["temperature"])
+        shown = [float(number) for number in line.rpartition("\t")[2].split(",")]
+        assert shown == pytest.approx((weight / weight.sum()).tolist(), abs=1e-6)
+        changes.append(np.abs(np.array(shown) - prediction.shown).max())
+    assert max(changes) > 0.1
+    out = tmp_path / "figures.json"
+    assert evaluate([str(path), shards, "--split", "validation", "--json", str(out), *DRAWS]) == 0
+    (entry,) = json.loads(out.read_text())["weights"]
+    for name in ("nll", "ece", "top1"):
+        assert entry["agreement"][name]["value"] == pytest.approx(card["calibration"]["after"][name]["value"], abs=1e-6)
+
+
+def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -> None:
+    path = sharpened(written(tmp_path, "rank"), 5, tmp_path / "weights.safetensors")
+    annotations = random_annotations(6, seed=9)
+    plain = Policy.load(path).predictions(annotations)
+    read = read_weights(path)
+    write_weights(path, read.tensors, {**read.card, "temperature": 5.0})
+    for prediction, flat in zip(Policy.load(path).predictions(annotations), plain, strict=True):
+        assert prediction.rank_probability is not None and flat.rank_probability is not None
+        expected = flat.rank_probability ** (1 / 5)
+        expected = expected / expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(prediction.rank_probability, expected, atol=1e-5)
+        np.testing.assert_allclose(prediction.score, expected @ np.array([90, 45, 0, -135]), atol=1e-2)
+    policy, columns = Policy.load(path), columns_of_annotations(annotations, FOUR_PLAYERS)
+    questions = questions_of(policy, columns, 4, lambda _: None)["temperature"]
+    for i, annotation in enumerate(annotations):
+        rank = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True))["rank"]
+        assert int(questions.answer_B[i]) == rank
+        raw = plain[i].rank_probability
+        assert raw is not None
+        np.testing.assert_allclose(questions.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
+
+
+def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
+    """The decision with another end of the game: the actor's rank first, then those of the next seats in turn."""
+    seat = seat_of(annotation)
+    results = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True)) | {"rank": rank_of[0]}
+    results |= {f"rank_{(seat + i) % 4}": rank for i, rank in enumerate(rank_of)}
+    return annotation._replace(results=tuple(results[name] for name in FOUR_PLAYERS.results))
+
+
+def foretelling(weights: Path, probability_O: np.ndarray, by: float) -> Path:
+    """A rank network that always foretells the same orders, and the ranks that follow; its logits multiplied."""
+    read = read_weights(weights)
+    first_O = np.array([order[0] for order in ORDERS])
+    probability_R = np.array([probability_O[first_O == rank].sum() for rank in range(4)])
+    tensors = dict(read.tensors)
+    for head, probability in (("head", probability_R), ("summary_head", probability_O)):
+        tensors[f"{head}.weight"] = torch.zeros_like(tensors[f"{head}.weight"])
+        tensors[f"{head}.bias"] = by * torch.from_numpy(np.log(probability)).float()
+    write_weights(weights, tensors, read.card)
+    return weights
+
+
+def test_the_order_of_the_seats_has_a_temperature_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(8)
+    probability_O = rng.dirichlet(np.ones(24))
+    drawn = rng.choice(24, p=probability_O, size=800)
+    annotations = [ending(a, ORDERS[o]) for a, o in zip(random_annotations(800, seed=6), drawn, strict=True)]
+    (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
+    pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", FOUR_PLAYERS, Packing())
+    path = foretelling(written(tmp_path, "rank"), probability_O, 3)
+    assert main([str(path), str(tmp_path / "shards"), *DRAWS]) == 0
+    said = capsys.readouterr().out
+    card = read_weights(path).card
+    assert card["temperature"] == pytest.approx(3, rel=0.25)
+    assert card["summary_temperature"] == pytest.approx(3, rel=0.15)
+    assert f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}" in said
+    before, after = (card["calibration"]["summary"][when]["nll"]["value"] for when in ("before", "after"))
+    assert after < before - 0.1
+    out = tmp_path / "figures.json"
+    assert evaluate([str(path), str(tmp_path / "shards"), "--split", "validation", "--json", str(out), *DRAWS]) == 0
+    (entry,) = json.loads(out.read_text())["weights"]
+    assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
+    seat = seat_of(annotations[0])
+    rank_SR = by_weights(Policy.load(path), annotations[0], seat)
+    flat_O = probability_O ** (3 / card["summary_temperature"])
+    first_O = np.array([order[0] for order in ORDERS])
+    expected = [flat_O[first_O == rank].sum() / flat_O.sum() for rank in range(4)]
+    np.testing.assert_allclose(rank_SR[seat], expected, atol=1e-5)
+
+
+def test_the_temperature_is_the_one_of_least_loss() -> None:
+    torch.manual_seed(0)
+    logit_BA = 2.5 * torch.randn(4000, 7)
+    answer_B = torch.multinomial((logit_BA / 2.5).softmax(dim=1), 1)[:, 0]
+    found = fitted_temperature(logit_BA, answer_B)
+    assert found == pytest.approx(2.5, rel=0.1)
+
+    def loss(temperature: float) -> float:
+        return float(torch.nn.functional.cross_entropy(logit_BA.double() / temperature, answer_B))
+
+    grid = np.exp(np.linspace(math.log(found) - 0.5, math.log(found) + 0.5, 101))
+    assert min(loss(float(t)) for t in grid) == pytest.approx(loss(found), abs=1e-12)
+
+
+def test_padding_changes_no_temperature() -> None:
+    torch.manual_seed(1)
+    narrow, wide = torch.randn(60, 3), torch.randn(40, 6)
+    answer_B = torch.randint(3, (100,))
+    answer_B[:70] = torch.cat([narrow.argmax(dim=1), wide.argmax(dim=1)])[:70]
+    together = fitted_temperature(stacked([narrow, wide]), answer_B)
+    wider = torch.cat([stacked([narrow, wide]), torch.full((100, 4), -math.inf)], dim=1)
+    assert fitted_temperature(wider, answer_B) == pytest.approx(together, rel=1e-9)
+
+
+@pytest.mark.parametrize(("answer", "why"), [(0, "first choice is always right"), (1, "no better than chance")])
+def test_where_no_temperature_is_best_it_is_said(answer: int, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        fitted_temperature(torch.tensor([[2.0, 1.0, 0.0]] * 5)[:, [0, 2, 1]], torch.full((5,), answer))
+
+
+@pytest.mark.parametrize("stage", ["round_delta", "grading"])
+def test_points_have_no_temperature(
+    stage: StageName, shards: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, stage)
+    content = path.read_bytes()
+    assert main([str(path), shards]) == 1
+    error = capsys.readouterr().err
+    assert f"{path}: weights of the stage {stage}" in error and len(error.splitlines()) == 1
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["temperature", "summary_temperature"])
+@pytest.mark.parametrize("temperature", [0, -1, math.inf, math.nan, "warm", None])
+def test_a_card_with_a_senseless_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
+    path = written(tmp_path)
+    read = read_weights(path)
+    write_weights(path, read.tensors, {**read.card, name: temperature})
+    with pytest.raises(ValueError, match=f"{path}: the temperature in its card"):
+        Policy.load(path)
+
+
+def test_a_missing_split_is_named(original: Path, shards: str, capsys: pytest.CaptureFixture[str]) -> None:
+    content = original.read_bytes()
+    assert main([str(original), shards, "--split", "test"]) == 1
+    assert "no shards of the split 'test'" in capsys.readouterr().err
+    assert original.read_bytes() == content
+
+
+def test_figures_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
+    columns = columns_of_annotations(played, FOUR_PLAYERS)
+    questions = questions_of(Policy.load(original), columns, 64, lambda _: None)
+    assert set(questions) == {"temperature"}  # of the orders of the seats imitation says nothing
+    figures = certainty_figures(questions["temperature"], 2.0, replicates=20)
+    losses, hits = [], []
+    for annotation, score in zip(played, Policy.load(original).scores(played), strict=True):
+        weight = np.exp(score.astype(float) / 2)
+        losses.append(-math.log(weight[annotation.chosen] / weight.sum()))
+        hits.append(int(score.argmax()) == annotation.chosen)
+    assert figures["nll"].value == pytest.approx(np.mean(losses), abs=1e-5)
+    assert figures["top1"].value == pytest.approx(np.mean(hits))
+
+
+def test_the_card_stands_in_the_metadata_of_the_file(original: Path, shards: str, tmp_path: Path) -> None:
+    out = tmp_path / "w.safetensors"
+    assert main([str(original), shards, "-o", str(out), *DRAWS]) == 0
+    with safe_open(out, framework="pt") as opened:
+        assert json.loads(opened.metadata()["card"])["temperature"] == Policy.load(out).temperature

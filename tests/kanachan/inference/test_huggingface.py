@@ -1,0 +1,131 @@
+"""The encoder as others load it: the same numbers as inside the program, and room for a head of one's own."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from annotate.annotation import format_line, parse_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.export import main
+from kanachan.config import MODEL_SIZES, ObjectiveConfig
+from kanachan.data.batch import batch_of_annotations
+from kanachan.inference.huggingface import KanachanEncoder
+from kanachan.models.transformer import arrangement_of
+from kanachan.models.weights import build_network, load_network, make_card, write_weights
+from tests.support.paths import ROOT
+from tests.support.random_annotations import random_annotations
+
+README = ROOT / "README.md"
+LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.manual_seed(0)
+    model, objective = MODEL_SIZES["tiny"], ObjectiveConfig()
+    network, _ = build_network("imitation", model, objective, FOUR_PLAYERS)
+    path = tmp_path_factory.mktemp("weights") / "weights.safetensors"
+    config = {"data": {"actor_first": False}}
+    card = make_card("imitation", model, objective, FOUR_PLAYERS, config=config, lineage=[])
+    write_weights(path, network.state_dict(), card)
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "encoder"
+    assert main([str(weights), "-o", str(folder)]) == 0
+    return folder
+
+
+def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported: Path) -> None:
+    encoder = AutoModel.from_pretrained(exported)
+    inputs = encoder.inputs_of(LINES)
+    with torch.inference_mode():
+        batch = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS)
+        arrangement = arrangement_of(batch)
+        encoded_XD = load_network(weights).network.encoder(
+            batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement
+        )
+        expected, _ = arrangement.split(encoded_XD)
+        output = encoder(**inputs)
+    torch.testing.assert_close(output.last_hidden_state, expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
+
+
+def test_the_encoder_can_be_loaded_in_half_precision(exported: Path) -> None:
+    encoder = AutoModel.from_pretrained(exported)
+    halved = AutoModel.from_pretrained(exported, dtype=torch.bfloat16)
+    inputs = encoder.inputs_of(LINES)
+    with torch.inference_mode():
+        whole, half = (network(**inputs).pooler_output for network in (encoder, halved))
+    assert half.dtype == torch.bfloat16
+    assert float((whole - half.float()).abs().max()) < 0.1
+
+
+def test_all_exported_files_may_be_read_by_the_same_people(exported: Path) -> None:
+    modes = {path.name: path.stat().st_mode for path in exported.iterdir()}
+    assert modes.keys() == {"config.json", "model.safetensors", "card.json"}
+    assert len(set(modes.values())) == 1
+
+
+def test_an_encoder_is_not_exported_among_the_files_of_a_run(weights: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main([str(weights), "-o", str(weights.parent)])
+    assert f"{weights.parent}: the folder of a run" in capsys.readouterr().err
+
+
+def test_no_lines_are_refused(exported: Path) -> None:
+    with pytest.raises(ValueError, match="there are no lines"):
+        AutoModel.from_pretrained(exported).inputs_of([])
+
+
+def test_the_exported_configuration_names_the_vocabulary(exported: Path) -> None:
+    config = AutoConfig.from_pretrained(exported)
+    assert (config.vocabulary, config.fingerprint) == (FOUR_PLAYERS.name, FOUR_PLAYERS.fingerprint)
+    assert config.hidden_size == MODEL_SIZES["tiny"].width
+
+
+def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(exported: Path) -> None:
+    config = AutoConfig.from_pretrained(exported)
+    config.fingerprint = "0123456789abcdef"
+    with pytest.raises(ValueError, match=f"0123456789abcdef.*{FOUR_PLAYERS.fingerprint}"):
+        KanachanEncoder(config)
+
+
+def test_seats_are_renamed_for_an_encoder_that_was_trained_so(exported: Path) -> None:
+    encoder = AutoModel.from_pretrained(exported, actor_first=True)
+    expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
+    assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)
+    assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["events"], expected.event_GE)
+
+
+def test_a_line_that_is_no_annotation_is_refused(exported: Path) -> None:
+    with pytest.raises(ValueError, match="fields"):
+        AutoModel.from_pretrained(exported).inputs_of(["game\t1,2"])
+
+
+def test_what_is_no_weights_file_is_answered_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "weights.safetensors"
+    path.write_bytes(b"nothing of the kind")
+    assert main([str(path), "-o", str(tmp_path / "out")]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith(f"kanachan-export: error: {path}") and message.count("\n") == 1
+
+
+def test_the_downstream_example_of_the_readme_learns(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = re.search(r"<!-- downstream -->\s*```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    if found is None:
+        pytest.skip("README.md has no example marked <!-- downstream -->")
+    (tmp_path / "encoder").symlink_to(exported)
+    (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(found[1], str(README), "exec"), names)
+    losses = names["losses"]
+    assert isinstance(losses, list) and losses[-1] < losses[0]

@@ -1,0 +1,198 @@
+"""The network as ONNX: it answers in onnxruntime as it does here, whatever the sizes of what it is asked."""
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from annotate.annotation import format_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.export import main
+from kanachan.config import StageName
+from kanachan.data.batch import batch_of_annotations
+from kanachan.inference.export_inputs import inputs_of_lines, onnx_inputs_of
+from kanachan.inference.onnx_export import PolicyGraph, check, simulated_situations
+from kanachan.inference.policy import Policy
+from kanachan.models.transformer import arrangement_of
+from kanachan.models.weights import read_weights, write_weights
+from tests.support.packed import packed
+from tests.support.paths import ROOT
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+else:
+    InferenceSession = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed").InferenceSession
+
+README = ROOT / "README.md"
+ANNOTATIONS = random_annotations(40, seed=6, games=3)
+LINES = [format_line(annotation) for annotation in ANNOTATIONS]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of imitation, calibrated, and as small as can be: the exporter takes seconds for each block."""
+    path = written(tmp_path_factory.mktemp("weights"), layers=1)
+    read = read_weights(path)
+    write_weights(path, read.tensors, {**read.card, "temperature": 0.5})
+    return path
+
+
+@pytest.fixture(scope="module")
+def exported(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported")
+    assert main([str(weights), "--onnx", str(folder)]) == 0
+    return folder
+
+
+def asked(path: Path, lines: list[str]) -> dict[str, NDArray]:
+    """The outputs of a file, by name."""
+    session = InferenceSession(path)
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(names, onnx_inputs_of(lines, session)), strict=True))
+
+
+def require_same(found: NDArray, expected: list[NDArray[np.float32]], scale: float = 1.0) -> None:
+    for row, of_decision in zip(found, expected, strict=True):
+        np.testing.assert_allclose(row[: len(of_decision)], of_decision, rtol=1e-4, atol=1e-4 * scale)
+
+
+def test_the_policy_answers_as_the_network_at_the_temperature_of_its_card(weights: Path, exported: Path) -> None:
+    found = asked(exported / "policy.onnx", LINES)
+    predictions = Policy.load(weights).predictions(ANNOTATIONS)
+    require_same(found["scores"], [prediction.score for prediction in predictions])
+    require_same(found["probabilities"], [prediction.shown for prediction in predictions])
+
+
+def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: Path) -> None:
+    policy = Policy.load(weights)
+    inputs = inputs_of_lines(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
+    found = asked(exported / "encoder.onnx", LINES)
+    assert found["tokens"].shape == (len(LINES), 1 + 4 + inputs["tiles"].shape[1], 16)
+    np.testing.assert_array_equal(found["situation"], found["tokens"][:, 0])
+    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=policy.actor_first)
+    arrangement = arrangement_of(batch)
+    with torch.inference_mode():
+        encoder = policy.network.encoder
+        expected_XD = encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
+    np.testing.assert_allclose(found["situation"], arrangement.summary(expected_XD).numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["encoder.onnx", "policy.onnx"])
+def test_a_batch_of_one_answers_as_a_batch_of_many(exported: Path, name: str) -> None:
+    many = asked(exported / name, LINES)
+    for number in (0, 7, 39):
+        for output, values in asked(exported / name, [LINES[number]]).items():
+            width = values.shape[1]
+            known = np.isfinite(values[0])
+            np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-4)
+
+
+def test_the_first_decision_of_a_round_is_answered(weights: Path, exported: Path) -> None:
+    first = ANNOTATIONS[0]._replace(progression=ANNOTATIONS[0].progression[:1])
+    (expected,) = Policy.load(weights).scores([first])
+    require_same(asked(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
+
+
+def test_every_input_and_output_is_explained_beside_the_files(exported: Path) -> None:
+    about = (exported / "README.md").read_text(encoding="utf-8")
+    for name in ("encoder.onnx", "policy.onnx"):
+        session = InferenceSession(exported / name)
+        for part in (*session.get_inputs(), *session.get_outputs()):
+            assert f"| `{part.name}` |" in about
+    assert (exported / "card.json").is_file()
+
+
+def test_the_files_tell_nothing_of_the_machine_that_made_them(exported: Path) -> None:
+    for name in ("encoder.onnx", "policy.onnx"):
+        assert str(README.parent).encode() not in (exported / name).read_bytes()
+
+
+def test_a_file_that_answers_otherwise_is_found_out(exported: Path, tmp_path: Path) -> None:
+    other = Policy.load(written(tmp_path, seed=1))
+    columns = simulated_situations(FOUR_PLAYERS)
+    with pytest.raises(ValueError, match="differs from the network by"):
+        check(exported / "policy.onnx", PolicyGraph(other), other, columns, 1e-4)
+
+
+def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(exported / "policy.onnx")
+    for entry in model.metadata_props:
+        if entry.key == "fingerprint":
+            entry.value = "0123456789abcdef"
+    onnx.save(model, tmp_path / "other.onnx")
+    with pytest.raises(ValueError, match=f"0123456789abcdef.*{FOUR_PLAYERS.fingerprint}"):
+        asked(tmp_path / "other.onnx", LINES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", ["round_delta", "rank", "grading"])
+def test_the_policy_of_a_later_stage_answers_as_its_network(stage: StageName, tmp_path: Path) -> None:
+    weights = written(tmp_path / stage, stage, actor_first=False)
+    shards = packed(tmp_path / "shards", 0, validation=50)
+    assert main([str(weights), "--onnx", str(tmp_path), "--check", str(shards)]) == 0
+    found = asked(tmp_path / "policy.onnx", LINES)
+    policy = Policy.load(weights)
+    predictions = policy.predictions(ANNOTATIONS)
+    require_same(found["scores"], [prediction.score for prediction in predictions], policy.objective.scale)
+    ranks = [prediction.rank_probability for prediction in predictions if prediction.rank_probability is not None]
+    assert ("rank_probabilities" in found) == (len(ranks) > 0) == (stage == "rank")
+    require_same(found.get("rank_probabilities", np.zeros((0, 1))), ranks)
+
+
+@pytest.mark.slow
+def test_nothing_is_left_where_a_file_differs_by_more_than_is_let_pass(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(weights), "--onnx", str(tmp_path / "out"), "--tolerance", "1e-12"]) == 1
+    assert re.search(r"encoder\.onnx: it differs .* nothing is written\n", capsys.readouterr().err)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_readme_of_somebody_else_is_not_overwritten(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    assert main([str(weights), "--onnx", str(tmp_path)]) == 1
+    assert "README.md is of no export, and would be overwritten: name another folder" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_a_missing_package_is_named_with_what_to_install(
+    weights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "onnxscript", None)  # as if it were not installed
+    assert main([str(weights), "--onnx", str(tmp_path / "out")]) == 1
+    assert capsys.readouterr().err == "kanachan-export: error: --onnx needs onnxscript: pip install onnxscript\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [([], "--onnx"), (["-o", "out", "--check", "shards"], "--check"), (["--onnx", "out", "--tolerance", "0"], "--tol")],
+)
+def test_options_that_make_no_sense_are_refused(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["weights", *arguments])
+    assert named in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_example_of_the_readme_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"<!-- onnx -->\s*```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    (tmp_path / "onnx").symlink_to(exported)
+    (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(found[1], str(README), "exec"), names)
+    probabilities = names["probabilities"]
+    assert isinstance(probabilities, np.ndarray)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)

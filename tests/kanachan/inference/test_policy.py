@@ -1,0 +1,114 @@
+"""Answers of a network do not depend on how it is asked."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import STAGES, StageName
+from kanachan.data.batch import batch_of_annotations
+from kanachan.data.shards import open_shards
+from kanachan.inference.policy import Policy, chosen_device
+from tests.support.packed import packed
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
+
+ANNOTATIONS = random_annotations(24, seed=7)
+
+
+@pytest.fixture(scope="module")
+def policies(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Policy]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {stage: Policy.load(written(folder / stage, stage)) for stage in STAGES}
+
+
+def assert_close(left: list[np.ndarray], right: list[np.ndarray], scale: float = 1.0) -> None:
+    assert len(left) == len(right) > 0
+    for one, other in zip(left, right, strict=True):
+        np.testing.assert_allclose(one / scale, other / scale, rtol=0, atol=1e-5)
+
+
+def test_every_candidate_gets_a_score_in_the_order_of_the_annotation(policies: dict[StageName, Policy]) -> None:
+    policy = policies["imitation"]
+    batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=True)
+    with torch.inference_mode():
+        score_BA = policy.objective.score(policy.network(batch)).numpy()
+    assert_close(policy.scores(ANNOTATIONS), [s[: len(a.actions)] for s, a in zip(score_BA, ANNOTATIONS, strict=True)])
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy], stage: StageName) -> None:
+    policy = policies[stage]
+    scale = policy.objective.scale
+    many = policy.scores(ANNOTATIONS)
+    assert max(np.ptp(scores) for scores in many) / scale > 0.01
+    assert_close(policy.scores(ANNOTATIONS, batch=1), many, scale)
+    assert_close(policy.scores(ANNOTATIONS, batch=7), many, scale)
+
+
+def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageName, Policy], tmp_path: Path) -> None:
+    policy = policies["rank"]
+    shards = open_shards(packed(tmp_path / "shards", train=30), "train", FOUR_PLAYERS)
+    columns = shards.gather(np.arange(30), FOUR_PLAYERS)
+    from_shard = {
+        tuple(columns.actions.rows(row, row + 1).values): prediction.score
+        for row, prediction in enumerate(policy.predict(policy.batch(columns)))
+    }
+    annotations = [a for a in random_annotations(30, seed=0) if len(a.actions) > 3]  # told apart by their candidates
+    found = [from_shard[a.actions] for a in annotations]
+    assert_close(found, policy.scores(annotations), policy.objective.scale)
+
+
+def test_probabilities_are_those_of_the_scores_and_only_imitation_has_them(
+    policies: dict[StageName, Policy],
+) -> None:
+    for stage, policy in policies.items():
+        for prediction in policy.predictions(ANNOTATIONS[:5]):
+            if stage != "imitation":
+                assert prediction.probability is None
+                continue
+            assert prediction.probability is not None
+            expected = np.exp(prediction.score) / np.exp(prediction.score).sum()
+            np.testing.assert_allclose(prediction.probability, expected, atol=1e-6)
+
+
+def test_the_score_of_a_rank_network_is_the_expectation_of_its_rank_probabilities(
+    policies: dict[StageName, Policy],
+) -> None:
+    for prediction in policies["rank"].predictions(ANNOTATIONS[:5]):
+        assert prediction.rank_probability is not None
+        np.testing.assert_allclose(prediction.rank_probability.sum(axis=1), 1, atol=1e-6)
+        expected = prediction.rank_probability @ np.array([90, 45, 0, -135])
+        np.testing.assert_allclose(prediction.score, expected, atol=1e-3)
+
+
+def test_seats_are_seen_as_in_training(tmp_path: Path) -> None:
+    for actor_first in (True, False):
+        policy = Policy.load(written(tmp_path, actor_first=actor_first))
+        batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=actor_first)
+        assert_close([p.score for p in policy.predict(batch)], policy.scores(ANNOTATIONS))
+
+
+def test_no_annotations_no_scores(policies: dict[StageName, Policy]) -> None:
+    assert policies["imitation"].scores([]) == []
+
+
+def test_a_device_that_does_not_exist_is_refused() -> None:
+    assert chosen_device("cpu") == torch.device("cpu")
+    for name in ("abacus", "cuda:99"):
+        with pytest.raises(ValueError, match=f"--device {name}"):
+            chosen_device(name)
+
+
+@pytest.mark.slow
+def test_playing_needs_neither_lightning_nor_deepspeed() -> None:
+    program = (
+        "import sys, kanachan.inference.policy\n"
+        "print([name for name in ('lightning', 'deepspeed', 'transformers', 'wandb') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

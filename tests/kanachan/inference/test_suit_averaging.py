@@ -1,0 +1,80 @@
+"""A network that is asked with the suits exchanged, and answers with the mean."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.evaluate import main as evaluate
+from kanachan.config import StageName
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.symmetry import SUIT_ORDERS, suit_permutations
+from kanachan.inference.policy import Policy
+from kanachan.inference.suit_averaging import SuitAverage
+from tests.support.packed import packed
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_runs import pack_decisions, run
+from tests.support.tiny_weights import written
+
+TABLES = suit_permutations(FOUR_PLAYERS)
+
+
+@pytest.mark.parametrize("stage", ["imitation", "rank"])
+@torch.inference_mode()
+def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: StageName, tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, stage))
+    columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
+    outputs = [
+        policy.network(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in range(len(SUIT_ORDERS))
+    ]
+    found = SuitAverage(policy.network, FOUR_PLAYERS)(policy.batch(columns))
+    mask_BA = found.mask_BA
+    assert mask_BA.equal(outputs[0].mask_BA)
+    expected = torch.stack([output.candidate_BAK for output in outputs]).mean(dim=0)
+    torch.testing.assert_close(found.candidate_BAK[mask_BA], expected[mask_BA], rtol=0, atol=1e-5)
+    torch.testing.assert_close(
+        found.summary_BK, torch.stack([output.summary_BK for output in outputs]).mean(dim=0), rtol=0, atol=1e-5
+    )
+    assert float((found.candidate_BAK - outputs[0].candidate_BAK)[mask_BA].abs().max()) > 1e-3
+
+
+@torch.inference_mode()
+def test_exchanging_the_suits_changes_no_answer(tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path))
+    average = SuitAverage(policy.network, FOUR_PLAYERS)
+    columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
+    first, second = (average(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in (0, 4))
+    torch.testing.assert_close(
+        first.candidate_BAK[first.mask_BA], second.candidate_BAK[first.mask_BA], rtol=0, atol=1e-5
+    )
+
+
+def test_a_network_that_never_saw_suits_exchanged_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards, out = pack_decisions(tmp_path), tmp_path / "run"
+    assert run("imitation", shards, out, "--data.exchange_suits", "false", "--run.steps", "1") == 0
+    assert evaluate([str(out), str(shards), "--split", "validation", "--average-suits"]) == 1
+    assert f"{out}: trained with data.exchange_suits=false" in capsys.readouterr().err
+
+
+def test_the_mean_does_not_go_with_a_prior(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        evaluate(["values", "shards", "--prior", "imitation", "--divergence", "0.1", "--average-suits"])
+    assert "--average-suits does not go with --prior" in capsys.readouterr().err
+
+
+def test_the_mean_is_measured_and_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shards, weights = packed(tmp_path / "shards", train=60, test=40), written(tmp_path / "network")
+    likelihoods = []
+    for more in ((), ("--average-suits",)):
+        figures = tmp_path / "figures.json"
+        assert evaluate([str(weights), str(shards), "--json", str(figures), "--bootstrap", "5", *more]) == 0
+        content = json.loads(figures.read_text())
+        assert content["average_suits"] is bool(more)
+        assert ("averaged over the exchanges of suits" in capsys.readouterr().out) is bool(more)
+        likelihoods.append(content["weights"][0]["agreement"]["nll"]["value"])
+    assert likelihoods[0] != pytest.approx(likelihoods[1], abs=1e-4)

@@ -1,0 +1,178 @@
+"""The two back ends say the same of the same decisions, whatever stands beside them."""
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import STAGES, ModelConfig, ObjectiveConfig, StageName
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_segments
+from kanachan.models.attention import Packed
+from kanachan.models.transformer import Network, Output, arrangement_of
+from kanachan.models.weights import build_network
+from tests.support.random_annotations import random_annotations
+
+LAYOUT = TokenLayout(FOUR_PLAYERS)
+CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
+TENSORS = ("tile_Y", "event_Z", "row_X", "seen_V", "candidate_C")
+
+
+def batch_of(annotations: list[Annotation]) -> Batch:
+    return batch_of_annotations(annotations, FOUR_PLAYERS)
+
+
+def decisions(num: int) -> list[Annotation]:
+    """Some share their events, some do not."""
+    whole = random_annotations(num // 2, seed=3)
+    earlier = [a._replace(progression=a.progression[: 1 + len(a.progression) // 2]) for a in whole]
+    return [each for pair in zip(earlier, whole, strict=True) for each in pair]
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    torch.manual_seed(0)
+    return Network(CONFIG, LAYOUT, FOUR_PLAYERS.max_progression, 3, 2).eval()
+
+
+@torch.no_grad()
+def said(network: Network, batch: Batch) -> list[Tensor]:
+    """Of every decision: outputs of its candidates, then those of its summary."""
+    output: Output = network(batch)
+    return [
+        torch.cat((candidates[mask].flatten(), summary))
+        for candidates, mask, summary in zip(output.candidate_BAK, output.mask_BA, output.summary_BK, strict=True)
+    ]
+
+
+def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packed(network: Network) -> None:
+    annotations = decisions(40)
+    alone = [said(network, batch_of([annotation]))[0] for annotation in annotations]
+    order = sorted(range(len(annotations)), key=lambda row: len(annotations[row].progression))
+    of_sorted = said(network, batch_of([annotations[row] for row in order]))
+    ways = {
+        "padded": said(network, batch_of(annotations)),
+        "sorted": [of_sorted[order.index(row)] for row in range(len(annotations))],
+        "packed": said(network, with_segments(batch_of(annotations), LAYOUT)),
+        "packed alone": [said(network, with_segments(batch_of([annotation]), LAYOUT))[0] for annotation in annotations],
+    }
+    assert min(float(outputs.abs().max()) for outputs in alone) > 0.1
+    for way in ways.values():
+        for outputs, expected in zip(way, alone, strict=True):
+            torch.testing.assert_close(outputs, expected, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_both_ways_give_the_same_loss_and_gradients(stage: StageName) -> None:
+    torch.manual_seed(0)
+    network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
+    batch = batch_of(decisions(40))
+    losses, gradients = [], []
+    for each in (batch, with_segments(batch, LAYOUT)):
+        network.zero_grad()
+        loss = objective.loss(network(each), each)["loss"]
+        loss.backward()
+        losses.append(loss.detach())
+        gradients.append({name: p.grad for name, p in network.named_parameters() if p.grad is not None})
+    torch.testing.assert_close(*losses, rtol=1e-6, atol=0)
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        scale = float(gradient.abs().max())
+        torch.testing.assert_close(gradients[1][name], gradient, rtol=0, atol=1e-5 * scale + 1e-7)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage: StageName) -> None:
+    torch.manual_seed(0)
+    network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
+    batch = batch_of(decisions(40))
+    losses, gradients = [], []
+    for is_half in (False, True):
+        network.zero_grad()
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+            loss = objective.loss(network(batch), batch)["loss"]
+        loss.backward()
+        losses.append(float(loss.detach()))
+        gradients.append(torch.cat([p.grad.flatten() for p in network.parameters() if p.grad is not None]))
+    assert losses[1] == pytest.approx(losses[0], rel=0.02) and losses[1] != losses[0]
+    assert float(torch.cosine_similarity(*gradients, dim=0)) > 0.99
+
+
+def test_in_half_precision_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
+    """Each new one costs oneDNN a new kernel."""
+    numbers: dict[bool, set[int]] = {False: set(), True: set()}
+    is_half = False
+    hook = network.encoder.norm.register_forward_hook(lambda _, __, hidden_XD: numbers[is_half].add(len(hidden_XD)))
+    for is_half in numbers:
+        for num in range(4, 40, 2):
+            with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+                said(network, batch_of(decisions(num)))
+    hook.remove()
+    assert len(numbers[True]) < len(numbers[False]) / 2
+    assert all(number % 256 == 0 for number in numbers[True])
+
+
+def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
+    """Of every decision: its tiles, the events it sees, its candidates."""
+    for row in range(len(batch)):
+        events = batch.event_GE[batch.group_B[row], : batch.seen_B[row]]
+        yield (
+            [t for t in batch.tile_BT[row].tolist() if t],
+            events.tolist(),
+            [c for c in batch.candidate_BA[row].tolist() if c],
+        )
+
+
+def test_segments_hold_each_decision_and_what_it_sees() -> None:
+    batch = with_segments(batch_of(decisions(30)), LAYOUT)
+    segments, arrangement = batch.segments, arrangement_of(batch)
+    assert segments is not None and isinstance(arrangement, Packed)
+    seats = 5 * len(batch)
+    of_row = torch.cat((torch.full((seats,), -1), segments.tile_Y, segments.event_Z))[segments.row_X]
+    for row, (tiles, events, candidates) in enumerate(slow_rows(batch)):
+        own, seen, of_candidates = (
+            slice(*starts[row : row + 2].tolist())
+            for starts in (segments.own_N, segments.seen_N, segments.candidates_N)
+        )
+        assert of_row[own].tolist() == [-1] * 5 + tiles
+        assert of_row[segments.seen_V[seen]].tolist() == [-1] * 5 + tiles + events
+        assert arrangement.candidates[of_candidates].tolist() == candidates
+        assert segments.decision_C[of_candidates].unique().tolist() == [row]
+        assert segments.row_X[own][0] == row
+
+
+def test_what_fills_up_is_in_segments_that_are_no_longer_than_a_decision() -> None:
+    for num in (2, 30, 300):
+        segments = with_segments(batch_of(decisions(num)), LAYOUT).segments
+        assert segments is not None
+        assert len(segments.own_N) == len(segments.seen_N) == len(segments.candidates_N)
+        own_rows = len(segments.row_X) - len(segments.event_Z)
+        for starts, rows, longest in (
+            (segments.own_N, own_rows, segments.longest_own),
+            (segments.seen_N, len(segments.seen_V), segments.longest_seen),
+            (segments.candidates_N, len(segments.candidate_C), segments.longest_candidates),
+        ):
+            assert starts[-1] == rows and starts.dtype == torch.int32
+            assert 0 < starts.diff().min() and starts.diff().max() <= longest
+        assert segments.events_N[-1] == len(segments.event_Z)
+        assert 0 <= segments.events_N.diff().min() and segments.events_N.diff().max() <= segments.longest_events
+
+
+def test_shapes_repeat_from_batch_to_batch() -> None:
+    annotations = random_annotations(6000, seed=0)
+    shapes, lengths = set(), set()
+    for first in range(0, 6000, 600):
+        batch = with_segments(batch_of(annotations[first : first + 600]), LAYOUT)
+        assert batch.segments is not None
+        shapes.add(tuple(len(getattr(batch.segments, name)) for name in TENSORS))
+        lengths.add(int(batch.seen_B.sum()))
+    assert len(lengths) == 10
+    assert len(shapes) <= 5
+
+
+def test_a_packed_batch_moves_whole() -> None:
+    batch = with_segments(batch_of(decisions(4)), LAYOUT).to("meta")
+    assert batch.segments is not None
+    assert {getattr(batch.segments, name).device.type for name in TENSORS} == {"meta"}

@@ -1,0 +1,141 @@
+"""The weights file: what goes in comes out, and what is not right is refused by name."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, StageName
+from kanachan.data.batch import batch_of_annotations
+from kanachan.models.transformer import Network
+from kanachan.models.weights import (
+    build_network,
+    inherit_encoder,
+    lineage_of,
+    load_network,
+    make_card,
+    read_weights,
+    write_weights,
+)
+from tests.support.random_annotations import random_annotations
+
+TINY = MODEL_SIZES["tiny"]
+
+
+def fresh(stage: StageName = "imitation", seed: int = 0, model: ModelConfig = TINY) -> Network:
+    torch.manual_seed(seed)
+    return build_network(stage, model, ObjectiveConfig(), FOUR_PLAYERS)[0]
+
+
+def written(
+    folder: Path, stage: StageName = "imitation", seed: int = 0, model: ModelConfig = TINY, **rest: Any
+) -> Path:
+    card = make_card(stage, model, ObjectiveConfig(), FOUR_PLAYERS, **rest)
+    write_weights(folder / "weights.safetensors", fresh(stage, seed, model).state_dict(), card)
+    return folder / "weights.safetensors"
+
+
+def with_card(path: Path, **changes: Any) -> Path:
+    """The same file with another card."""
+    card = {**read_weights(path).card, **changes}
+    save_file(load_file(path), path, metadata={"card": json.dumps(card)})
+    return path
+
+
+def test_a_network_read_back_gives_the_same_scores(tmp_path: Path) -> None:
+    batch = batch_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
+    for stage in ("imitation", "round_delta", "rank", "grading"):
+        network, objective, card = load_network(written(tmp_path, stage))
+        expected = fresh(stage).eval()
+        with torch.inference_mode():
+            assert torch.equal(objective.score(network(batch)), objective.score(expected(batch)))
+        assert card["stage"] == objective.stage == stage
+
+
+def test_a_run_folder_stands_for_its_weights(tmp_path: Path) -> None:
+    assert read_weights(tmp_path if written(tmp_path) else "").path == tmp_path / "weights.safetensors"
+
+
+def test_a_run_folder_without_weights_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="has the run ended"):
+        read_weights(tmp_path)
+
+
+@pytest.mark.parametrize("kept", [0, 4, 100, -1])
+def test_a_file_cut_off_is_refused_by_name(kept: int, tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=f"{path}: no complete weights file"):
+        read_weights(path)
+
+
+def test_a_checkpoint_is_told_from_a_weights_file(tmp_path: Path) -> None:
+    path = tmp_path / "last.ckpt"
+    torch.save({"step": 1}, path)
+    with pytest.raises(ValueError, match=f"{path}: a checkpoint, from which a run goes on"):
+        read_weights(path)
+
+
+def test_a_safetensors_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    save_file({"a": torch.zeros(1)}, tmp_path / "weights.safetensors")
+    with pytest.raises(ValueError, match="without a card"):
+        read_weights(tmp_path)
+
+
+def test_weights_of_another_vocabulary_are_refused_with_both_fingerprints(tmp_path: Path) -> None:
+    path = with_card(written(tmp_path), fingerprint="0123456789abcdef")
+    with pytest.raises(ValueError, match=f"0123456789abcdef.*{FOUR_PLAYERS.fingerprint}"):
+        read_weights(path)
+
+
+def test_weights_of_another_format_version_are_refused(tmp_path: Path) -> None:
+    path = with_card(written(tmp_path), format_version=1)
+    with pytest.raises(ValueError, match=f"{path.name}: written in format version 1, .* train it again"):
+        read_weights(path)
+
+
+def test_a_card_with_unknown_settings_is_refused_by_their_name(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    with_card(path, model={**read_weights(path).card["model"], "experts": 8})
+    with pytest.raises(ValueError, match="experts"):
+        load_network(path)
+
+
+def test_tensors_that_do_not_fit_the_card_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    with_card(path, model={**read_weights(path).card["model"], "layers": 3})
+    with pytest.raises(ValueError, match="do not fit"):
+        load_network(path)
+
+
+def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> None:
+    earlier, later = fresh("imitation", seed=0), fresh("rank", seed=1)
+    untouched = fresh("rank", seed=1)
+    inherit_encoder(later, TINY, read_weights(written(tmp_path, "imitation", seed=0)), FOUR_PLAYERS)
+    assert all(torch.equal(later.encoder.state_dict()[name], t) for name, t in earlier.encoder.state_dict().items())
+    assert all(
+        torch.equal(later.state_dict()[name], t)
+        for name, t in untouched.state_dict().items()
+        if not name.startswith("encoder.")
+    )
+
+
+def test_an_encoder_of_another_size_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    wider = replace(TINY, width=32)
+    weights = read_weights(written(tmp_path, model=wider))
+    with pytest.raises(ValueError, match=r"model.width is 32 there, 16 here.*; give --model.width 32"):
+        inherit_encoder(fresh(), TINY, weights, FOUR_PLAYERS)
+
+
+def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:
+    first = lineage_of(read_weights(written(tmp_path / "a", "imitation", steps=3, metrics={"loss": 1.0})))
+    second = lineage_of(read_weights(written(tmp_path / "b", "rank", lineage=first)))
+    assert [entry["stage"] for entry in second] == ["imitation", "rank"]
+    assert second[0] == first[0]
+    assert (first[0]["steps"], first[0]["metrics"]) == (3, {"loss": 1.0})
+    assert len({entry["sha256"] for entry in second}) == 2

@@ -1,0 +1,201 @@
+"""Auxiliary targets: what is made of the record against plain loops, and that only those who ask for them have them."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.annotation import Annotation, format_line
+from annotate.game.results import relative_winner
+from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, tile34_of
+from kanachan.config import MODEL_SIZES, STAGES, ObjectiveConfig, StageName
+from kanachan.data import pack
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
+from kanachan.inference.policy import Policy
+from kanachan.models.transformer import Network
+from kanachan.models.weights import build_network, read_weights
+from kanachan.objectives.registry import Objective
+from tests.support.random_annotations import random_annotations, with_hidden
+from tests.support.tiny_runs import rows_of, run, same_weights
+
+V = FOUR_PLAYERS
+LAYOUT = TokenLayout(V)
+ANNOTATIONS = with_hidden(random_annotations(40, seed=1), seed=1)
+BOTH = ObjectiveConfig(hidden_hands=0.7, round_winner=0.3)
+ON = ("--objective.hidden_hands", "0.7", "--objective.round_winner", "0.3")
+
+
+def slow_counts(annotation: Annotation, suits: tuple[int, ...] = (0, 1, 2)) -> list[list[int]]:
+    """Tiles of each kind in each hand, one token at a time; `suits[suit]` is what the suit is called."""
+    counts = [[0] * 34 for _ in range(3)]
+    for token in annotation.hidden or ():
+        name, at = V.hidden.describe(token)
+        if name == "hand":
+            tile = max(tile for tile in range(NUM_TILES) if HAND_SLOT_FIRST[tile] <= at["slot"])
+            suit, rank = divmod(tile34_of(tile), 9)
+            kind = suits[suit] * 9 + rank if suit < 3 else tile34_of(tile)
+            counts[at["relative_seat"]][kind] += 1
+    return counts
+
+
+def built(stage: StageName = "imitation", config: ObjectiveConfig = BOTH) -> tuple[Network, Objective]:
+    torch.manual_seed(0)
+    return build_network(stage, MODEL_SIZES["tiny"], config, V)
+
+
+@pytest.fixture
+def batch() -> Batch:
+    return batch_of_annotations(ANNOTATIONS, V)
+
+
+# Targets -------------------------------------------------------------------------------------------------------------
+
+
+def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch: Batch) -> None:
+    assert batch.hand_count_BHK is not None
+    assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
+
+
+def test_hands_are_counted_only_where_all_rows_tell_them() -> None:
+    assert batch_of_annotations(random_annotations(3, seed=1), V).hand_count_BHK is None
+    assert batch_of_annotations([*ANNOTATIONS[:2], *random_annotations(1, seed=1)], V).hand_count_BHK is None
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_exchanging_suits_exchanges_them_in_hidden_hands_too(which: int) -> None:
+    columns = columns_of_annotations(ANNOTATIONS, V)
+    exchanged = suit_permutations(V).apply(columns, np.full(len(columns), which))
+    counts = collate(exchanged, LAYOUT).hand_count_BHK
+    assert counts is not None
+    assert counts.tolist() == [slow_counts(annotation, SUIT_ORDERS[which]) for annotation in ANNOTATIONS]
+
+
+def test_hidden_seats_are_relative_and_keep_their_places_when_seats_are_renamed() -> None:
+    renamed = SeatRenaming(V).actor_first(columns_of_annotations(ANNOTATIONS, V))
+    counts = collate(renamed, LAYOUT).hand_count_BHK
+    assert counts is not None
+    assert counts.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
+
+
+def test_the_loss_of_hidden_hands_is_the_mean_over_seats_kinds_and_one_two_or_three_tiles(batch: Batch) -> None:
+    target = built()[1].auxiliary.targets["hidden_hands"]
+    output_BO = torch.randn(len(batch), 3 * 34 * 3)
+    terms = []
+    for row, annotation in enumerate(ANNOTATIONS):
+        held = [count >= least for hand in slow_counts(annotation) for count in hand for least in (1, 2, 3)]
+        for logit, is_held in zip(output_BO[row].tolist(), held, strict=True):
+            terms.append(math.log1p(math.exp(-logit if is_held else logit)))
+    assert float(target(output_BO, batch)) == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+
+
+def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(batch: Batch) -> None:
+    target = built()[1].auxiliary.targets["round_winner"]
+    output_BO = torch.randn(len(batch), 5)
+    terms = []
+    for row, annotation in enumerate(ANNOTATIONS):
+        winner = relative_winner(annotation.results[0])
+        logits = output_BO[row].tolist()
+        terms.append(math.log(sum(map(math.exp, logits))) - logits[4 if winner is None else winner])
+    assert float(target(output_BO, batch)) == pytest.approx(sum(terms) / len(terms), rel=1e-5)
+
+
+# In the objective and the network ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_takes_them_on_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
+    network, objective = built(stage)
+    output = network(batch)
+    own, parts = objective.loss(output, batch), objective.loss_with_auxiliary(output, batch)
+    expected = own["loss"] + 0.7 * parts["hidden_hands"] + 0.3 * parts["round_winner"]
+    assert parts.keys() - own.keys() == {"hidden_hands", "round_winner"}
+    assert float(parts["loss"].detach()) == pytest.approx(float(expected.detach()), rel=1e-6)
+    parts["loss"].backward()
+    assert [name for name, p in network.named_parameters() if p.grad is None] == []
+
+
+def test_the_winner_alone_needs_no_hidden_hands() -> None:
+    network, objective = built(config=ObjectiveConfig(round_winner=1.0))
+    plain = batch_of_annotations(random_annotations(3, seed=1), V)
+    assert "round_winner" in objective.loss_with_auxiliary(network(plain), plain)
+
+
+def test_hidden_hands_are_no_inputs(batch: Batch) -> None:
+    network, _ = built()
+    blind = replace(batch, hand_count_BHK=None)
+    for seen, unseen in zip(network(batch), network(blind), strict=True):
+        assert torch.equal(seen, unseen)
+
+
+def test_the_rest_of_the_network_begins_with_the_same_values_with_and_without_them() -> None:
+    plain, more = (built("rank", config)[0].state_dict() for config in (ObjectiveConfig(), BOTH))
+    assert more.keys() - plain.keys() == {"auxiliary_head.weight", "auxiliary_head.bias"}
+    assert all(torch.equal(more[name], values) for name, values in plain.items())
+
+
+# Runs ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As `runs.pack_decisions` makes them, with hidden hands."""
+    folder = tmp_path_factory.mktemp("hidden")
+    for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
+        annotations = with_hidden(random_annotations(count, seed), seed)
+        (folder / f"{split}.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
+    files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
+    assert pack.main(["--train", *files, "-o", str(folder / "shards")]) == 0
+    return folder / "shards"
+
+
+@pytest.fixture(scope="module")
+def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    assert run("imitation", shards, out, *ON) == 0
+    return out
+
+
+def test_the_log_has_their_losses_in_training_and_validation(trained: Path) -> None:
+    rows = rows_of(trained)
+    for split in ("train", "validation"):
+        told = [row for row in rows if row[f"{split}/loss"]]
+        assert told
+        for row in told:
+            own, hands, winner = (float(row[f"{split}/{n}"]) for n in ("cross_entropy", "hidden_hands", "round_winner"))
+            assert float(row[f"{split}/loss"]) == pytest.approx(own + 0.7 * hands + 0.3 * winner, rel=1e-5)
+
+
+def test_a_policy_and_a_later_stage_take_the_weights_as_any_others(trained: Path, shards: Path, tmp_path: Path) -> None:
+    assert "auxiliary_head.weight" in read_weights(trained).tensors
+    assert len(Policy.load(trained).scores(random_annotations(3, seed=5))) == 3
+    assert run("rank", shards, tmp_path / "rank", "--init", str(trained), "--run.steps", "2") == 0
+    assert "old/imitation_loss" in rows_of(tmp_path / "rank")[0]
+
+
+def test_a_run_with_them_goes_on_as_if_it_had_not_been_broken_off(trained: Path, shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "config.yaml").write_bytes((trained / "config.yaml").read_bytes())
+    (out / "checkpoints").mkdir()
+    (out / "checkpoints" / "last.ckpt").write_bytes((trained / "checkpoints" / "previous.ckpt").read_bytes())
+    assert run("imitation", shards, out, *ON, "--resume", str(out)) == 0
+    assert same_weights(trained, out)
+    assert rows_of(trained)[-1] == rows_of(out)[-1]
+    assert 0 < len(rows_of(out)) < len(rows_of(trained))
+
+
+def test_shards_without_hidden_hands_are_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [f"{format_line(annotation)}\n" for annotation in random_annotations(600, seed=1)]
+    (tmp_path / "plain.txt").write_text("".join(lines))
+    assert pack.main(["--train", str(tmp_path / "plain.txt"), "-o", str(tmp_path / "shards")]) == 0
+    assert run("imitation", tmp_path / "shards", tmp_path / "run", *ON) == 1
+    assert "train-00000.arrow: holds no hidden hands" in (told := capsys.readouterr().err)
+    assert "--hidden" in told
+    assert not (tmp_path / "run" / "checkpoints").exists()

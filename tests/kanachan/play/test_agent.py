@@ -1,0 +1,375 @@
+"""What every player of the arena keeps to, whatever it is."""
+
+import json
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.annotation import Annotation
+from annotate.game.engine import Table
+from annotate.game.record import Event
+from annotate.game.tiles import RED_IDS
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.inference.policy import Policy
+from kanachan.play.agent import GameKey, IllegalAction, Lots, Player, PlayerSpec, Situation, make_player, parse_player
+from kanachan.play.mjai_agent import Program, _Seated
+from kanachan.play.policy_agent import PolicyPlayer
+from kanachan.play.rollout import GameResult, Hall, Match
+from tests.support.paths import PROGRAMS
+from tests.support.rounds import Script, start_of_round, wall_of_deal
+from tests.support.tiny_weights import written
+
+PROGRAM = PROGRAMS / "mjai_seat.py"
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai")
+Asked = dict[tuple[GameKey, int, int], Situation]
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What a command line calls each kind."""
+    folder = tmp_path_factory.mktemp("weights")
+    imitation, rank = written(folder / "imitation"), written(folder / "rank", "rank", seed=1)
+    return {
+        "random": "random",
+        "rule": "rule:careful",
+        "greedy": str(imitation),
+        "sampled": f"{imitation}@0.7",
+        "absolute seats": str(written(folder / "absolute", actor_first=False)),
+        "advantage": f"{imitation}+{rank}~20",
+        "mjai": mjai(),
+    }
+
+
+def mjai(habit: str = "fair") -> str:
+    return f"mjai:{sys.executable} {PROGRAM} {habit}"
+
+
+class Watched:
+    """A player, and all that it was asked and did."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.plays_forced, self.group = player.plays_forced, player.group
+        self.asked: Asked = {}
+        self.chosen: dict[tuple[GameKey, int, int], int] = {}
+
+    def choose(self, situations: Sequence[Situation]) -> list[int]:
+        tokens = self.player.choose(situations)
+        for situation, token in zip(situations, tokens, strict=True):
+            key = situation.game, situation.turn.seat, situation.number
+            self.asked[key], self.chosen[key] = situation, token
+        return tokens
+
+    def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
+        self.player.end(game, seat, events)
+
+    def close(self) -> None:
+        self.player.close()
+
+
+def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_000) -> tuple[list[GameResult], Watched]:
+    """East games of A against random players, or the first `most` moves of them."""
+    match = Match(players=(name, "random"), style=0)
+    players: Mapping[str, Watched] = {
+        letter: Watched(make_player(parse_player(text), Lots(5, letter), V))
+        for letter, text in zip("AB", match.players, strict=True)
+    }
+    hall, waiting, results = Hall(match, players), list(games), []
+    try:
+        while waiting or len(hall):
+            while waiting and len(hall) < together:
+                hall.begin(waiting.pop(0))
+            results += hall.advance()
+            most -= 1
+            if not most:
+                break
+    finally:
+        for player in players.values():
+            player.close()
+    return sorted(results, key=lambda result: result.game), players["A"]
+
+
+GAMES = [GameKey(0, 1), GameKey(1, 0), GameKey(1, 3)]
+
+
+WHOLE_GAMES = ("random", "rule", "mjai")
+MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
+"""networks take longer, and a round or two show how they play"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_a_player_does_in_a_game_does_not_depend_on_the_games_beside_it(kind: str, names: dict[str, str]) -> None:
+    # with others a game waits now and then, and is not as far after as many moves
+    together, watched = played(names[kind], GAMES, together=3, most=3 * MOVES[kind])
+    alone, watched_alone = played(names[kind], GAMES[1:2], together=1, most=MOVES[kind])
+    chosen, chosen_alone = (
+        {key: token for key, token in w.chosen.items() if key[0] == GAMES[1]} for w in (watched, watched_alone)
+    )
+    common = chosen.keys() & chosen_alone.keys()
+    assert {key: chosen[key] for key in common} == {key: chosen_alone[key] for key in common}
+    assert len(common) > 20
+    if kind in WHOLE_GAMES:
+        assert chosen.keys() == chosen_alone.keys()
+        assert [result for result in together if result.game == GAMES[1]] == alone
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_player_chooses_possible_actions_and_is_asked_about_forced_ones_only_if_it_wants(
+    kind: str, names: dict[str, str]
+) -> None:
+    _, watched = played(names[kind], GAMES[:1], together=1, most=MOVES[kind])
+    assert all(token in watched.asked[key].actions for key, token in watched.chosen.items())
+    has_forced = any(len(situation.actions) == 1 for situation in watched.asked.values())
+    assert has_forced <= watched.plays_forced
+    assert sorted(number for _, _, number in watched.asked) == list(range(len(watched.asked)))
+
+
+def scores_of(policy: Policy, asked: Sequence[Situation]) -> list[np.ndarray]:
+    """As the policy is asked outside of the arena."""
+    no_results = (0,) * len(V.results)
+    return policy.scores([Annotation("g", s.sparse, s.numeric, s.progression, s.actions, 0, no_results) for s in asked])
+
+
+@pytest.mark.parametrize("kind", ["greedy", "absolute seats", "advantage"])
+def test_a_policy_takes_the_action_of_the_greatest_score(kind: str, names: dict[str, str]) -> None:
+    _, watched = played(names[kind], GAMES[:1], together=1, most=60)
+    for (key, situation), score_A in zip(
+        watched.asked.items(), scores_of(plain_policy(names[kind]), list(watched.asked.values())), strict=True
+    ):
+        place = situation.actions.index(watched.chosen[key])
+        assert score_A[place] >= score_A.max() - 1e-4
+
+
+def plain_policy(name: str) -> Policy:
+    """The policy of a name, which remembers nothing."""
+    from kanachan.inference.advantage_policy import AdvantagePolicy
+
+    spec = parse_player(name)
+    policies = [Policy.load(path) for path in spec.files]
+    return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
+
+
+@pytest.mark.parametrize(("is_half", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
+def test_scores_with_events_kept_equal_those_computed_from_scratch(
+    is_half: bool, largest: float, typical: float, names: dict[str, str]
+) -> None:
+    found: dict[tuple[GameKey, int, int], np.ndarray] = {}
+    player = make_player(parse_player(names["greedy"]), Lots(0, "A"), V, is_half=is_half)
+    assert isinstance(player, PolicyPlayer)
+    _, watched = played("random", GAMES, together=3, most=120)
+    for key, situation in watched.asked.items():
+        (found[key],) = player.scorer.scores([situation])
+    wanted = scores_of(plain_policy(names["greedy"]), list(watched.asked.values()))
+    assert max(len(s.progression) for s in watched.asked.values()) > 40
+    difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
+    assert np.concatenate(wanted).std() > 1
+    assert np.abs(difference).max() < largest
+    assert np.sqrt((difference**2).mean()) < typical
+
+
+@pytest.mark.parametrize("is_half", [False, True])
+def test_a_score_does_not_depend_on_those_asked_for_beside_it(is_half: bool, names: dict[str, str]) -> None:
+    _, watched = played("random", GAMES, together=3, most=120)
+    by_number: dict[int, list[Situation]] = {}
+    for (_, _, number), situation in watched.asked.items():
+        by_number.setdefault(number, []).append(situation)
+    one_by_one, together = (
+        make_player(parse_player(names["greedy"]), Lots(0, "A"), V, is_half=is_half) for _ in range(2)
+    )
+    assert isinstance(one_by_one, PolicyPlayer)
+    assert isinstance(together, PolicyPlayer)
+    assert any(len(situations) > 1 for situations in by_number.values())
+    for situations in by_number.values():
+        alone = [one_by_one.scorer.scores([situation])[0] for situation in situations]
+        for score_A, alone_A in zip(together.scorer.scores(situations), alone, strict=True):
+            np.testing.assert_array_equal(score_A, alone_A)
+
+
+def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
+    _, watched = played("random", GAMES[:1], together=1)
+    (situation,) = [s for s in watched.asked.values() if len(s.actions) > 8][:1]
+    (score_A,) = scores_of(plain_policy(names["greedy"]), [situation])
+    weight_A = np.exp((score_A - score_A.max()) / 2.0)
+    counts = np.zeros(len(score_A))
+    for seed in range(2000):
+        player = PolicyPlayer(FixedScores(score_A), Lots(seed, "A"), temperature=2.0)
+        counts[situation.actions.index(player.choose([situation])[0])] += 1
+    np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
+
+
+class FixedScores:
+    """Scores that were computed before."""
+
+    def __init__(self, score_A: np.ndarray) -> None:
+        self._score_A = score_A
+
+    def scores(self, situations: Sequence[Situation]) -> list[np.ndarray]:
+        return [self._score_A for _ in situations]
+
+
+def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> None:
+    _, watched = played("random", GAMES[:1], together=1)
+    lots = [[Lots(0, letter).of(situation) for situation in watched.asked.values()] for letter in "AB"]
+    assert not set(lots[0]) & set(lots[1])
+    assert 0.35 < np.mean(lots) < 0.65
+
+
+# External programs ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "habit, error, told",
+    [
+        (
+            "wins",
+            IllegalAction,
+            r"illegal action in wall 0, seating 1, East \d honba \d, tiles left \d+, seat 1: .*hora",
+        ),
+        (
+            "declares",
+            IllegalAction,
+            r"illegal action in wall 0, seating 1, East 1 honba 0, tiles left \d+, seat 1: {.*reach[^}]*}; possible: ",
+        ),
+        ("ends", ValueError, "the program has ended, with status 3"),
+        ("babbles", ValueError, "an mjai event expected as answer, not b'hello'"),
+    ],
+)
+def test_a_program_that_errs_is_named_with_the_situation(habit: str, error: type[Exception], told: str) -> None:
+    with pytest.raises(error, match=told) as raised:
+        played(mjai(habit), GAMES[:1], together=1)
+    assert "mjai_seat.py" in str(raised.value)
+
+
+ANSWERS_WHEN_IT_ACTS = """
+import json, sys
+for line in sys.stdin:
+    event = json.loads(line)
+    if event["type"] == "tsumo" and event["actor"] == int(sys.argv[1]):
+        print(json.dumps({"type": "dahai", "pai": event["pai"]}), flush=True)
+"""
+
+
+def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
+    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, answers_all=False)
+    try:
+        program.ask([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
+        assert program.answer()["pai"] == "5m"
+        dahai = {"type": "dahai", "actor": 2, "pai": "5m"}
+        program.ask([dahai, {"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
+        assert program.answer()["pai"] == "6m"
+    finally:
+        program.close()
+
+
+def test_a_program_that_closes_its_output_is_named() -> None:
+    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, answers_all=False)) as program:
+        program.ask([{"type": "start_game"}])
+        with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
+            program.answer()
+
+
+PONS = """
+import json, sys
+for line in sys.stdin:
+    event = json.loads(line)
+    answer = {"type": "none"}
+    if event["type"] == "dahai" and event["actor"] == 0:
+        consumed = {"plain": ["5m", "5m"], "red": ["5mr", "5m"]}[sys.argv[1]]
+        answer = {"type": "pon", "actor": 2, "target": 0, "pai": "5m", "consumed": consumed}
+    if event["type"] == "tsumo" and event["actor"] == 2:
+        answer = {"type": "dahai", "actor": 2, "pai": event["pai"], "tsumogiri": True}
+    print(json.dumps(answer), flush=True)
+"""
+
+
+@pytest.mark.parametrize("wanted", ["plain", "red"])
+def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
+    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
+    table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
+    (turn,) = [turn for turn in table.turns if turn.seat == 2]
+    situation = Situation(GameKey(0, 0), 0, turn, (), (), ())
+    player = make_player(parse_player(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), Lots(0, "A"), V)
+    try:
+        (token,) = player.choose([situation])
+    finally:
+        player.close()
+    skip = V.action["skip"].first
+    table.step({other.seat: other.options[token if other is turn else skip][0] for other in table.turns})
+    (meld,) = table.turns[0].observation.melds[2]
+    assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
+
+
+def test_a_program_that_was_not_asked_in_the_last_round_is_told_the_end_of_the_game(tmp_path: Path) -> None:
+    """A ron on the first discard leaves no turn to the others."""
+    heard = tmp_path / "heard"
+    program = Program([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(heard)], 3)
+    seated = _Seated(program)
+    first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
+    rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
+    last = [{"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai", "hora", "end_kyoku", "end_game")]
+    seated._new([dict(event) for event in first])
+    seated.end([dict(event, pai="1m", tehais=[["1m"]] * 4) for event in (*first, *rest, *last)])
+    program.close()
+    told = [json.loads(line)["type"] for line in heard.read_text().splitlines()]
+    assert told == [event["type"] for event in (*rest, *last)]
+
+
+def test_the_seat_stands_where_the_command_says_or_behind_it() -> None:
+    for command in (["{seat}x"], ["--seat={seat}", "y"]):
+        with Stopped(Program(["echo", *command], 3)) as program:
+            assert program.name == " ".join(["echo", *command]).replace("{seat}", "3")
+    with Stopped(Program(["echo", "x"], 3)) as program:
+        assert program.name == "echo x 3"
+
+
+class Stopped:
+    def __init__(self, program: Program) -> None:
+        self._program = program
+
+    def __enter__(self) -> Program:
+        return self._program
+
+    def __exit__(self, *error: object) -> None:
+        self._program.close()
+
+
+# Names ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("rule:timid", "no such temperament; there are steady"),
+        ("mjai:", "a command expected"),
+        ("no/such/folder", "no player of this name, and no weights there"),
+        ("{weights}@0", "a temperature must be a positive number, not 0"),
+        ("{weights}+nothing~5", "no player of this name, and no weights there"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(text: str, told: str, names: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=told):
+        parse_player(text.format(weights=names["greedy"]))
+
+
+def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
+    weights = written(tmp_path / "run@0.5")
+    assert parse_player(str(weights.parent)).temperature is None
+    assert parse_player(f"{weights.parent}@2").temperature == 2
+
+
+def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:
+    spec: PlayerSpec = parse_player(names["advantage"] + "@1.5")
+    assert (spec.points, spec.temperature) == (20, 1.5)
+    assert [Path(path).parent.name for path in spec.files] == ["imitation", "rank"]
+
+
+def test_values_without_a_prior_of_imitation_are_refused(names: dict[str, str]) -> None:
+    prior, _, rest = names["advantage"].partition("+")
+    values = rest.partition("~")[0]
+    make: Callable[[], object] = lambda: make_player(parse_player(f"{values}+{prior}~5"), Lots(0, "A"), V)  # noqa: E731
+    with pytest.raises(ValueError, match="a network after rank is no prior"):
+        make()

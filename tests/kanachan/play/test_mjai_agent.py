@@ -1,0 +1,108 @@
+"""External programs at the table: what they are told, how they end, and how their answers are told apart."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotate.game.engine import Table
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.play.agent import GameKey, Situation
+from kanachan.play.mjai_agent import MjaiPlayer, Program, _Seated
+from tests.kanachan.cli.test_arena import arena, journal
+from tests.kanachan.play.test_agent import mjai
+from tests.support.mjai_table import hidden_from
+from tests.support.paths import PROGRAMS
+from tests.support.rounds import Script, start_of_round, wall_of_deal
+
+QUIET = f"mjai:{sys.executable} {PROGRAMS / 'mjai_quiet.py'}"
+LISTENS = "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)"
+
+
+def test_a_game_is_kept_though_a_program_complains_of_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = tmp_path / "records"
+    assert arena(tmp_path, "--together", "1", "--records", str(records), players=("rule", mjai("complains"))) == 1
+    said = capsys.readouterr()
+    assert "answers with an error" in said.err and "no more" in said.err
+    assert "1 of 4 games on 1 walls" in said.out
+    assert len(journal(tmp_path)) == 2 and len(list(records.iterdir())) == 1
+
+
+def test_of_rounds_in_which_it_was_not_asked_a_program_is_told_no_hand_but_its_own(tmp_path: Path) -> None:
+    heard = tmp_path / "heard"
+    events = simulate_game(5, 0, style=0, annotated=False).events
+    program = Program([sys.executable, "-c", LISTENS, str(heard)], 3)
+    seated = _Seated(program)
+    seated._new([dict(event) for event in events[:3]])
+    seated.end(events)
+    program.close()
+    told = [json.loads(line) for line in heard.read_text().splitlines()]
+    wanted = [{name: event[name] for name in event if name != "kanachan"} for event in events[3:]]
+    assert told == [hidden_from(3, event) for event in wanted]
+    assert sum(event["type"] == "start_kyoku" for event in told) > 2
+
+
+@pytest.mark.parametrize("program", [mjai("leaves"), f"{QUIET} leaves"], ids=["answers all", "quiet"])
+def test_a_program_that_ends_with_its_game_is_started_again_for_the_next(program: str, tmp_path: Path) -> None:
+    assert arena(tmp_path, "--together", "1", players=("rule", program)) == 0
+    assert len(journal(tmp_path)) == 5
+
+
+# Which lines they answer ---------------------------------------------------------------------------------------------
+
+CALLS = """
+import json, sys, time
+habits, seat = sys.argv[1].split("+"), int(sys.argv[2])
+for line in sys.stdin:
+    event = json.loads(line)
+    answer = {"type": "none"}
+    can_act = event.get("actor") == (0 if event["type"] == "dahai" else seat)
+    if event["type"] == "start_kyoku" and "late" in habits:
+        time.sleep(6)
+    if event["type"] == "tsumo" and can_act and "passes" not in habits:
+        answer = {"type": "dahai", "actor": seat, "pai": event["pai"], "tsumogiri": True}
+    if event["type"] == "dahai" and can_act and "pons" in habits:
+        answer = {"type": "pon", "actor": seat, "target": 0, "pai": "5m", "consumed": ["5m", "5m"]}
+    if event["type"] == "start_kyoku" and "chats" in habits or can_act or "all" in habits:
+        print(json.dumps(answer), flush=True)
+"""
+
+
+def first_claim(*habits: str) -> str:
+    """What a program does first if it may call the first discard: the kind of its action."""
+    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
+    table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
+    (turn,) = [turn for turn in table.turns if turn.seat == 2]
+    player = MjaiPlayer([sys.executable, "-c", CALLS, "+".join(habits)], V)
+    try:
+        (token,) = player.choose([Situation(GameKey(0, 0), 0, turn, (), (), ())])
+    finally:
+        player.close()
+    return V.action.describe(token)[0]
+
+
+@pytest.mark.slow
+def test_a_program_that_answers_every_line_may_be_slow_to_start() -> None:
+    assert first_claim("all", "late", "pons") == "pon"
+
+
+@pytest.mark.parametrize("move", ["pon", "skip"])
+@pytest.mark.parametrize("habit", ["all", "quiet"])
+def test_a_first_move_is_told_from_the_answers_before_it(habit: str, move: str) -> None:
+    assert first_claim(habit, *["pons"][: move == "pon"]) == move
+
+
+@pytest.mark.parametrize(
+    "habits, told",
+    [
+        (["quiet", "chats"], "answers some of the lines at which it cannot act"),
+        (["all", "passes"], 'after a draw a move is expected, not {"type": "none"}'),
+    ],
+)
+def test_a_program_whose_answers_cannot_be_told_apart_is_refused(habits: list[str], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        first_claim(*habits)

@@ -1,0 +1,398 @@
+"""kanachan-bot: one line in, one line out, as Mortal's program speaks; what it decides is what its network decides."""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotate.game.features import SituationWriter
+from annotate.game.mjai_actions import choice_of_event
+from annotate.game.record import Event
+from annotate.game.tiles import TILE_OF_MJAI
+from annotate.records.reading import read_games
+from annotate.simulation.simulate import rounds_of, simulate_game
+from annotate.vocabulary import is_red, tile34_of
+from kanachan.cli.bot import Bot, main
+from kanachan.config import STAGES, StageName
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.policy import Policy
+from kanachan.objectives.registry import Rank
+from kanachan.play.mjai_bot import Mind
+from kanachan.play.mortal_meta import action46
+from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
+from tests.support.mjai_table import V, hidden_from, turns
+from tests.support.real_records import real_records
+from tests.support.rounds import DULL, play_round
+from tests.support.rounds import words as words_of
+from tests.support.tiny_weights import written
+
+START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
+TENPAI = "123m456p789s1122z"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {stage: written(folder / stage, stage) for stage in STAGES}
+
+
+def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
+    writer = SituationWriter(V, 4, style, (14,) * 4)
+    return Bot(Mind(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
+
+
+def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
+    """What a seat is told of a game."""
+    told = [event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]]
+    return [START, *told, {"type": "end_game"}]
+
+
+END_OF_ROUND = {"type": "end_kyoku"}
+
+
+def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:
+    return [bot.answer(json.dumps(event)) for event in events]
+
+
+@pytest.fixture(scope="module")
+def rounds() -> list[list[Event]]:
+    return rounds_of(simulate_game(5, 0, style=0, annotated=False).events)
+
+
+# Protocol ------------------------------------------------------------------------------------------------------------
+
+
+def test_what_it_answers_can_be_played(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    bot = bot_of(weights["imitation"], 2)
+    assert bot.answer(json.dumps(START)) == {"type": "none"}
+    num_answers = 0
+    for events in rounds:
+        asked = {id(event): turn for _, event, turn in turns(2, events)}
+        for event in events:
+            answer = bot.answer(json.dumps(hidden_from(2, event)))
+            if id(event) not in asked:
+                assert answer == {"type": "none"}
+                continue
+            turn, num_answers = asked[id(event)], num_answers + 1
+            if answer["type"] == "reach":
+                continue
+            choice_of_event(turn, answer, V, is_riichi=event["type"] == "reach")
+            assert answer["meta"]["mask_bits"] > 0
+    assert num_answers > 50
+
+
+@pytest.mark.parametrize("stage", ["imitation", "grading"])
+def test_whole_games_are_decided_as_the_network_decides_of_the_record(
+    weights: dict[StageName, Path], stage: StageName
+) -> None:
+    game = simulate_game(5, 1, style=0, room=4, grades=(14,) * 4)
+    policy = Policy.load(weights[stage])
+    for seat in (0, 3):
+        own = [a for a in game.annotations if V.sparse["seat"].token(seat) in a.sparse]
+        wanted = [a.actions[int(p.score.argmax())] for a, p in zip(own, policy.predictions(own), strict=True)]
+        bot = bot_of(weights[stage], seat, style=0)
+        bot.answer(json.dumps(START))
+        found: list[int] = []
+        for events in rounds_of(game.events):
+            asked = {
+                id(e): turn for _, e, turn in turns(seat, events) if len(turn.options) > 1 and e["type"] != "reach"
+            }
+            for event in events:
+                answer = bot.answer(json.dumps(hidden_from(seat, event)))
+                if id(event) in asked:
+                    # of a riichi the answer after its echo says the discard
+                    token = wanted[len(found)] if answer["type"] == "reach" else None
+                    found.append(token or choice_of_event(asked[id(event)], answer, V).token)
+        assert found == wanted and len(found) > 50
+
+
+def test_riichi_is_declared_and_its_discard_said_after_the_echo(weights: dict[StageName, Path]) -> None:
+    events = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m").events
+    bot = bot_of(weights["imitation"], 0)
+    found = answers(bot, [START, *events[:3]])
+    assert events[2]["type"] == "reach"
+    discard = found[3]
+    assert discard["type"] == "dahai" and "tsumogiri" in discard
+    assert found[2]["meta"]["mask_bits"] >> 37 & 1 and not discard["meta"]["mask_bits"] >> 37 & 1
+
+
+def test_a_pass_is_none_with_what_was_thought_of_it(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    found = answers(bot_of(weights["rank"], 1), stream(1, rounds[:3]))
+    passed = [answer for answer in found if answer["type"] == "none" and "meta" in answer]
+    assert all(answer["meta"]["mask_bits"] >> 45 == 1 for answer in passed)
+    assert passed
+
+
+def test_a_line_that_wants_no_answer_gets_none(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    bot = bot_of(weights["imitation"], 0)
+    quiet = [{**event, "can_act": False} for event in stream(0, rounds[:1])]
+    assert {answer["type"] for answer in answers(bot, quiet)} == {"none"}
+
+
+# What it says besides ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_meta_has_a_value_for_each_bit_and_its_greatest_is_what_is_done(
+    weights: dict[StageName, Path], stage: StageName, rounds: list[list[Event]]
+) -> None:
+    metas = 0
+    for answer in answers(bot_of(weights[stage], 3), stream(3, rounds[:2])):
+        meta = answer.get("meta", {})
+        if "q_values" not in meta:
+            continue
+        bits = [bit for bit in range(46) if meta["mask_bits"] >> bit & 1]
+        assert len(bits) == len(meta["q_values"])
+        assert meta["is_greedy"] and meta["batch_size"] == 1 and meta["eval_time_ns"] > 0
+        assert 0 <= meta["shanten"] <= 6 and isinstance(meta["at_furiten"], bool)
+        best = meta["candidates"][int(np.argmax(meta.get("probabilities") or meta["expected_points"]))]
+        assert best["type"] == answer["type"] and best.get("pai") == answer.get("pai", best.get("pai"))
+        assert len(meta["candidates"]) == len(meta.get("probabilities") or meta["expected_points"])
+        assert ("probabilities" in meta) == (stage == "imitation")
+        assert ("rank_probabilities" in meta) == (stage == "rank")
+        metas += 1
+    assert metas > 20
+
+
+def test_log_probabilities_of_the_46_actions_are_those_of_their_best_candidates(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    for answer in answers(bot_of(weights["imitation"], 0), stream(0, rounds[:1])):
+        meta = answer.get("meta", {})
+        if "q_values" in meta:
+            assert max(meta["q_values"]) == pytest.approx(np.log(max(meta["probabilities"])), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "words, action",
+    [
+        ("discard 1m", 0),
+        ("discard 5m", 4),
+        ("discard 0m", 34),
+        ("cut 9s", 26),
+        ("cut 0s", 36),
+        ("discard 7z", 33),
+        ("riichi 3p", 37),
+        ("riichi-cut 0p", 37),
+        ("chi 56m", 38),
+        ("chi 46m", 39),
+        ("chi 34m", 40),
+        ("chi 06m", 38),
+    ],
+)
+def test_the_46_actions_are_mortals(words: str, action: int) -> None:
+    assert action in {action46(token, V) for token in range(V.action.size) if words_of(token) == words}
+
+
+def test_several_kans_are_told_by_their_tiles(weights: dict[StageName, Path]) -> None:
+    events = play_round("", ["1111m222p", "", "", ""], "2p").events
+    (meta,) = [a["meta"] for a in answers(bot_of(weights["imitation"], 0), [START, *events[:2]]) if "meta" in a]
+    assert meta["mask_bits"] >> 42 & 1
+    assert meta["kan_select"]["mask_bits"] == 1 | 1 << 10
+    assert len(meta["kan_select"]["q_values"]) == 2
+
+
+def test_drawn_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    def play(seed: int) -> list[Event]:
+        found = answers(bot_of(weights["imitation"], 0, sampling=1.0, seed=seed), stream(0, rounds[:2]))
+        return [{**a, "meta": a["meta"]["is_greedy"]} for a in found if "meta" in a]
+
+    assert play(1) == play(1) != play(2)
+    assert {answer["meta"] for answer in play(1)} == {True, False}
+
+
+# Review --------------------------------------------------------------------------------------------------------------
+
+
+def test_in_review_mode_every_line_has_meta(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    found = answers(bot_of(weights["imitation"], 0, is_reviewing=True), stream(0, rounds[:1], is_open=True))
+    assert all("mask_bits" in answer["meta"] for answer in found)
+    assert {"type": "none", "meta": {"mask_bits": 0}} in found
+
+
+def test_what_the_player_did_is_always_among_the_bits(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    """mjai-reviewer refuses a program that leaves one out, or does not tell which tiles kans are of."""
+    num_done = 0
+    for seat in range(4):
+        bot = bot_of(weights["imitation"], seat, is_reviewing=True)
+        bot.answer(json.dumps(START))
+        for events in rounds[:3]:
+            meta: Any = None
+            for event in events:
+                if event.get("actor") == seat and event["type"] not in ("tsumo", "reach_accepted"):
+                    assert meta["mask_bits"] >> bit_of(event) & 1, event
+                    assert "kan_select" in meta or event["type"] not in ("ankan", "kakan")
+                    num_done += 1
+                answer = bot.answer(json.dumps(event))
+                if event["type"] not in ("reach_accepted", "dora"):
+                    meta = answer["meta"]
+    assert num_done > 100
+
+
+def bit_of(event: Event) -> int:
+    """The one of the 46 actions that a player has done."""
+    if event["type"] == "dahai":
+        tile = TILE_OF_MJAI[event["pai"]]
+        return 34 + tile // 10 if is_red(tile) else tile34_of(tile)
+    if event["type"] == "chi":
+        held = [tile34_of(TILE_OF_MJAI[name]) for name in event["consumed"]]
+        return 38 + sum(tile < tile34_of(TILE_OF_MJAI[event["pai"]]) for tile in held)
+    return {"reach": 37, "pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "hora": 43}[event["type"]]
+
+
+def test_ranks_at_the_start_of_each_round_are_those_of_the_rank_weights(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    forecast = RankForecast(Policy.load(weights["rank"]), 0)
+    answers(bot_of(weights["imitation"], 1, forecast=forecast), stream(1, rounds))
+    assert len(forecast.matrices) == len(rounds)
+    for matrix in forecast.matrices:
+        np.testing.assert_allclose(matrix.sum(axis=0), 1, atol=1e-6)
+        np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-6)
+    assert not np.allclose(forecast.matrices[0], by_scores(rounds[0][0]["scores"], 4))
+
+
+def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
+    policy = Policy.load(weights["rank"])
+    assert policy.actor_first and isinstance(policy.objective, Rank)
+    annotations = simulate_game(5, 0, style=0).annotations
+    for seat in range(4):
+        own = next(a for a in annotations if V.sparse["seat"].token(seat) in a.sparse)
+        batch = policy.batch(columns_of_annotations([own], V))
+        wanted = policy.objective.baseline_rank_probability(policy.output(batch), batch)[0]
+        np.testing.assert_allclose(by_weights(policy, own, seat)[seat], wanted, atol=1e-6)
+
+
+def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_later_it_is() -> None:
+    scores = [40_000, 30_000, 20_000, 10_000]
+    early, late = by_scores(scores, 8), by_scores(scores, 1)
+    assert early[0, 0] < late[0, 0] and late.argmax(axis=1).tolist() == [0, 1, 2, 3]
+    np.testing.assert_allclose(by_scores([25_000] * 4, 8), 0.25, atol=0.02)
+
+
+# Errors --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        ("nonsense", "not JSON"),
+        ("[1]", "an object"),
+        ('{"type":"tsumo","actor":0,"pai":"1m"}', "outside of a round"),
+        ('{"type":"start_kyoku"}', "missing"),
+        ('{"type":"start_game","names":["a","b","c"]}', "three players"),
+        ('{"type":"start_game","id":3}', "seat 0"),
+        ('{"type":"what"}', "outside of a round"),
+        ("\udcff", "not JSON"),
+    ],
+)
+def test_a_line_that_is_none_of_the_game_is_answered_by_an_error_and_the_next_game_is_played(
+    weights: dict[StageName, Path], rounds: list[list[Event]], line: str, message: str
+) -> None:
+    bot = bot_of(weights["imitation"], 0)
+    bot.answer(json.dumps(START))
+    answer = bot.answer(line)
+    assert answer["type"] == "error" and message in answer["message"]
+    found = answers(bot, stream(0, rounds[:1]))
+    assert "error" not in {answer["type"] for answer in found}
+    assert any("meta" in answer for answer in found)
+
+
+def test_after_an_error_all_lines_are_refused_until_the_next_round(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    bot = bot_of(weights["imitation"], 0)
+    first, second = rounds[:2]
+    told = [START, *(hidden_from(0, event) for event in [first[0], first[1], first[1], *first[2:]])]
+    found = [answer["type"] for answer in answers(bot, told)]
+    assert "error" not in found[:3] and set(found[3:]) == {"error"}
+    assert "error" not in {answer["type"] for answer in answers(bot, [hidden_from(0, event) for event in second])}
+
+
+# The program ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_program_reviews_a_game(
+    weights: dict[StageName, Path],
+    rounds: list[list[Event]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    options = ["--rank-weights", str(weights["rank"]), "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
+    assert main([str(weights["imitation"]), "1", *options]) == 0
+    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
+    assert last["model_tag"] == "kanachan-imitation-20"
+    assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
+
+
+@pytest.mark.slow
+def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    program = "import sys; from kanachan.cli.bot import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, str(weights["imitation"]), "2", "--rules", "mjsoul"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for event in stream(2, rounds[:1]):
+            process.stdin.write(json.dumps(event) + "\n")
+            assert json.loads(process.stdout.readline())["type"] != "error"
+        process.stdin.close()
+        assert process.wait(60) == 0 and process.stdout.read() == ""
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["4"], "SEAT"),
+        (["0", "--grades", "1,2,3"], "4 grades"),
+        (["0", "--prior", "x"], "--prior needs --temperature"),
+        (["0", "--prior", "x", "--temperature", "0"], "--temperature must be positive, not 0"),
+        (["0", "--temperature", "5"], "--temperature means something only with --prior"),
+        (["0", "--sample", "0"], "--sample"),
+    ],
+)
+def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nowhere", *options])
+    assert message in capsys.readouterr().err
+
+
+def test_missing_weights_and_weights_that_tell_no_ranks_are_named(
+    weights: dict[StageName, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["nowhere", "0"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    assert main([str(weights["rank"]), "0", "--rank-weights", str(weights["imitation"])]) == 1
+    assert "stage rank" in capsys.readouterr().err
+
+
+def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    policy = AdvantagePolicy(Policy.load(weights["imitation"]), Policy.load(weights["rank"]), 20.0)
+    mind = Mind(policy, 1, "mjsoul", SituationWriter(V, 4, 1, (14,) * 4))
+    metas = [answer.get("meta", {}) for answer in answers(Bot(mind), stream(1, rounds[:1]))]
+    whole = [meta for meta in metas if "q_values" in meta]
+    assert whole and all({"probabilities", "expected_points", "rank_probabilities"} <= meta.keys() for meta in whole)
+
+
+@pytest.mark.records
+def test_a_real_game_is_reviewed(weights: dict[StageName, Path]) -> None:
+    (game,) = read_games(str(real_records("tenhou/houou-4p-2021")[0]))
+    mind = Mind(Policy.load(weights["imitation"]), 2, "tenhou", SituationWriter(V, 4, 1, (14,) * 4))
+    found = answers(Bot(mind, True), stream(2, [r.events for r in game.rounds], is_open=True))
+    assert "error" not in {answer["type"] for answer in found}

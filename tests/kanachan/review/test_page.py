@@ -1,0 +1,216 @@
+"""The page of kanachan-review in a real browser; skipped where there is none."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game
+from annotate.vocabulary import FOUR_PLAYERS
+from annotate.words import describe
+from kanachan.cli.review import main
+from kanachan.config import STAGES
+from tests.annotate.game.test_seat_view import events_of as events_of_round
+from tests.support.browser import Browser, browser
+from tests.support.real_records import real_records
+from tests.support.reviewed import events_of, with_empty_rounds, write_record
+from tests.support.tiny_weights import written
+
+SEAT = 1
+EVIL = "</script><script>window.injected=1</script><img src=x onerror='window.injected=2'>"
+HAND = "[...document.querySelectorAll('[data-hand]')].map((tile) => tile.dataset.hand)"
+PLACE = "Number(document.body.dataset.decision)"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("weights")
+    return [str(written(folder / stage, stage)) for stage in STAGES]
+
+
+@pytest.fixture(scope="module")
+def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The page of a simulated game whose id is markup, and its data."""
+    folder = tmp_path_factory.mktemp("page")
+    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL)), weights, folder)
+
+
+@pytest.fixture
+def opened(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
+    """The page, opened; at the end nothing may have gone wrong on it."""
+    chromium.requests.clear()
+    chromium.open(made[0])
+    yield chromium
+    chromium.run("1")  # lets what has been reported arrive
+    assert chromium.complaints == []
+    assert {url.partition("#")[0] for url in chromium.requests} == {made[0].as_uri()}
+
+
+def reviewed(record: Path, weights: list[str], folder: Path, seat: int = SEAT) -> tuple[Path, Any]:
+    out, data = folder / "out.html", folder / "out.json"
+    assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data)]) == 0
+    return out, json.loads(data.read_text())
+
+
+def hand_of(table: dict[str, Any]) -> list[str]:
+    return [*table["hand"], *([table["drawn"]] if table["drawn"] else [])]
+
+
+def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, made: tuple[Path, Any]) -> None:
+    for decision in made[1]["decisions"][:12]:
+        table = decision["table"]
+        assert opened.run(HAND) == hand_of(table)
+        rivers = "[...document.querySelectorAll('[data-river]')].map((river) => [Number(river.dataset.river), "
+        rivers += "[...river.querySelectorAll('[data-tile]')].map((tile) => tile.dataset.tile)])"
+        assert dict(map(tuple, opened.run(rivers))) == {
+            seat: [tile["tile"] for tile in river] for seat, river in enumerate(table["rivers"])
+        }
+        rows = "[...document.querySelectorAll('#candidates tbody tr')].map((row) => Number(row.dataset.token))"
+        assert sorted(opened.run(rows)) == [candidate["token"] for candidate in decision["candidates"]]
+        played = "document.querySelector('#candidates tr.played').dataset.token"
+        assert int(opened.run(played)) == decision["candidates"][decision["chosen"]]["token"]
+        opened.press("ArrowRight")
+
+
+def test_every_tile_that_is_used_is_drawn(opened: Browser, made: tuple[Path, Any]) -> None:
+    missing = "[...document.querySelectorAll('use')].filter((use) => !document.querySelector(use.getAttribute('href')))"
+    for decision in range(0, len(made[1]["decisions"]), 9):
+        opened.run(f"go({decision})")
+        assert opened.run(f"{missing}.length") == 0
+
+
+def test_keys_go_through_decisions_and_rounds(opened: Browser, made: tuple[Path, Any]) -> None:
+    firsts = [found["first"] for found in made[1]["rounds"]]
+    last = len(made[1]["decisions"]) - 1
+    for key, place in (
+        ("ArrowLeft", 0),
+        ("ArrowRight", 1),
+        ("ArrowRight", 2),
+        ("ArrowLeft", 1),
+        ("ArrowUp", 0),
+        ("ArrowDown", firsts[1]),
+        ("PageDown", firsts[2]),
+        ("PageUp", firsts[1]),
+        ("End", last),
+        ("ArrowRight", last),
+        ("PageUp", firsts[-1]),
+        ("Home", 0),
+    ):
+        opened.press(key)
+        assert opened.run(PLACE) == place, key
+
+
+def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tuple[Path, Any]) -> None:
+    pressed = "[...document.querySelectorAll('#models button')].findIndex((b) => b.ariaPressed === 'true')"
+    for model in range(len(STAGES)):
+        opened.press(str(model + 1))
+        assert opened.run(pressed) == model
+        assert opened.run("document.querySelectorAll('#worst-list li').length") == len(
+            made[1]["models"][model]["worst"]
+        )
+        assert opened.run("document.querySelectorAll('.area').length") == (4 if STAGES[model] == "rank" else 0)
+    opened.click("#models button")
+    assert opened.run(pressed) == 0
+
+
+def test_a_click_on_a_loss_goes_to_its_decision(opened: Browser, made: tuple[Path, Any]) -> None:
+    opened.click("#worst-list li:nth-child(3) button")
+    assert opened.run(PLACE) == made[1]["models"][0]["worst"][2]
+    opened.press("Home")
+    opened.press("n")
+    decisions = made[1]["decisions"]
+    assert opened.run(PLACE) == next(i for i, d in enumerate(decisions) if i and d["answers"][0]["best"] != d["chosen"])
+
+
+def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
+    assert opened.run("document.querySelector('h1').textContent") == EVIL
+    assert opened.run("document.title").startswith(f"Review of {EVIL}")
+    assert opened.run("[typeof window.injected, document.querySelectorAll('img').length]") == ["undefined", 0]
+
+
+@pytest.mark.parametrize("width", (390, 820, 1280))
+def test_nothing_is_wider_than_the_window(opened: Browser, width: int) -> None:
+    opened.resize(width, 844)
+    assert opened.run("document.documentElement.scrollWidth") <= width
+
+
+def test_rounds_without_decisions_are_listed_and_passed_over(
+    chromium: Browser, weights: list[str], tmp_path: Path
+) -> None:
+    page, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, seat=2)
+    chromium.open(page)
+    cells = "[...row.children].map((cell) => cell.textContent)"
+    rows = chromium.run(f"[...document.querySelectorAll('#rounds-table tbody tr')].map((row) => {cells})")
+    assert [(row[0], row[1]) for row in rows] == [(found["name"], found["result"]) for found in data["rounds"]]
+    assert [row[3] == "no decisions" for row in rows] == [True, False, True, False, True]
+    assert chromium.run("document.querySelectorAll('.rounds g').length") == 2
+    for key, place in (("ArrowUp", 0), ("ArrowDown", 17), ("ArrowDown", 34), ("ArrowUp", 17), ("ArrowUp", 0)):
+        chromium.press(key)
+        assert chromium.run(PLACE) == place, key
+    assert chromium.complaints == []
+
+
+FRAMED = """[...document.querySelectorAll('#board .asked')].map((frame) => {
+  const box = frame.getBoundingClientRect();
+  const inside = (other) => other.left > box.left - 3 && other.right < box.right + 3
+    && other.top > box.top - 3 && other.bottom < box.bottom + 3;
+  const tiles = [...document.querySelectorAll('#board use')];
+  return tiles.filter((tile) => inside(tile.getBoundingClientRect())).map((tile) => tile.getAttribute('href').slice(6));
+})"""
+
+
+@pytest.mark.parametrize(
+    "name, seat, tiles",
+    [
+        ("three who may win", 3, ["3p"]),
+        ("a robbed kan", 3, ["3p"]),
+        ("the second of two kans robbed", 3, ["7p"]),
+        ("a closed kan of a wind and thirteen orphans", 2, ["back", "1z", "1z", "back"]),
+    ],
+)
+def test_the_tile_that_a_decision_answers_is_framed(
+    name: str, seat: int, tiles: list[str], chromium: Browser, weights: list[str], tmp_path: Path
+) -> None:
+    game = [{"type": "start_game", "kanachan": {"rules": "mjsoul"}}, *events_of_round(name, "mjsoul")[0]]
+    record = write_record(tmp_path / "game.jsonl", [*game, {"type": "end_kyoku"}])
+    page, data = reviewed(record, weights[:1], tmp_path, seat)
+    chromium.open(page)
+    framed = chromium.run(f"data.decisions.map((_, place) => {{ go(place); return {FRAMED}; }})")
+    offered = [{candidate["kind"] for candidate in decision["candidates"]} for decision in data["decisions"]]
+    assert [frames for frames, kinds in zip(framed, offered, strict=True) if "ron" in kinds][-1] == [tiles]
+    assert all(len(frames) == ("skip" in kinds) for frames, kinds in zip(framed, offered, strict=True))
+
+
+@pytest.mark.records
+def test_a_real_game_is_shown_as_it_was_played(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
+    record = real_records("tenhou/houou-4p-2021")[-1]
+    out, data = reviewed(record, weights, tmp_path)
+    (game,) = read_games(str(record))
+    told = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game, FOUR_PLAYERS).annotations]
+    told = [text for text in told if f"\nseat {SEAT} may:" in text]
+    chromium.open(out)
+    chromium.press("ArrowRight")
+    assert chromium.run(PLACE) == 1
+    hands = chromium.run(f"data.decisions.map((_, place) => {{ go(place); return {HAND}; }})")
+    for shown, text, decision in zip(hands, told, data["decisions"], strict=True):
+        assert shown == hand_of(decision["table"])
+        (hand,) = re.findall(r"^hand: (.*?)(?:  \[|$)", text, re.MULTILINE)
+        assert spoken(shown, decision["table"]["drawn"] is not None) == hand
+    assert chromium.complaints == []
+
+
+def spoken(hand: list[str], is_drawn: bool) -> str:
+    """A hand as `annotate.words` writes it."""
+    held, drawn = (hand[:-1], f" + {hand[-1]}") if is_drawn else (hand, "")
+    by_suit = {suit: "".join(tile[0] for tile in held if tile[1] == suit) for suit in "mpsz"}
+    return " ".join(numbers + suit for suit, numbers in by_suit.items() if numbers) + drawn

@@ -1,0 +1,335 @@
+"""kanachan-review: what a review says of a game, and how it ends when there is nothing to review."""
+
+import json
+import math
+import os
+import re
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from annotate.annotation import Annotation
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game, annotation_of
+from annotate.words import describe_action
+from kanachan.cli.review import main
+from kanachan.config import STAGES
+from kanachan.data.columns import columns_of_annotations
+from kanachan.evaluation.decision_metrics import KINDS
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.policy import Policy
+from kanachan.review.answers import answers, kinds_offered
+from kanachan.review.board import Meld, table_of
+from kanachan.review.page import embedded, page
+from tests.annotate.game.test_seat_view import ROUNDS
+from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
+from tests.support.rounds import V, options, play_round
+from tests.support.tiny_weights import written
+
+SEAT = 2
+
+
+class Reviewed(NamedTuple):
+    record: Path
+    weights: dict[str, str]
+    """by stage, in the order in which they were given"""
+    annotations: list[Annotation]
+    """of the seat under review, by annotating the record"""
+    review: dict[str, Any]
+    page: str
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Reviewed:
+    folder = tmp_path_factory.mktemp("review")
+    record = write_record(folder / "game.jsonl", events_of(5))
+    weights = {stage: str(written(folder / stage, stage)) for stage in STAGES}
+    out, data = folder / "out.html", folder / "out.json"
+    command = [str(record), *weights.values(), "--seat", str(SEAT), "-o", str(out), "--json", str(data)]
+    assert main(command) == 0
+    (game,) = read_games(str(record))
+    annotations = [a for a in annotate_game(game, V).annotations if table_of(a, V).seat == SEAT]
+    return Reviewed(record, weights, annotations, json.loads(data.read_text()), out.read_text())
+
+
+def test_every_decision_of_the_seat_is_there_as_it_was_annotated(reviewed: Reviewed) -> None:
+    decisions = reviewed.review["decisions"]
+    assert len(decisions) == len(reviewed.annotations) > 30
+    for decision, annotation in zip(decisions, reviewed.annotations, strict=True):
+        assert tuple(candidate["token"] for candidate in decision["candidates"]) == annotation.actions
+        assert decision["candidates"][0]["words"] == describe_action(annotation.actions[0], V)
+        assert decision["chosen"] == annotation.chosen
+        table = decision["table"]
+        assert (table["honba"], table["deposits"], *table["scores"]) == annotation.numeric
+    named = dict(zip(V.results, reviewed.annotations[0].results, strict=True))
+    final = reviewed.review["final"]
+    assert (final["rank"], final["score"], final["grading_delta"]) == (
+        named["rank"],
+        named["score"],
+        named["grading_delta"],
+    )
+
+
+def test_hands_rivers_and_melds_are_those_of_the_record(tmp_path: Path) -> None:
+    num_melds = 0
+    for seed in range(3):
+        events = events_of(seed)
+        (game,) = read_games(str(write_record(tmp_path / "game.jsonl", events)))
+        seen = {
+            (recorded[0]["bakaze"], recorded[0]["oya"], recorded[0]["honba"], seat): seen_in(recorded, seat)
+            for recorded in rounds_of(events)
+            for seat in range(V.num_seats)
+        }
+        pons = {key: [event["consumed"] for event in r.events if event["type"] == "pon"] for r, key in _keyed(game)}
+        for annotation in annotate_game(game, V).annotations:
+            table = table_of(annotation, V)
+            key = ("ESW"[table.wind], table.dealer, table.honba)
+            shown = asdict(table_of(annotation, V, pons[key]))
+            assert shown_of(shown) in seen[*key, table.seat][num_public(shown)]
+            num_melds += sum(map(len, table.melds))
+    assert num_melds > 100
+
+
+def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
+    starts = [(recorded, recorded.events[0]) for recorded in game.rounds]
+    return [(recorded, (start["bakaze"], start["oya"], start["honba"])) for recorded, start in starts]
+
+
+@pytest.mark.parametrize(
+    "name, seat, kind, meld",
+    [
+        ("a robbed kan", 3, "kakan", Meld("kakan", ["3p", "3p"], "3p", 0, "3p")),
+        ("the second of two kans robbed", 3, "kakan", Meld("kakan", ["7p", "7p"], "7p", 0, "7p")),
+        ("a closed kan of a wind and thirteen orphans", 2, "ankan", Meld("ankan", ["1z"] * 4)),
+        ("three who may win", 3, "discard", None),
+    ],
+)
+def test_what_a_decision_answers_is_told(name: str, seat: int, kind: str, meld: Meld | None) -> None:
+    script, hands, wall = ROUNDS[name]
+    decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
+    table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
+    assert table.last_kind == kind and table.last_seat is not None
+    assert (None if table.last_meld is None else table.melds[table.last_seat][table.last_meld]) == meld
+
+
+def test_networks_of_several_stages_stand_side_by_side(reviewed: Reviewed) -> None:
+    assert [(model["name"], model["stage"]) for model in reviewed.review["models"]] == [(s, s) for s in STAGES]
+    for number, weights in enumerate(reviewed.weights.values()):
+        predictions = Policy.load(weights).predictions(reviewed.annotations)
+        for decision, prediction in zip(reviewed.review["decisions"], predictions, strict=True):
+            answer = decision["answers"][number]
+            assert answer["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
+            assert answer["best"] == int(prediction.score.argmax())
+            chosen = prediction.shown[decision["chosen"]]
+            loss = -math.log(chosen) if prediction.probability is not None else prediction.score.max() - chosen
+            assert answer["loss"] == pytest.approx(loss, rel=1e-2, abs=1e-3)
+            assert (answer["rank_probability"] is None) == (prediction.rank_probability is None)
+
+
+def test_the_largest_losses_come_first(reviewed: Reviewed) -> None:
+    for number, model in enumerate(reviewed.review["models"]):
+        losses = [decision["answers"][number]["loss"] for decision in reviewed.review["decisions"]]
+        assert [losses[i] for i in model["worst"]] == sorted(losses, reverse=True)[: len(model["worst"])]
+
+
+def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
+    decisions = reviewed.review["decisions"]
+    assert [decision["kinds"] for decision in decisions] == kinds_offered(reviewed.annotations, V)
+    for number, model in enumerate(reviewed.review["models"]):
+        for row in model["summary"]:
+            mine = [d for d in decisions if row["kind"] == "all" or row["kind"] in d["kinds"]]
+            losses = [d["answers"][number]["loss"] for d in mine]
+            assert row["decisions"] == len(mine)
+            assert row["agreed"] == sum(d["answers"][number]["best"] == d["chosen"] for d in mine)
+            assert row["mean_loss"] == pytest.approx(sum(losses) / len(losses), rel=1e-4)
+            assert (row["mean_probability"] is None) == (model["stage"] != "imitation")
+        assert {row["kind"] for row in model["summary"]} <= {"all", *KINDS}
+        assert model["summary"][0]["decisions"] == len(decisions)
+
+
+def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: Reviewed) -> None:
+    policy = Policy.load(reviewed.weights["rank"])
+    annotations = reviewed.annotations[:5]
+    ((*rows,),) = answers([policy], annotations, chunk=2)
+    batch = policy.batch(columns_of_annotations(annotations, V))
+    expected_BR = policy.objective.baseline_rank_probability(policy.output(batch), batch)
+    for row, expected_R in zip(rows, expected_BR, strict=True):
+        assert row.expected_ranks == pytest.approx(expected_R.tolist(), abs=1e-5)
+        assert row.expected == pytest.approx(float(expected_R @ policy.objective.points_R), rel=1e-4)
+
+
+def test_without_a_value_of_the_situation_the_mean_over_the_actions_stands_in(
+    reviewed: Reviewed, tmp_path: Path
+) -> None:
+    rank = Policy.load(written(tmp_path, "rank", baseline=0.0))
+    imitation = Policy.load(reviewed.weights["imitation"])
+    annotations = reviewed.annotations[:5]
+    played = rank.predictions(annotations)
+    likely = imitation.predictions(annotations)
+    beside, alone = answers([rank, imitation], annotations, 256)[0], answers([rank], annotations, 256)[0]
+    for i, annotation in enumerate(annotations):
+        probability, ranks = likely[i].probability, played[i].rank_probability
+        assert probability is not None and ranks is not None
+        np.testing.assert_allclose(beside[i].expected_ranks, probability @ ranks, atol=1e-5)
+        np.testing.assert_allclose(alone[i].expected_ranks, ranks[annotation.chosen], atol=1e-5)
+
+
+def test_nothing_in_a_record_becomes_part_of_the_page(reviewed: Reviewed) -> None:
+    evil = "</script><script>alert(1)</script><img src=x onerror=alert(2)>&\u2028\u2029"
+    made = page({**reviewed.review, "game": evil, "notes": [evil], "left_out": [evil]})
+    assert made.count("<script") == reviewed.page.count("<script") == 2
+    assert made.count("</script") == 2 and "<img" not in made
+    embedded_text = re.search(r'<script type="application/json" id="data">(.*?)</script>', made, re.DOTALL)
+    assert embedded_text is not None and not set("<>&\u2028\u2029") & set(embedded_text[1])
+    assert json.loads(embedded_text[1])["game"] == evil
+
+
+def test_numbers_that_json_cannot_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        embedded({"loss": math.inf})
+
+
+def test_the_page_loads_nothing(reviewed: Reviewed) -> None:
+    links = re.findall(r"""(?:href|src)=["']([^"']*)""", reviewed.page)
+    assert links and all(link.startswith(("#tile-", "data:")) for link in links)
+    assert "default-src &#x27;none&#x27;" in reviewed.page
+    assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest", reviewed.page)
+
+
+def test_rounds_that_do_not_replay_are_named(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = write_record(tmp_path / "damaged.jsonl", _damaged(events_of(5), rounds={1}))
+    out, data = tmp_path / "out.html", tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", "0", "-o", str(out), "--json", str(data)]
+    assert main(command) == 0
+    review = json.loads(data.read_text())
+    (left_out,) = review["left_out"]
+    assert f"kanachan-review: left out: {record}: {left_out}" in capsys.readouterr().err
+    assert left_out.split(":")[0] not in [found["name"] for found in review["rounds"]]
+    assert embedded(left_out) in out.read_text()
+
+
+def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, tmp_path: Path) -> None:
+    record, data = write_record(tmp_path / "short.jsonl", with_empty_rounds()), tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", "2", "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--json", str(data)]) == 0
+    review = json.loads(data.read_text())
+    assert [(found["name"], found["first"], found["decisions"], found["result"]) for found in review["rounds"]] == [
+        ("East 1-0", 0, 0, "round aborted"),
+        ("East 1-1", 0, 17, "exhaustive draw, not tenpai"),
+        ("East 2-2", 17, 0, "ron of the right seat on the left seat"),
+        ("East 3-0", 17, 18, "exhaustive draw, not tenpai"),
+        ("East 4-1", 35, 0, "ron of the seat across on the right seat"),
+    ]
+    assert [found["deltas"] for found in review["rounds"][::2]] == [[0] * 4, [0, -2600, 0, 2600], [2300, 0, 0, -2300]]
+    assert [decision["round"] for decision in review["decisions"]] == [1] * 17 + [3] * 18
+
+
+def _damaged(events: list[Any], rounds: set[int] | None = None) -> list[Any]:
+    """With one discard of each of `rounds` (all if None) of a tile that its player does not have."""
+    number, is_damaged, damaged = -1, True, []
+    for event in events:
+        if event["type"] == "start_kyoku":
+            number, is_damaged = number + 1, rounds is not None and number + 1 not in rounds
+        if event["type"] == "dahai" and not is_damaged:
+            event, is_damaged = {**event, "pai": "P" if event["pai"] != "P" else "F", "tsumogiri": False}, True
+        damaged.append(event)
+    return damaged
+
+
+def test_what_cannot_be_reviewed_is_named(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = reviewed.weights["imitation"]
+    out = tmp_path / "out.html"
+    events = events_of(5)
+    two = write_record(tmp_path / "two.jsonl", events, events_of(6))
+    damaged = write_record(tmp_path / "damaged.jsonl", _damaged(events))
+    text = tmp_path / "text.txt"
+    text.write_text("no record\n")
+    for arguments, why in (
+        ([str(text), weights], f"{text}: no game record"),
+        ([str(tmp_path / "none.xml"), weights], "none.xml"),
+        ([str(two), weights], f"{two} holds 2 games: say which with --game 1 ... 2"),
+        ([str(two), weights, "--game", "3"], f"{two}: --game 3 is not in 1 ... 2"),
+        ([str(tmp_path), weights], "one record is reviewed at a time"),
+        ([str(damaged), weights], f"{damaged}: no round of the game could be replayed"),
+        ([str(reviewed.record), str(tmp_path / "weights")], str(tmp_path / "weights")),
+    ):
+        assert main([*arguments, "--seat", "0", "-o", str(out)]) == 1
+        error = capsys.readouterr().err.splitlines()[-1]
+        assert error.startswith("kanachan-review: error: ") and why in error
+        assert not out.exists()
+
+
+def test_a_page_overwrites_neither_its_record_nor_its_data(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record, page = str(reviewed.record), str(tmp_path / "out.html")
+    before = reviewed.record.read_bytes()
+    for outputs, why in (
+        (["-o", record], f"{record}: is read, and would be overwritten"),
+        (["-o", page, "--json", page], f"--json {page}: the page is written there"),
+        (["-o", "-"], "cannot be written to standard output"),
+    ):
+        assert main([record, reviewed.weights["imitation"], "--seat", "0", *outputs]) == 1
+        assert why in capsys.readouterr().err
+    assert reviewed.record.read_bytes() == before and os.listdir(tmp_path) == []
+
+
+def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) -> None:
+    record = write_record(tmp_path / "two.jsonl", events_of(6), events_of(5))
+    data = tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", str(SEAT), "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--game", "2", "--json", str(data)]) == 0
+    assert json.loads(data.read_text())["game"] == reviewed.review["game"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    (
+        ["--seat", "4"],
+        [],
+        ["--seat", "0", "--game", "0"],
+        ["--seat", "0", "--batch", "0"],
+        ["--seat", "0", "--prior", "none"],
+        ["--seat", "0", "--prior", "none", "--temperature", "-3"],
+        ["--seat", "0", "--temperature", "3"],
+    ),
+)
+def test_wrong_options_are_refused_before_anything_is_read(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["none.xml", "none", "-o", "none.html", *arguments])
+    assert exit_.value.code == 2
+
+
+def test_imitation_can_be_shown_as_values_shift_it(reviewed: Reviewed, tmp_path: Path) -> None:
+    data, (imitation, grading) = tmp_path / "out.json", (reviewed.weights[stage] for stage in ("imitation", "grading"))
+    command = [str(reviewed.record), grading, "--prior", imitation, "--temperature", "50", "--seat", str(SEAT)]
+    assert main([*command, "-o", str(tmp_path / "out.html"), "--json", str(data)]) == 0
+    review = json.loads(data.read_text())
+    policy = AdvantagePolicy(Policy.load(imitation), Policy.load(grading), 50)
+    assert [model["name"] for model in review["models"]] == ["grading", "imitation \u00d7 grading"]
+    for decision, prediction in zip(review["decisions"], policy.predictions(reviewed.annotations), strict=True):
+        assert decision["answers"][1]["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
+
+
+def test_a_prior_that_has_no_probabilities_is_named(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rank, grading = reviewed.weights["rank"], reviewed.weights["grading"]
+    command = [str(reviewed.record), grading, "--prior", rank, "--temperature", "50", "--seat", str(SEAT)]
+    assert main([*command, "-o", str(tmp_path / "out.html")]) == 1
+    assert f"{grading} with --prior {rank}: a network after rank is no prior" in capsys.readouterr().err
+
+
+def test_weights_whose_folders_have_one_name_are_told_apart(reviewed: Reviewed, tmp_path: Path) -> None:
+    paths = [str(written(tmp_path / run / "imitation", seed=seed).parent) for seed, run in enumerate("ab")]
+    data = tmp_path / "out.json"
+    command = [str(reviewed.record), *paths, "--seat", "0", "-o", str(tmp_path / "out.html"), "--json", str(data)]
+    assert main(command) == 0
+    assert [model["name"] for model in json.loads(data.read_text())["models"]] == paths

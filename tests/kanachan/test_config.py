@@ -1,0 +1,228 @@
+"""Settings: where they come from, what is refused, and that a saved configuration means the same."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, TrainConfig
+from kanachan.training.settings import load_config, requested, save_config
+
+
+def config_of(*arguments: str) -> TrainConfig:
+    return requested(["--stage", "rank", "--data.path", ".", *arguments]).config
+
+
+def refusal_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as exit_:
+        requested(arguments)
+    assert exit_.value.code == 2
+    usage, _, message = capsys.readouterr().err.rstrip("\n").rpartition("\n")
+    assert usage.startswith("usage: kanachan-train")
+    return message.removeprefix("kanachan-train: error: ")
+
+
+def yaml_file(folder: Path, text: str) -> str:
+    path = folder / "given.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+def run_folder(folder: Path, config: TrainConfig) -> str:
+    """A folder that looks as if `config` had been trained for a while in it."""
+    (folder / "checkpoints").mkdir(parents=True)
+    (folder / "checkpoints" / "last.ckpt").write_bytes(b"")
+    save_config(config, folder / "config.yaml")
+    return str(folder)
+
+
+def test_the_stage_file_overrides_the_defaults_of_the_program() -> None:
+    assert config_of().run.out == "runs/rank"
+
+
+def test_a_config_file_overrides_the_stage_file(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "run: {out: elsewhere}")
+    assert config_of("--config", given).run.out == "elsewhere"
+
+
+def test_the_command_line_overrides_a_config_file_wherever_it_stands(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "run: {seed: 5, steps: 7}")
+    run = config_of("--run.seed", "6", "--config", given).run
+    assert (run.seed, run.steps) == (6, 7)
+    assert config_of("--config", given, "--run.seed", "6").run.seed == 6
+
+
+def test_passes_on_the_command_line_override_the_steps_of_a_config_file(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "run: {steps: 7}")
+    run = config_of("--run.passes", "0.5", "--config", given).run
+    assert (run.passes, run.steps) == (0.5, None)
+    assert config_of("--run.passes", "0.5", "--config", given, "--run.steps", "9").run.steps == 9
+
+
+def test_a_model_size_gives_what_is_not_given_one_by_one() -> None:
+    model = config_of("--model.size", "base", "--model.width", "96").model
+    assert model == ModelConfig(**{**vars(MODEL_SIZES["base"]), "width": 96})
+
+
+def test_a_model_size_on_the_command_line_overrides_the_sizes_in_a_config_file(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "model: {width: 64, layers: 2, dropout: 0.25}")
+    model = config_of("--model.layers", "3", "--config", given, "--model.size", "base").model
+    assert model == ModelConfig(**{**vars(MODEL_SIZES["base"]), "layers": 3, "dropout": 0.25})
+
+
+def test_a_config_file_can_name_the_model_size(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "model: {size: tiny, layers: 3}")
+    assert config_of("--config", given).model == ModelConfig(**{**vars(MODEL_SIZES["tiny"]), "layers": 3})
+
+
+def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
+    given = yaml_file(tmp_path, "stage: grading")
+    assert requested(["--config", given, "--data.path", "."]).config.run.out == "runs/grading"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "data.path"),
+        (["--data.path", "."], "--stage is missing"),
+        (["--stage", "ranks", "--data.path", "."], "ranks"),
+        (["--stage", "rank"], "data.path"),
+        (["--stage", "rank", "--data.path", "/nowhere"], "/nowhere"),
+        (["--stage", "rank", "--data.path", ".", "--init", "/no/weights"], "/no/weights"),
+        (["--stage", "rank", "--data.path", ".", "--model.widht", "8"], "--model.widht"),
+        (["--stage", "rank", "--data.path", ".", "--model.widt", "8"], "--model.widt"),
+        (["--stage", "rank", "--data.path", ".", "--model.width", "wide"], "model.width"),
+        (["--stage", "rank", "--data.path", ".", "--model.size", "huge"], "huge"),
+        (["--stage", "rank", "--data.path", __file__], "a file; shards in a folder are needed"),
+        (["--stage", "rank", "--data.path", ".", "--run.seed", "-1"], "run.seed must be from 0 to 4294967295, not -1"),
+        (["--stage", "rank", "--data.path", ".", "--objective.rank_points", "[1,.nan,0,0]"], "must be finite numbers"),
+        (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),
+        (["--stage", "rank", "--data.path", ".", "--data.micro_batch", "7"], "data.micro_batch=7 does not divide"),
+        (["--stage", "rank", "--data.path", ".", "--config", "/no.yaml"], "/no.yaml"),
+        (["--resume", "/no/run"], "/no/run"),
+    ],
+)
+def test_a_wrong_command_line_is_answered_by_the_usage_and_one_line(
+    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert named in refusal_of(arguments, capsys)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [("model: {widht: 8}", "widht"), ("modle: {width: 8}", "modle"), ("- 8", "settings"), ("{", "YAML")],
+)
+def test_a_wrong_config_file_is_refused_by_what_is_wrong_in_it(
+    text: str, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = yaml_file(tmp_path, text)
+    assert named in refusal_of(["--stage", "rank", "--data.path", ".", "--config", given], capsys)
+
+
+def test_a_saved_configuration_is_read_back_as_it_was(tmp_path: Path) -> None:
+    config = config_of("--run.validate_batches", "null", "--objective.rank_points", "[3,1,-1,-3]")
+    save_config(config, tmp_path / "config.yaml")
+    assert load_config(tmp_path / "config.yaml") == config
+
+
+def test_a_saved_configuration_repeats_the_run(tmp_path: Path) -> None:
+    config = config_of("--run.validate_batches", "null", "--model.size", "tiny")
+    save_config(config, tmp_path / "config.yaml")
+    assert requested(["--config", str(tmp_path / "config.yaml")]).config == config
+
+
+def test_a_saved_configuration_with_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    save_config(config_of(), path)
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "modle": {}}))
+    with pytest.raises(ValueError, match="modle"):
+        load_config(path)
+
+
+def test_a_run_folder_is_not_started_into_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of())
+    message = refusal_of(["--stage", "rank", "--data.path", ".", "--run.out", out], capsys)
+    assert f"--resume {out}" in message
+
+
+def test_a_resumed_run_takes_its_own_settings(tmp_path: Path) -> None:
+    out = run_folder(tmp_path / "run", config_of("--model.size", "tiny"))
+    request = requested(["--resume", out])
+    assert request.resume
+    assert (request.config.model, request.config.run.out) == (MODEL_SIZES["tiny"], out)
+
+
+def test_a_run_that_has_ended_is_not_started_into_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = Path(run_folder(tmp_path / "run", config_of()))
+    (out / "checkpoints" / "last.ckpt").unlink()
+    (out / "weights.safetensors").write_bytes(b"")
+    begun = ["--stage", "rank", "--data.path", ".", "--run.out", str(out)]
+    assert f"{out} already holds a run" in refusal_of(begun, capsys)
+    assert requested([*begun, "--resume", "auto"]).resume
+    assert requested(["--resume", str(out)]).resume
+
+
+def test_a_resumed_run_goes_on_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of())
+    assert requested(["--resume", out, "--run.out", f"{out}/."]).resume
+    assert "--run.out elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
+
+
+def test_a_resumed_run_keeps_the_size_of_its_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of("--model.size", "tiny"))
+    assert "model.width was 16, is 768" in refusal_of(["--resume", out, "--model.size", "base"], capsys)
+
+
+def test_a_resumed_run_may_be_shown_and_stored_differently(tmp_path: Path) -> None:
+    out = run_folder(tmp_path / "run", config_of())
+    config = requested(["--resume", out, "--run.wandb", "disabled", "--data.path", str(tmp_path)]).config
+    assert (config.run.wandb, config.data.path) == ("disabled", str(tmp_path))
+
+
+def test_a_resumed_run_may_not_compute_differently(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = run_folder(tmp_path / "run", config_of("--run.seed", "3"))
+    assert "run.seed was 3, is 4" in refusal_of(["--resume", out, "--run.seed", "4"], capsys)
+
+
+def test_resume_auto_starts_where_there_is_no_run(tmp_path: Path) -> None:
+    arguments = ["--stage", "rank", "--data.path", ".", "--run.out", str(tmp_path), "--resume", "auto"]
+    assert not requested(arguments).resume
+
+
+def test_resume_auto_goes_on_where_there_is_a_run(tmp_path: Path) -> None:
+    out = run_folder(tmp_path / "run", config_of())
+    assert requested(["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]).resume
+
+
+@pytest.mark.parametrize("kept", ["fp32", "bf16"])
+def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
+    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = run_folder(tmp_path / "run", config_of("--run.precision", kept))
+    again = ["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]
+    assert requested(again).config.run.precision == kept
+    other = "fp32" if kept == "bf16" else "bf16"
+    assert f"run.precision was {kept}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
+
+
+def test_help_shows_every_setting_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        requested(["--stage", "rank", "--help"])
+    help_text = " ".join(capsys.readouterr().out.split())
+    assert exit_.value.code == 0
+    assert "decisions that one optimiser step averages over" in help_text
+    assert "metrics.csv, the resolved configuration (type: str, default: runs/rank)" in help_text
+
+
+def test_settings_out_of_range_name_the_setting() -> None:
+    with pytest.raises(ValueError, match="data.micro_batch=100 does not divide data.batch=256"):
+        DataConfig(path=".", micro_batch=100)
+    with pytest.raises(ValueError, match="model.dropout"):
+        ModelConfig(dropout=1.0)
+
+
+def test_the_help_says_how_to_validate_on_the_whole_split(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        requested(["--help"])
+    assert "null: the whole validation split" in " ".join(capsys.readouterr().out.split())
+    assert config_of("--run.validate_batches", "null").run.validate_batches is None

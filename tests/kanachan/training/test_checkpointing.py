@@ -1,0 +1,193 @@
+"""How a run of kanachan-train ends, and that it survives whatever ends it."""
+
+import os
+import random
+import resource
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+import torch
+
+from kanachan.cli import train
+from kanachan.data import pack
+from kanachan.data.batch import Batch
+from kanachan.training.checkpointing import read_checkpoint
+from kanachan.training.module import Stage
+from kanachan.training.settings import load_config
+from tests.support.forked import made_by_one
+from tests.support.stopped import signal_after_rows, wait_for_rows
+from tests.support.tiny_runs import arguments, rows_of, run, same_weights
+
+ENDLESS = ("--run.steps", "1000000", "--run.checkpoint_every", "2")
+
+pytestmark = pytest.mark.usefixtures("threads")
+
+
+@pytest.fixture(scope="module")
+def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended."""
+    out = tmp_path_factory.mktemp("runs") / "imitation"
+    assert run("imitation", shards, out) == 0
+    return out
+
+
+def stopped_run(shards: Path, out: Path, rows: int) -> Path:
+    """The last checkpoint of a run of rank that was stopped when it had written so many rows."""
+    signal_after_rows(out, rows, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS) == 0
+    return out / "checkpoints" / "last.ckpt"
+
+
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
+    length = ("--run.steps", "30", "--run.checkpoint_every", "4", "--run.log_every", "2")
+    assert run("grading", shards, tmp_path / "whole", *length) == 0
+    rows = random.randrange(1, 12)
+    process = made_by_one(arguments("grading", shards, tmp_path / "killed", *length), tmp_path / "log")
+    wait_for_rows(tmp_path / "killed", rows)
+    process.kill()
+    process.join()
+    assert run("grading", shards, tmp_path / "killed", *length, "--resume", "auto") == 0
+    assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole"), f"killed after {rows} rows"
+    assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGUSR1, 0), (signal.SIGINT, 130)])
+def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
+    number: signal.Signals, status: int, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    signal_after_rows(out, 3, number)
+    assert run("rank", shards, out, *ENDLESS) == status
+    said = capsys.readouterr().out
+    step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
+    assert f"stopped by {number.name} after step {step}; go on with: kanachan-train --resume {out}" in said
+
+
+def test_a_stop_signal_does_not_wait_for_a_validation(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validated, validate = [], Stage.validation_step
+
+    def stopped_in_the_third(stage: Stage, batch: Batch, batch_idx: int) -> None:
+        validated.append(batch_idx)
+        if len(validated) == 3:
+            os.kill(os.getpid(), signal.SIGTERM)
+        validate(stage, batch, batch_idx)
+
+    monkeypatch.setattr(Stage, "validation_step", stopped_in_the_third)
+    one_by_one = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validate_every", "2")
+    assert run("rank", shards, tmp_path / "run", *ENDLESS, *one_by_one) == 0
+    assert validated == [0, 1, 2]
+    assert read_checkpoint(tmp_path / "run" / "checkpoints" / "last.ckpt")["global_step"] == 2
+
+
+def test_a_run_that_has_ended_is_not_begun_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (imitation / "weights.safetensors").stat().st_mtime_ns
+    assert train.main(["--resume", str(imitation)]) == 0
+    assert "has ended already" in capsys.readouterr().out
+    assert (imitation / "weights.safetensors").stat().st_mtime_ns == before
+
+
+def test_a_run_that_has_ended_is_not_begun_again_without_its_checkpoints_either(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = Path(shutil.copytree(imitation, tmp_path / "run"))
+    shutil.rmtree(out / "checkpoints")
+    assert run("imitation", shards, out, "--resume", "auto") == 0
+    assert "has ended already" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        run("rank", shards, out)
+    assert same_weights(out, imitation)
+
+
+def test_two_processes_do_not_train_in_one_folder(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    first = made_by_one(arguments("rank", shards, out, *ENDLESS), tmp_path / "log")
+    try:
+        wait_for_rows(out, 2)
+        assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    finally:
+        first.kill()
+        first.join()
+    assert f"error: {out}: another process is training in this folder" in capsys.readouterr().err
+
+
+def test_what_a_resumed_run_has_otherwise_is_kept_for_the_next_time(shards: Path, tmp_path: Path) -> None:
+    out, moved = tmp_path / "run", tmp_path / "moved"
+    stopped_run(shards, out, 2)
+    shutil.copytree(shards, moved)
+    signal_after_rows(out, 4, signal.SIGTERM)
+    assert train.main(["--resume", str(out), "--data.path", str(moved)]) == 0
+    config = load_config(out / "config.yaml")
+    assert (config.data.path, config.run.out) == (str(moved), str(out))
+
+
+def test_a_run_does_not_go_on_with_decisions_in_another_order(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, other = tmp_path / "run", tmp_path / "shuffled"
+    stopped_run(shards, out, 2)
+    files = ["--train", str(shards.parent / "train.txt"), "--validation", str(shards.parent / "validation.txt")]
+    assert pack.main([*files, "--seed", "7", "-o", str(other)]) == 0
+    assert train.main(["--resume", str(out), "--data.path", str(other)]) == 1
+    assert "it cannot go on in the same order" in capsys.readouterr().err
+
+
+def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    last = stopped_run(shards, out, 5)
+    last.write_bytes(last.read_bytes()[:-1000])
+    previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
+    capsys.readouterr()
+    signal_after_rows(out, 8, signal.SIGTERM)
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
+    said = capsys.readouterr()
+    assert f"{last}: cut off" in said.err and f"previous.ckpt, step {previous_step}" in said.err
+    assert f"goes on from step {previous_step}" in said.out
+
+
+def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    last = stopped_run(shards, out, 2)
+    last.write_bytes(last.read_bytes()[:1000])
+    (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    said = capsys.readouterr().err
+    assert f"error: {last}: cut off" in said and "previous.ckpt: cut off" in said
+
+
+def test_a_checkpoint_of_another_network_is_refused_with_advice(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    last = stopped_run(shards, out, 2)
+    torch.save({**read_checkpoint(last), "format_version": 1}, last)
+    assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
+    assert f"error: {last}: written in format version 1" in capsys.readouterr().err
+
+
+def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    last = stopped_run(shards, out, 3)
+    before = last.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) // 2, hard))
+    try:
+        status = run("rank", shards, out, *ENDLESS, "--resume", "auto")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert status == 1
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert message.startswith(f"kanachan-train: error: {last} could not be written")
+    assert last.read_bytes() == before
+    assert sorted(path.name for path in last.parent.iterdir() if path.suffix == ".part") == []

@@ -1,0 +1,291 @@
+"""The four stages of a tiny curriculum as their off-line wandb files hold them, and the dashboard that shows them."""
+
+import json
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import wandb
+
+from annotate.annotation import Annotation, format_line
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.cli import train
+from kanachan.config import STAGES, StageName
+from kanachan.data import pack
+from kanachan.evaluation.decision_metrics import KINDS
+from kanachan.models.weights import read_weights
+from tests.launch.test_scripts import program
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
+
+CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
+"""what `wandb leet` calls, after it has imported all of wandb"""
+LENGTH = ("--run.steps", "4", "--run.validate_every", "2", "--run.checkpoint_every", "2", "--run.measure_peak", "true")
+WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
+BOTH = ("loss", "cross_entropy")
+OF_VALUES = ("conservative", "baseline")
+COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "share_of_peak", "data_wait", "memory_peak_gb")
+
+
+def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:
+    """Some wins by tsumo are taken, and some hands of nine terminals; made-up decisions have none of these."""
+    tsumo, kyushu = (next(a for a in range(V.action.size) if V.action.describe(a)[0] == b) for b in ("tsumo", "kyushu"))
+    changed = []
+    for number, annotation in enumerate(annotations):
+        blocks = {V.action.describe(action)[0] for action in annotation.actions}
+        if "tsumo" in blocks:
+            annotation = annotation._replace(chosen=annotation.actions.index(tsumo))
+        elif "discard" in blocks and number % 20 == 0:
+            actions = tuple(sorted({*annotation.actions, kyushu}))
+            annotation = annotation._replace(actions=actions, chosen=actions.index(kyushu))
+        changed.append(annotation)
+    return changed
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("decisions")
+    for split, seed in (("train", 1), ("validation", 2)):
+        lines = [f"{format_line(annotation)}\n" for annotation in of_all_kinds(random_annotations(400, seed))]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
+    assert pack.main(["--train", *files, "-o", str(folder / "shards")]) == 0
+    return folder / "shards"
+
+
+@pytest.fixture(scope="module")
+def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
+    """The run folders of the four stages, each from the encoder of the one before."""
+    folder = tmp_path_factory.mktemp("curriculum")
+    for number, stage in enumerate(STAGES):
+        more = ["--init", str(folder / STAGES[number - 1])] if number else []
+        more += ["--optim.encoder_learning_rate", "1e-4"] if stage == "grading" else []
+        assert run(stage, shards, folder / stage, "--run.wandb", "offline", *LENGTH, *WHOLE, *more) == 0
+    return {stage: folder / stage for stage in STAGES}
+
+
+def leet(out: Path, *options: str) -> str:
+    """What wandb's own program reads in the off-line files of a run."""
+    command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", str(out / "wandb")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@cache
+def records(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in leet(out).splitlines()]
+
+
+def history(out: Path) -> list[dict[str, Any]]:
+    return [record["history"]["item"] for record in records(out) if record["type"] == "history"]
+
+
+def logged(out: Path) -> set[str]:
+    """Names of the figures in wandb's file, but for its own."""
+    names = {name for item in history(out) for name in item if not name.startswith("_")}
+    return {name.partition(".")[0] for name in names} - {"trainer/global_step"}
+
+
+def weights_artifacts(out: Path) -> list[dict[str, Any]]:
+    found = [record["artifact"] for record in records(out) if record["type"] == "artifact"]
+    return [artifact for artifact in found if artifact["type"] == "weights"]
+
+
+def expected(stage: StageName) -> set[str]:
+    """Every curve of a stage."""
+    is_imitation, former = stage == "imitation", STAGES[STAGES.index(stage) - 1]
+    parts = (*BOTH, *(() if is_imitation else OF_VALUES))
+    names = {f"{split}/{part}" for split in ("train", "validation") for part in parts}
+    names |= {f"train/{cost}" for cost in COSTS}
+    names |= {"train/samples", "train/learning_rate", "train/skipped_steps", "validation/top1", "validation/rows"}
+    names |= {f"train/gradient_norm{part}" for part in ("", "_encoder", "_decoder")}
+    names |= {"calibration/error", "calibration/reliability_table"}
+    names |= {f"kind/{kind}/accuracy" for kind in KINDS}
+    names |= {f"kind/{kind}/recall" for kind in KINDS if kind != "discard"}
+    if is_imitation:
+        return names | {f"kind/{kind}/loss" for kind in KINDS}
+    names |= {"validation/explained_variance", f"old/{former}_loss"}
+    names |= {f"drift/{part}" for part in ("embeddings", "block_01", "block_02")}
+    return names | ({"train/encoder_learning_rate"} if stage == "grading" else set())
+
+
+# Curves --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_curve_of_a_stage_is_in_its_off_line_files(stage: StageName, curriculum: dict[StageName, Path]) -> None:
+    assert logged(curriculum[stage]) == expected(stage)
+    assert all("train/samples" in item for item in history(curriculum[stage]))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_all_scalars_are_in_the_metrics_file_too_with_one_row_for_each_validation(
+    stage: StageName, curriculum: dict[StageName, Path]
+) -> None:
+    rows = all_rows_of(curriculum[stage])
+    filled = {name for row in rows for name, value in row.items() if value}
+    assert filled == logged(curriculum[stage]) - {"calibration/reliability_table"} | {"step"}
+    steps = [row["step"] for row in rows if row["kind/discard/accuracy"]]
+    assert steps == [row["step"] for row in rows if row["validation/loss"]] == ["2", "4"]
+    if stage != "imitation":
+        former = f"old/{STAGES[STAGES.index(stage) - 1]}_loss"
+        assert [row["step"] for row in rows if row[former]] == ["0", "2", "4"]
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_reliability_chart_is_a_table_of_numbers(stage: StageName, curriculum: dict[StageName, Path]) -> None:
+    last = [item for item in history(curriculum[stage]) if "calibration/reliability_table.path" in item][-1]
+    (path,) = curriculum[stage].glob(f"wandb/offline-run-*/files/{last['calibration/reliability_table.path']}")
+    table = json.loads(path.read_text())
+    assert table["columns"] == ["predicted", "actual", "line", "decisions"]
+    points = [row for row in table["data"] if row[2] == "network"]
+    assert sum(row[3] for row in points) == 400
+    error = sum(abs(row[0] - row[1]) * row[3] for row in points) / 400
+    assert error == pytest.approx(float(rows_of(curriculum[stage])[-1]["calibration/error"]))
+    charts = [r["config"]["update"] for r in records(curriculum[stage]) if r["type"] == "config"]
+    assert charts[-1]["_wandb.visualize.calibration/reliability"]["panel_config"]["panelDefId"] == "wandb/line/v0"
+
+
+def test_a_resumed_run_keeps_the_curves_of_its_former_stage_though_that_is_gone(
+    shards: Path, curriculum: dict[StageName, Path], tmp_path: Path
+) -> None:
+    init, out = tmp_path / "init", tmp_path / "rank"
+    shutil.copytree(curriculum["round_delta"], init)
+    assert run("rank", shards, out, *LENGTH, *WHOLE, "--init", str(init)) == 0
+    whole = rows_of(out)
+    (out / "weights.safetensors").unlink()
+    (out / "checkpoints" / "previous.ckpt").replace(out / "checkpoints" / "last.ckpt")
+    shutil.rmtree(init)
+    assert train.main([*arguments("rank", shards, out, *LENGTH, *WHOLE), "--init", str(init), "--resume", "auto"]) == 0
+    assert rows_of(out) == whole and [row["step"] for row in whole if row["old/round_delta_loss"]] == ["0", "2", "4"]
+
+
+# Provenance ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_settings_data_commit_and_lineage_are_in_the_config(
+    stage: StageName, curriculum: dict[StageName, Path]
+) -> None:
+    inspected, card = json.loads(leet(curriculum[stage], "--summary")), read_weights(curriculum[stage]).card
+    config = inspected["config"]
+    assert inspected["state"] == "finished" and config["model"]["width"] == 16
+    assert (config["commit"], config["data_card"]) == (card["commit"], card["data"])
+    assert config["data_card"]["decisions"] == {"train": 400, "validation": 400}
+    assert config["lineage"] == card["lineage"]
+    assert [entry["stage"] for entry in config["lineage"]] == list(STAGES[: STAGES.index(stage)])
+
+
+def test_the_weights_that_a_run_made_are_those_that_the_next_one_used(curriculum: dict[StageName, Path]) -> None:
+    made: dict[str, Any] | None = None
+    names = []
+    for out in curriculum.values():
+        *used, own = weights_artifacts(out)
+        if made is None:
+            assert used == []
+        else:
+            (start,) = used
+            assert start["use_after_commit"] and not own.get("use_after_commit")
+            assert (start["name"], start["digest"], start["metadata"]) == (
+                made["name"],
+                made["digest"],
+                made["metadata"],
+            )
+        assert json.loads(own["metadata"])["made_from"] == names
+        names.append(own["name"])
+        made = own
+    assert [name.rpartition("-")[0] for name in names] == list(STAGES)
+
+
+# The dashboard -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dashboard() -> ModuleType:
+    pytest.importorskip("wandb_workspaces", reason="the extra `dashboard` is not installed")
+    return program("dashboard")
+
+
+def test_the_dashboard_shows_all_that_is_logged_and_nothing_else(
+    dashboard: ModuleType, curriculum: dict[StageName, Path]
+) -> None:
+    found = set().union(*map(logged, curriculum.values()))
+    shown: set[str] = {dashboard.AXIS, dashboard.RELIABILITY_TABLE}
+    for panels in dashboard.SECTIONS.values():
+        for title, metrics in panels.items():
+            of_panel = {name for name in found if re.search(metrics, name)} if isinstance(metrics, str) else {*metrics}
+            assert of_panel and of_panel <= found, f"nothing logs what the panel {title!r} shows: {of_panel - found}"
+            shown |= of_panel
+    assert shown == found
+
+
+def test_the_specification_has_a_section_for_each_question(
+    dashboard: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "dashboard.json"
+    assert dashboard.main(["--json", str(file)]) == 0
+    assert f"{file}: " in capsys.readouterr().out
+    section = json.loads(file.read_text())["section"]
+    assert section["settings"]["xAxis"] == "train/samples"
+    panels = {part["name"]: part["panels"] for part in section["panelBankConfig"]["sections"]}
+    assert list(panels) == ["Learning", "By kind", "Curriculum", "Speed", "Health", "Provenance"]
+    plots = [panel["config"] for of_section in panels.values() for panel in of_section if "xAxis" in panel["config"]]
+    assert all(plot["xAxis"] == "train/samples" for plot in plots)
+    named = {name for plot in plots for name in plot["metrics"]} | {plot.get("metricRegex") for plot in plots}
+    for titles in dashboard.SECTIONS.values():
+        for metrics in titles.values():
+            assert named.issuperset([metrics] if isinstance(metrics, str) else metrics)
+
+
+def test_the_dashboard_says_for_whom_it_is_or_where_to_write_it(
+    dashboard: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        dashboard.main([])
+    assert "--json" in capsys.readouterr().err
+
+
+def test_the_dashboard_says_how_to_log_in_where_there_is_no_key(
+    dashboard: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("WANDB_API_KEY", raising=False)
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    wandb.teardown()  # it reads its environment once in a process
+    assert dashboard.main(["someone"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("launch/reports/dashboard.py: error: someone/kanachan: ")
+    assert "`wandb login`" in line and "--json FILE" in line
+
+
+def test_a_run_goes_on_off_line_where_wandb_does_not_answer(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setattr("kanachan.training.loggers._SECONDS_TO_REACH_WANDB", 2)
+    out = tmp_path / "run"
+    monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are off-line
+    wandb.teardown()  # it reads its environment once in a process
+    assert run("imitation", shards, out, "--run.wandb", "online", "--run.steps", "3") == 0
+    wandb.teardown()
+    assert "wandb does not answer" in capsys.readouterr().err
+    (file,) = out.glob("wandb/offline-run-*/run-*.wandb")
+    assert file.stat().st_size > 1000
+    assert (out / "weights.safetensors").is_file()
+
+
+def test_a_run_of_a_sweep_is_the_one_that_the_agent_has_named(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_SWEEP_ID", "s4e3p2")
+    monkeypatch.setenv("WANDB_RUN_ID", "a1b2c3")
+    wandb.teardown()  # it reads its environment once in a process
+    assert run("imitation", shards, tmp_path / "run", "--run.wandb", "offline", "--run.steps", "1") == 0
+    wandb.teardown()
+    (file,) = (tmp_path / "run").glob("wandb/offline-run-*/run-*.wandb")
+    assert file.name == "run-a1b2c3.wandb"
+    assert (tmp_path / "run" / "wandb_id.txt").read_text() == "a1b2c3"

@@ -1,0 +1,347 @@
+"""A stage under a real Trainer, on a tiny network."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import pytest
+import torch
+from lightning.pytorch.loggers import Logger
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data import DataLoader
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
+from kanachan.models.transformer import Network
+from kanachan.objectives.registry import OBJECTIVES
+from kanachan.training.module import Stage
+from kanachan.training.optimizers import learning_rate_factor, parameter_groups
+from kanachan.training.throughput import training_flops
+from tests.support.random_annotations import random_annotations
+
+ROWS_PER_BATCH = 4
+MODEL = ModelConfig(width=16, layers=1, heads=2, feedforward=32)
+
+
+class Rows(Logger):
+    """Keeps what is logged."""
+
+    name = "rows"
+    version = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[tuple[int, dict[str, float]]] = []
+
+    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
+        assert step is not None
+        self.rows.append((step, metrics))
+
+    def of(self, name: str) -> dict[int, float]:
+        return {step: row[name] for step, row in self.rows if name in row}
+
+
+class SaveAt(L.Callback):
+    """Saves a checkpoint at one step of a run that goes on."""
+
+    def __init__(self, step: int, path: Path) -> None:
+        self.step, self.path = step, path
+
+    def on_train_batch_end(self, trainer: L.Trainer, *args: Any) -> None:
+        if trainer.global_step == self.step:
+            trainer.save_checkpoint(self.path)
+
+
+def make_stage(
+    stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
+) -> Stage:
+    torch.manual_seed(0)
+    objective = OBJECTIVES[stage](ObjectiveConfig())
+    network = Network(
+        model,
+        TokenLayout(FOUR_PLAYERS),
+        FOUR_PLAYERS.max_progression,
+        objective.num_candidate_outputs,
+        objective.num_summary_outputs,
+    )
+    return Stage(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model)
+
+
+def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:
+    annotations = random_annotations(num_rows, seed)
+    return DataLoader(
+        [
+            batch_of_annotations(annotations[first : first + rows_per_batch], FOUR_PLAYERS)
+            for first in range(0, num_rows, rows_per_batch)
+        ],
+        batch_size=None,
+    )
+
+
+def make_trainer(rows: Rows | None = None, steps: int = 6, **settings: Any) -> L.Trainer:
+    return L.Trainer(
+        **{
+            "accelerator": "cpu",
+            "max_steps": steps,
+            "logger": rows or False,
+            "enable_checkpointing": False,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "num_sanity_val_steps": 0,
+            **settings,
+        }
+    )
+
+
+@torch.no_grad()
+def mean_loss(stage: Stage, batch: Batch) -> dict[str, Tensor]:
+    return stage.objective.loss(stage.network(batch), batch)
+
+
+def test_every_parameter_is_in_one_group_and_only_matrices_decay() -> None:
+    network = make_stage().network
+    groups = parameter_groups(network, OptimConfig(weight_decay=0.1))
+    name_of = {parameter: name for name, parameter in network.named_parameters()}
+    decay_of = {name_of[p]: group["weight_decay"] for group in groups for p in group["params"]}
+    assert sum(len(group["params"]) for group in groups) == len(decay_of) == len(name_of)
+    for name, parameter in network.named_parameters():
+        is_matrix = parameter.ndim == 2 and "embedding" not in name
+        assert decay_of[name] == (0.1 if is_matrix else 0.0), name
+
+
+def test_the_encoder_may_have_a_learning_rate_of_its_own() -> None:
+    network = make_stage().network
+    groups = parameter_groups(network, OptimConfig(learning_rate=1e-3, encoder_learning_rate=1e-4))
+    encoder = set(network.encoder.parameters())
+    assert {(p in encoder, group["lr"]) for group in groups for p in group["params"]} == {(True, 1e-4), (False, 1e-3)}
+
+
+def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> None:
+    factor = learning_rate_factor(OptimConfig(warmup=4, final_factor=0.2), total_steps=15)
+    assert [factor(step) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+    assert factor(9) == pytest.approx(0.2 + 0.8 / 2)
+    assert factor(14) == pytest.approx(0.2) and factor(20) == pytest.approx(0.2)
+
+
+def test_the_encoder_begins_after_its_frozen_steps_with_a_warm_up_of_its_own() -> None:
+    optim = OptimConfig(warmup=4, encoder_frozen=3, final_factor=0.2)
+    encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
+    assert [encoder(step) for step in range(4)] == [0, 0, 0, 0.25]
+    assert [encoder(step) / decoder(step) for step in (4, 5)] == pytest.approx([0.5, 0.75])
+    assert [encoder(step) for step in range(6, 15)] == [decoder(step) for step in range(6, 15)]
+
+
+def test_an_encoder_that_is_frozen_for_some_steps_moves_only_after_them() -> None:
+    moved = []
+    for steps in (3, 4):
+        stage = make_stage(steps=4, encoder_frozen=3, learning_rate=1e-2)
+        before = {name: tensor.clone() for name, tensor in stage.network.state_dict().items()}
+        make_trainer(steps=steps).fit(stage, batches(4))
+        after = stage.network.state_dict()
+        moved.append({name.split(".")[0] for name, tensor in before.items() if not tensor.equal(after[name])})
+    assert "encoder" not in moved[0] and "decoder" in moved[0] and "encoder" in moved[1]
+
+
+def test_training_lowers_the_loss() -> None:
+    stage, batch = make_stage(steps=40, learning_rate=1e-2), batches(4).dataset[0]
+    before = mean_loss(stage, batch)["loss"]
+    make_trainer(steps=40).fit(stage, batches(4))
+    assert mean_loss(stage, batch)["loss"] < 0.5 * before
+
+
+def test_a_learning_rate_of_zero_freezes_the_encoder() -> None:
+    stage = make_stage(encoder_learning_rate=0.0)
+    before = {name: value.clone() for name, value in stage.network.state_dict().items()}
+    make_trainer().fit(stage, batches(16))
+    changed = {
+        name.split(".")[0] for name, value in stage.network.state_dict().items() if (value != before[name]).any()
+    }
+    assert changed == {"decoder", "head"}
+
+
+def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
+    rows, stage, loader = Rows(), make_stage(learning_rate=1e-12), batches(48)
+    expected = [float(mean_loss(stage, batch)["loss"]) for batch in loader]
+    make_trainer(rows, accumulate_grad_batches=2).fit(stage, loader)
+    losses = rows.of("train/loss")
+    assert list(losses) == [2, 4, 6]
+    for step, loss in losses.items():
+        assert loss == pytest.approx(sum(expected[2 * (step - 2) : 2 * step]) / 4, abs=1e-5)
+    assert rows.of("train/samples") == {2: 16, 4: 32, 6: 48}
+    assert all(norm > 0 for norm in rows.of("train/gradient_norm").values())
+    assert rows.of("train/learning_rate")[2] > 0 and rows.of("train/samples_per_second")[6] > 0
+
+
+def test_the_last_steps_are_logged_though_they_fill_no_row() -> None:
+    rows = Rows()
+    make_trainer(rows, steps=5).fit(make_stage(steps=5), batches(32))
+    assert list(rows.of("train/loss")) == [2, 4, 5]
+
+
+@pytest.mark.parametrize("stage_name", ["imitation", "round_delta", "rank", "grading"])
+def test_validation_is_the_mean_over_all_rows_whatever_their_batches(stage_name: StageName) -> None:
+    rows, stage = Rows(), make_stage(stage_name)
+    whole = batches(11, rows_per_batch=11).dataset[0]
+    make_trainer(rows).validate(stage, batches(11), verbose=False)
+    for name, part in mean_loss(stage, whole).items():
+        assert rows.of(f"validation/{name}")[0] == pytest.approx(float(part), rel=1e-5), name
+    with torch.no_grad():
+        output = stage.network(whole)
+        score_BA = stage.objective.score(output)
+        assert rows.of("validation/top1")[0] == pytest.approx(
+            float((score_BA.argmax(1) == whole.chosen_B).float().mean())
+        )
+        if stage.objective.has_value:
+            target_B, value_B = stage.objective.target(whole), stage.objective.value(output, whole)
+            expected = 1 - (target_B - value_B).square().mean() / target_B.var(correction=0)
+            assert rows.of("validation/explained_variance")[0] == pytest.approx(float(expected), abs=1e-5)
+    assert rows.of("validation/rows") == {0: 11}
+
+
+def test_callbacks_can_watch_the_validation_loss() -> None:
+    trainer, stage = make_trainer(), make_stage()
+    trainer.validate(stage, batches(11), verbose=False)
+    assert float(trainer.callback_metrics["validation/loss"]) > 0
+
+
+def test_the_samples_seen_survive_a_checkpoint(tmp_path: Path) -> None:
+    first = make_trainer(steps=3)
+    first.fit(make_stage(), batches(48))
+    first.save_checkpoint(tmp_path / "last.ckpt")
+    rows = Rows()
+    make_trainer(rows).fit(make_stage(), batches(48), ckpt_path=tmp_path / "last.ckpt")
+    assert rows.of("train/samples")[6] == 6 * ROWS_PER_BATCH
+
+
+def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    """Cut in the middle of a row; the rest of the data is what a resumable loader would give."""
+    whole, resumed = Rows(), Rows()
+    loader = batches(24)
+    make_trainer(whole).fit(make_stage(), loader)
+    keep = SaveAt(3, tmp_path / "last.ckpt")
+    make_trainer(callbacks=[keep]).fit(make_stage(), loader)
+    rest = DataLoader(loader.dataset[3:], batch_size=None)
+    make_trainer(resumed).fit(make_stage(), rest, ckpt_path=keep.path)
+    assert resumed.of("train/loss")[4] == pytest.approx(whole.of("train/loss")[4], abs=1e-6)
+    assert resumed.of("train/loss")[6] == pytest.approx(whole.of("train/loss")[6], abs=1e-6)
+
+
+# Accounting ----------------------------------------------------------------------------------------------------------
+
+
+class Slow:
+    """Batches that are long in coming."""
+
+    def __init__(self, loader: DataLoader, seconds: float) -> None:
+        self.loader, self.seconds = loader, seconds
+
+    def __len__(self) -> int:
+        return len(self.loader)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for batch in self.loader:
+            time.sleep(self.seconds)
+            yield batch
+
+
+class ReadBacks(TorchDispatchMode):
+    """Counts how often a tensor is made a plain number, for which a GPU would be waited for."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += function is torch.ops.aten._local_scalar_dense.default
+        return function(*args, **(kwargs or {}))
+
+
+def test_tokens_and_operations_are_those_of_the_batches_since_the_last_row() -> None:
+    rows, loader = Rows(), batches(48)
+    make_trainer(rows, accumulate_grad_batches=2).fit(make_stage(), loader)
+    for step in (2, 4, 6):
+        since = loader.dataset[2 * (step - 2) : 2 * step]
+        tokens = sum(int((b.tile_BT != 0).sum() + (b.event_GE != 0).sum()) + 5 * len(b) for b in since)
+        a_second = {name: rows.of(f"train/{name}_per_second")[step] for name in ("samples", "tokens", "flops")}
+        assert a_second["tokens"] / a_second["samples"] == pytest.approx(tokens / 16)
+        assert a_second["flops"] / a_second["samples"] == pytest.approx(training_flops(MODEL, since))
+
+
+def seconds_of(rows: Rows) -> dict[int, float]:
+    """How long each row, of two steps, was according to its own figures."""
+    return {step: 2 * ROWS_PER_BATCH / speed for step, speed in rows.of("train/samples_per_second").items()}
+
+
+def waited(rows: Rows) -> float:
+    return sum(seconds * rows.of("train/data_wait")[step] for step, seconds in seconds_of(rows).items())
+
+
+def test_waiting_for_data_is_told_from_computing() -> None:
+    rows, start = Rows(), time.perf_counter()
+    make_trainer(rows).fit(make_stage(), Slow(batches(24), 0.05))
+    assert 6 * 0.05 <= waited(rows) < sum(seconds_of(rows).values()) <= time.perf_counter() - start
+    rows = Rows()
+    make_trainer(rows).fit(make_stage(), batches(24))
+    assert 0 <= waited(rows) < 0.5 * sum(seconds_of(rows).values())
+
+
+def test_the_time_of_a_validation_is_neither_training_nor_waiting() -> None:
+    rows, start = Rows(), time.perf_counter()
+    make_trainer(rows, val_check_interval=1).fit(make_stage(), batches(24), Slow(batches(4), 0.1))
+    assert sum(seconds_of(rows).values()) <= time.perf_counter() - start - 6 * 0.1
+    assert all(0 <= share < 1 for share in rows.of("train/data_wait").values())
+
+
+def test_the_share_of_the_peak_is_logged_where_a_peak_was_measured() -> None:
+    without, rows, stage = Rows(), Rows(), make_stage()
+    make_trainer(without).fit(make_stage(), batches(24))
+    stage.meter.peak = 1e9
+    make_trainer(rows).fit(stage, batches(24))
+    assert without.of("train/share_of_peak") == {}
+    assert rows.of("train/share_of_peak") == {s: v / 1e9 for s, v in rows.of("train/flops_per_second").items()}
+
+
+def test_between_two_rows_no_tensor_is_read_back() -> None:
+    counts = []
+    for steps in (2, 8):
+        with ReadBacks() as read_backs:
+            make_trainer(Rows(), steps=steps).fit(make_stage(steps=steps, log_every=100), batches(4 * steps))
+        counts.append(read_backs.count)
+    assert counts[0] == counts[1] > 0
+
+
+# Recomputing ---------------------------------------------------------------------------------------------------------
+
+
+def learnt(stage: Stage, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:
+    """Loss, gradients, and the bytes that were kept for the backward pass."""
+    kept = 0
+
+    def keep(tensor: Tensor) -> Tensor:
+        nonlocal kept
+        kept += tensor.nbytes
+        return tensor
+
+    torch.manual_seed(1)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = stage.objective.loss(stage.network(batch), batch)["loss"]
+    loss.backward()
+    return loss, {name: p.grad.clone() for name, p in stage.network.named_parameters() if p.grad is not None}, kept
+
+
+def test_recomputing_gives_the_same_loss_and_gradients_and_keeps_less() -> None:
+    batch = batches(16, rows_per_batch=16).dataset[0]
+    plain, recomputing = (make_stage("rank", model=replace(MODEL, layers=4, dropout=0.1)) for _ in range(2))
+    recomputing.network.encoder.recomputes = True
+    (loss, gradients, kept), (loss_again, gradients_again, kept_again) = (
+        learnt(stage, batch) for stage in (plain, recomputing)
+    )
+    assert torch.equal(loss, loss_again) and gradients.keys() == gradients_again.keys()
+    assert all(torch.equal(gradients[name], gradients_again[name]) for name in gradients)
+    assert kept_again < 0.7 * kept

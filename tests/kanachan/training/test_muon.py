@@ -1,0 +1,154 @@
+"""Muon for hidden matrices beside AdamW for the rest."""
+
+import signal
+from collections import OrderedDict
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import nn
+from torch.optim import AdamW, Muon
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
+from kanachan.models.weights import build_network
+from kanachan.training.muon import MuonWithAdamW, evened
+from kanachan.training.optimizers import make_optimizer
+from tests.support.forked import Run, made_by_two
+from tests.support.stopped import signal_after_rows
+from tests.support.tiny_runs import arguments, pack_decisions, run, same_weights
+
+OPTIM = OptimConfig(optimizer="muon", learning_rate=1e-2, muon_factor=3, weight_decay=0.1)
+MUON = ("--optim.optimizer", "muon", "--run.checkpoint_every", "1")
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    encoder = nn.Sequential(nn.Embedding(5, 6), nn.Linear(6, 8), nn.LayerNorm(8))
+    return nn.Sequential(OrderedDict(encoder=encoder, head=nn.Linear(8, 3)))
+
+
+def hidden_and_rest(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
+    hidden = [p for name, p in model.named_parameters() if name == "encoder.1.weight"]
+    return hidden, [p for name, p in model.named_parameters() if name != "encoder.1.weight"]
+
+
+def with_gradients(model: nn.Module, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        parameter.grad = torch.randn(parameter.shape, generator=generator)
+
+
+def equal(one: nn.Module, other: nn.Module) -> bool:
+    return all(a.equal(b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
+    """Up to the rounding of bf16, in which torch's Muon computes."""
+    together, apart = network(), network()
+    optimizer = make_optimizer(together, OPTIM)
+    hidden, rest = hidden_and_rest(apart)
+    muon = Muon(hidden, lr=3e-2, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+    matrix = [p for p in rest if p.shape == (3, 8)]
+    others = [p for p in rest if p.shape != (3, 8)]
+    groups = [{"params": matrix, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
+    adamw = AdamW(groups, lr=1e-2, betas=(OPTIM.beta1, OPTIM.beta2), fused=True)
+    for seed in range(4):
+        with_gradients(together, seed)
+        with_gradients(apart, seed)
+        optimizer.step()
+        muon.step()
+        adamw.step()
+    (ours,), rest_of_ours = hidden_and_rest(together)
+    assert all(a.equal(b) for a, b in zip(rest_of_ours, rest, strict=True))
+    moved = (hidden[0] - hidden_and_rest(network())[0][0]).detach()
+    assert float((ours - hidden[0]).norm()) < 0.02 * float(moved.norm())
+
+
+@pytest.mark.parametrize("shape", [(6, 6), (24, 8), (8, 24)])
+def test_singular_values_are_brought_near_one(shape: tuple[int, int]) -> None:
+    matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) * 100
+    lengths = torch.linalg.svdvals(evened(matrix))
+    assert 0.6 < float(lengths.min()) and float(lengths.max()) < 1.3
+    assert evened(torch.zeros(shape)).equal(torch.zeros(shape))
+
+
+def test_a_step_of_muon_moves_a_matrix_along_all_directions_alike() -> None:
+    model = network()
+    (matrix,), _ = hidden_and_rest(model)
+    before = matrix.detach().clone()
+    optimizer = make_optimizer(model, OptimConfig(optimizer="muon", weight_decay=0))
+    with_gradients(model, seed=0)
+    matrix.grad = matrix.grad * torch.logspace(0, -2, 6)  # type: ignore[operator]
+    optimizer.step()
+    lengths = torch.linalg.svdvals(before - matrix.detach())
+    assert float(lengths.max() / lengths.min()) < 3
+    assert float(torch.linalg.svdvals(matrix.grad).max() / torch.linalg.svdvals(matrix.grad).min()) > 50
+
+
+def test_a_loaded_state_goes_on_as_if_never_saved() -> None:
+    whole, first, second = network(), network(), network()
+    of_whole, of_first = make_optimizer(whole, OPTIM), make_optimizer(first, OPTIM)
+    for seed in range(3):
+        for model, optimizer in ((whole, of_whole), (first, of_first)):
+            with_gradients(model, seed)
+            optimizer.step()
+    second.load_state_dict(first.state_dict())
+    of_second = make_optimizer(second, OPTIM)
+    of_second.load_state_dict(of_first.state_dict())
+    for seed in range(3, 6):
+        for model, optimizer in ((whole, of_whole), (second, of_second)):
+            with_gradients(model, seed)
+            optimizer.step()
+    assert equal(whole, second)
+    assert not equal(second, first)
+
+
+def test_matrices_of_encoder_and_decoder_and_nothing_else_are_muons() -> None:
+    real, _ = build_network("rank", MODEL_SIZES["tiny"], ObjectiveConfig(), FOUR_PLAYERS)
+    optimizer = make_optimizer(real, OPTIM)
+    assert isinstance(optimizer, MuonWithAdamW)
+    muons = {id(p) for group in optimizer.param_groups if group["is_muons"] for p in group["params"]}
+    names = {name for name, parameter in real.named_parameters() if id(parameter) in muons}
+    assert {name.split(".")[-2] for name in names} == {
+        *("query_key_value", "projection", "expansion", "query", "key_value", "from_summary")
+    }
+    assert {name.split(".")[0] for name in names} == {"encoder", "decoder"}
+
+
+def test_an_encoder_that_stands_still_is_not_moved() -> None:
+    real, _ = build_network("rank", MODEL_SIZES["tiny"], ObjectiveConfig(), FOUR_PLAYERS)
+    real.encoder.requires_grad_(False)
+    optimizer = make_optimizer(real, OPTIM)
+    assert {group["part"] for group in optimizer.param_groups} == {"decoder"}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return pack_decisions(tmp_path_factory.mktemp("shards"))
+
+
+def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "whole", *MUON) == 0
+    signal_after_rows(tmp_path / "stopped", 3, signal.SIGTERM)
+    assert run("rank", shards, tmp_path / "stopped", *MUON) == 0
+    assert not (tmp_path / "stopped" / "weights.safetensors").exists()
+    assert run("rank", shards, tmp_path / "stopped", *MUON, "--resume", "auto") == 0
+    assert same_weights(tmp_path / "stopped", tmp_path / "whole")
+
+
+def test_matrices_that_are_cut_up_cannot_be_trained_so(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path / "run", *MUON, "--run.strategy", "zero1") == 1
+    assert "zero1 (as asked for) shares them out: take --run.strategy ddp, or" in capsys.readouterr().err
+
+
+def test_two_processes_learn_what_one_learns(shards: Path, tmp_path: Path) -> None:
+    same = ("--model.dropout", "0", "--run.steps", "10", *MUON)
+    assert run("rank", shards, tmp_path / "one", *same) == 0
+    assert "2 x CPU, ddp" in made_by_two([Run(arguments("rank", shards, tmp_path / "two", *same))], tmp_path)
+    found, expected = (load_file(tmp_path / name / "weights.safetensors") for name in ("two", "one"))
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name], tensor, rtol=0, atol=1e-4 * float(tensor.abs().max()) + 1e-6)

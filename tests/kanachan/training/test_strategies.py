@@ -1,0 +1,266 @@
+"""Several processes learn what one learns, whatever starts them and whatever is shared out among them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
+from kanachan.cli import train
+from kanachan.cli.evaluate import main as evaluate
+from kanachan.config import RunConfig
+from kanachan.training.checkpointing import read_checkpoint
+from kanachan.training.devices import Devices, World, devices_of
+from kanachan.training.strategies import chosen_strategy, make_strategy
+from tests.support.forked import Run, made_by_two
+from tests.support.stopped import signal_after_rows, wait_for_rows
+from tests.support.tiny_runs import arguments, rows_of, run, started
+
+STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
+STEPS = 24
+STEPS_OF_A_ROW = 2
+QUICKLY = (
+    *("--run.validate_every", str(STEPS), "--run.checkpoint_every", str(STEPS)),
+    *("--run.log_every", str(STEPS_OF_A_ROW)),
+)
+WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
+"""of imitation: they move all scores alike, so that their gradient is rounding alone, which Adam makes large"""
+ON_CPU = Devices(is_gpu=False, is_half=False, packs=False, world=World(2, 1))
+
+
+@pytest.fixture(scope="module")
+def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of imitation, then of rank with its encoder, by one process and by two; and one that was stopped."""
+    folder = tmp_path_factory.mktemp("runs")
+    steps = ("--run.steps", str(STEPS), *QUICKLY)
+    assert run("imitation", shards, folder / "imitation-plain", *steps) == 0
+    init = ("--init", str(folder / "imitation-plain"))
+    assert run("rank", shards, folder / "rank-plain", *steps, *init) == 0
+    runs = [
+        Run(arguments(stage, shards, folder / f"{stage}-{name}", *steps, *more, "--run.strategy", name))
+        for name in STRATEGIES
+        for stage, more in (("imitation", ()), ("rank", init))
+    ]
+    moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
+    made_by_two([Run(moved, stop_after=3), *runs], folder)
+    return folder
+
+
+def losses_of(out: Path) -> list[float]:
+    return [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("stage", ["imitation", "rank"])
+def test_two_processes_have_the_losses_and_the_weights_of_one(trained: Path, stage: str, name: str) -> None:
+    plain, several = trained / f"{stage}-plain", trained / f"{stage}-{name}"
+    assert len(losses_of(plain)) == STEPS // STEPS_OF_A_ROW
+    assert losses_of(several) == pytest.approx(losses_of(plain), rel=1e-5)
+    norms = [[float(row["train/gradient_norm"]) for row in rows_of(o) if row["train/loss"]] for o in (plain, several)]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-4)
+    weights, expected = (load_file(out / "weights.safetensors") for out in (several, plain))
+    assert weights.keys() == expected.keys()
+    for key, tensor in expected.items():
+        if stage != "imitation" or key not in WITHOUT_EFFECT:
+            torch.testing.assert_close(weights[key], tensor, rtol=0, atol=1e-4)
+
+
+def test_the_weights_of_all_strategies_evaluate_the_same(trained: Path, shards: Path) -> None:
+    figures = []
+    for name in ("plain", *STRATEGIES):
+        out = trained / f"rank-{name}"
+        assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
+        figures.append(_numbers(json.loads((out / "evaluation-validation.json").read_text())))
+    assert len(figures[0]) > 10
+    for other in figures[1:]:
+        assert other == pytest.approx(figures[0], rel=1e-3, abs=1e-3)
+
+
+def _numbers(value: object) -> list[float]:
+    if isinstance(value, dict):
+        return [n for key, entry in value.items() if key != "seconds" for n in _numbers(entry)]
+    if isinstance(value, list):
+        return [n for entry in value for n in _numbers(entry)]
+    return [float(value)] if isinstance(value, int | float) and not isinstance(value, bool) else []
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_checkpoint_of_several_processes_is_that_of_one(trained: Path, name: str) -> None:
+    """The same keys, shapes and, nearly, numbers: weights, and the optimiser's state of each in full."""
+    plain, several = (read_checkpoint(trained / f"rank-{n}" / "checkpoints" / "last.ckpt") for n in ("plain", name))
+    assert plain["state_dict"].keys() == several["state_dict"].keys()
+    assert plain["lr_schedulers"][0]["last_epoch"] == several["lr_schedulers"][0]["last_epoch"] == STEPS
+    (optimizer,), (expected,) = several["optimizer_states"], plain["optimizer_states"]
+    assert [g["params"] for g in optimizer["param_groups"]] == [g["params"] for g in expected["param_groups"]]
+    assert optimizer["state"].keys() == expected["state"].keys()
+    for number, state in expected["state"].items():
+        for key, tensor in state.items():
+            assert_near(optimizer["state"][number][key], tensor)
+
+
+def assert_near(found: Tensor, expected: Tensor) -> None:
+    scale = float(expected.abs().max())
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-3 * scale + 1e-9)
+
+
+def test_a_run_goes_on_with_one_process_and_then_with_two_again(
+    shards: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under ZeRO 2, then alone, then under ZeRO 2: the losses are those of the run that was never moved."""
+    out = trained / "moved"
+    assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 3
+    alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
+    signal_after_rows(out, 6, signal.SIGTERM)
+    assert train.main(alone) == 0
+    told = capsys.readouterr().out
+    assert "1 x CPU, plain (one process)" in told and "stopped by SIGTERM after step" in told
+    again = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "zero2")
+    assert "2 x CPU, zero2" in made_by_two([Run(again)], tmp_path)
+    assert losses_of(out) == pytest.approx(losses_of(trained / "rank-plain"), rel=1e-5)
+
+
+def moving(folder: Path) -> tuple[str, ...]:
+    return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
+
+
+def test_a_run_of_which_one_process_is_killed_ends_soon_and_goes_on_to_the_same_weights(
+    shards: Path, trained: Path, tmp_path: Path
+) -> None:
+    out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_every", "2")
+    first = started("rank", shards, out, *settings, "--run.devices", "2")
+    wait_for_rows(out, 3)
+    (second,) = psutil.Process(first.pid).children()
+    second.kill()
+    said = first.communicate(timeout=90)[0]
+    assert first.returncode != 0 and ("has lost another process" in said or "terminated with code" in said), said
+    assert len(losses_of(out)) < STEPS // STEPS_OF_A_ROW
+    again = arguments("rank", shards, out, *settings, "--resume", "auto")
+    assert "goes on from step" in made_by_two([Run(again)], tmp_path)
+    weights, expected = (load_file(folder / "weights.safetensors") for folder in (out, trained / "rank-ddp"))
+    assert all(tensor.equal(weights[name]) for name, tensor in expected.items())
+
+
+@pytest.mark.slow
+def test_processes_that_torchrun_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
+    out = tmp_path / "torchrun"
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    command += ["-m", "kanachan.cli.train", *arguments("imitation", shards, out, "--run.steps", str(STEPS), *QUICKLY)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 x CPU, ddp (it fits: " in done.stdout
+    assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
+
+
+@pytest.mark.slow
+def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
+    out = tmp_path / "slurm"
+    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("imitation", shards, out)]
+    command += ["--run.steps", str(STEPS), *QUICKLY]
+    job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
+    job |= {"SLURM_NODEID": "0", "SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NODELIST": "localhost"}
+    job |= {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1", "SLURM_STEP_ID": "0"}
+    processes = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **job, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    told = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], told
+    assert "2 x CPU, ddp (it fits: " in told[0] and "devices:" not in told[1]
+    assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
+
+
+# Choices --------------------------------------------------------------------------------------------------------------
+
+
+def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
+    alone = Devices(is_gpu=False, is_half=False, packs=False, world=World(1, 1))
+    assert chosen_strategy(RunConfig(), alone, 10**12)[0] == "plain"
+    assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
+
+
+def test_what_does_not_fit_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 2 * 10**10}[name])
+    chosen = {n: chosen_strategy(RunConfig(), ON_CPU, n)[0] for n in (10**8, 5 * 10**8, 10**9)}
+    assert chosen == {10**8: "ddp", 5 * 10**8: "zero2", 10**9: "zero3"}
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"bf16": {"enabled": True}}, "leave out bf16: it is set by run.precision"),
+        ({"optimizer": {"type": "Adam"}}, "leave out optimizer: it is set by optim"),
+        ({"train_batch_size": 4}, "leave out train_batch_size: it is set by data.batch"),
+        ({"zero_optimization": {"stage": 3}}, "stage is 3, and --run.strategy says zero2"),
+        ([], "a JSON object is expected"),
+    ],
+)
+def test_deepspeed_settings_that_are_the_run_s_are_refused(config: object, message: str, tmp_path: Path) -> None:
+    (tmp_path / "deepspeed.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=message):
+        make_strategy("zero2", RunConfig(deepspeed=str(tmp_path / "deepspeed.json")), ON_CPU, 16)
+
+
+def test_deepspeed_settings_of_the_user_s_are_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "deepspeed.json"
+    path.write_text('{"zero_optimization": {"reduce_bucket_size": 1234}}')
+    config = make_strategy("zero2", RunConfig(deepspeed=str(path)), ON_CPU, 16).config
+    assert config["zero_optimization"]["reduce_bucket_size"] == 1234
+    assert config["zero_optimization"]["stage"] == 2
+
+
+@pytest.mark.parametrize("text, message", [("{", "no JSON"), (None, "No such file")])
+def test_deepspeed_settings_that_cannot_be_read_are_named(text: str | None, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "deepspeed.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(ValueError, match=f"--run.deepspeed {path}: {message}"):
+        make_strategy("zero2", RunConfig(deepspeed=str(path)), ON_CPU, 16)
+    with pytest.raises(ValueError, match="is for --run.strategy zero1"):
+        make_strategy("ddp", RunConfig(deepspeed=str(path)), ON_CPU, 16)
+
+
+def test_settings_that_contradict_the_launcher_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "8"}.items():
+        monkeypatch.setenv(name, value)
+    assert devices_of(RunConfig(accelerator="cpu")).world == World(devices=4, nodes=2)
+    with pytest.raises(ValueError, match="--run.devices 2: torchrun has started 4; leave it out"):
+        devices_of(RunConfig(accelerator="cpu", devices=2))
+
+
+@pytest.mark.parametrize("step, world", [(None, World(2, 1)), (str((1 << 32) - 6), World(2, 1)), ("0", World(4, 2))])
+def test_only_a_task_of_srun_has_siblings(step: str | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = {"SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_NNODES": "2"}  # as in a batch script
+    for name, value in (job if step is None else {**job, "SLURM_STEP_ID": step, "SLURM_NTASKS": "8"}).items():
+        monkeypatch.setenv(name, value)
+    run_config = RunConfig(accelerator="cpu", devices=None if step == "0" else 2)
+    assert devices_of(run_config).world == world
+
+
+def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.devices", "4") == 1
+    assert "data.batch=32 cannot be shared equally by 4 devices" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("unit", "is_half"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
+def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
+    unit: str, is_half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
+    assert devices_of(RunConfig(accelerator="cpu")).is_half is is_half
+    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).is_half

@@ -1,0 +1,71 @@
+import time
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ModelConfig, ObjectiveConfig
+from kanachan.data.batch import batch_of_annotations
+from kanachan.models.weights import build_network
+from kanachan.training.throughput import matrix_flops_per_second, peak_memory, training_flops, work_of
+from tests.support.random_annotations import random_annotations
+
+MODEL = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers=2)
+
+
+@pytest.mark.parametrize("trains_encoder", [True, False])
+def test_the_work_of_a_decision_is_what_torch_counts(trains_encoder: bool) -> None:
+    batch = batch_of_annotations(random_annotations(1, seed=0) * 4, FOUR_PLAYERS)
+    network, objective = build_network("imitation", MODEL, ObjectiveConfig(), FOUR_PLAYERS)
+    network.encoder.requires_grad_(trains_encoder)
+    with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
+        objective.loss(network(batch), batch)["loss"].backward()
+    work = work_of(MODEL, batch, trains_encoder=trains_encoder)
+    assert work.flops == pytest.approx(counter.get_total_flops(), rel=0.01)
+
+
+def test_tokens_are_counted_without_padding_and_shared_events_once() -> None:
+    decisions = [a for a in random_annotations(12, seed=0) if len(a.progression) > 1]
+    separate = work_of(MODEL, batch_of_annotations(decisions, FOUR_PLAYERS))
+    twice = work_of(MODEL, batch_of_annotations([a for a in decisions for _ in range(2)], FOUR_PLAYERS))
+    # one vector for six tokens of the table, and one for a grade and a rank
+    own = sum(len(a.sparse) - 6 - 4 * 2 + 1 + 4 for a in decisions)
+    events = sum(len(a.progression) for a in decisions)
+    assert (separate.decisions, separate.tokens) == (len(decisions), own + events)
+    assert (twice.decisions, twice.tokens) == (2 * len(decisions), 2 * own + events)
+
+
+def test_batches_of_unequal_size_count_by_their_decisions() -> None:
+    annotations = random_annotations(12, seed=0)
+    parts = [batch_of_annotations(part, FOUR_PLAYERS) for part in (annotations[:3], annotations[3:])]
+    whole = batch_of_annotations(annotations, FOUR_PLAYERS)
+    assert training_flops(MODEL, parts) == pytest.approx(training_flops(MODEL, [whole]))
+
+
+def test_counting_is_quick_beside_computing() -> None:
+    """Forward and backward of the small network take 0.1 s of a core and more."""
+    batch = batch_of_annotations(random_annotations(64, seed=0), FOUR_PLAYERS)
+    seconds = []
+    for _ in range(20):
+        start = time.perf_counter()
+        work_of(MODEL, batch)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.001
+
+
+def test_measuring_matrix_products_is_quick_and_draws_no_random_numbers() -> None:
+    state, start = torch.get_rng_state(), time.perf_counter()
+    peak = matrix_flops_per_second(torch.device("cpu"), torch.float32)
+    assert 1e8 < peak < 1e15 and time.perf_counter() - start < 2
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_peak_of_memory_is_that_of_the_system_in_bytes() -> None:
+    status = Path("/proc/self/status")
+    if not status.exists():
+        pytest.skip("only Linux tells it in a file")
+    kibibytes = int(status.read_text().partition("VmHWM:")[2].split()[0])
+    assert peak_memory(torch.device("cpu")) == pytest.approx(1024 * kibibytes, rel=0.05)

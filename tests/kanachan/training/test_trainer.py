@@ -1,0 +1,269 @@
+"""kanachan-train from shards to weights: what comes out."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from torch._dynamo.utils import counters
+
+from kanachan.config import STAGES, RunConfig, StageName
+from kanachan.models.weights import lineage_of, read_weights
+from kanachan.training.checkpointing import read_checkpoint
+from kanachan.training.devices import devices_of
+from kanachan.training.settings import load_config
+from tests.support.tiny_runs import (
+    CLOCKED,
+    CONFIGS,
+    LOSSES,
+    all_rows_of,
+    golden_losses,
+    rows_of,
+    run,
+    same_weights,
+)
+
+pytestmark = pytest.mark.usefixtures("threads")
+
+
+@pytest.fixture(scope="module")
+def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that has ended."""
+    out = tmp_path_factory.mktemp("runs") / "imitation"
+    assert run("imitation", shards, out, "--run.measure_peak", "true") == 0
+    return out
+
+
+# What comes out ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: Path, tmp_path: Path) -> None:
+    recorded = [float(line) for line in (LOSSES / f"{stage}.txt").read_text().split()]
+    assert golden_losses(stage, shards, tmp_path / "run") == pytest.approx(recorded, rel=1e-4)
+
+
+def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
+    names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
+    checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors", ".lock")}
+    assert names == {"config.yaml", "metrics.csv", "weights.safetensors", "card.json"} | checkpoints
+
+
+def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "run", "--run.precision", "auto", "--run.steps", "2") == 0
+    chosen = load_config(tmp_path / "run" / "config.yaml").run.precision
+    assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).is_half else "fp32")
+    assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
+
+
+def test_the_card_tells_stage_data_length_and_metrics(imitation: Path) -> None:
+    card = read_weights(imitation).card
+    assert (card["stage"], card["steps"], card["samples"], card["lineage"]) == ("imitation", 20, 640, [])
+    assert card["data"]["decisions"] == {"train": 600, "validation": 80}
+    assert card["metrics"]["loss"] == pytest.approx(float(rows_of(imitation)[-1]["validation/loss"]), rel=1e-6)
+    assert card["config"]["run"]["seed"] == 0
+    assert json.loads((imitation / "card.json").read_text()) == card
+
+
+def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
+    imitation: Path, shards: Path, tmp_path: Path
+) -> None:
+    frozen = ("--optim.encoder_learning_rate", "0", "--run.steps", "3")
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), *frozen) == 0
+    earlier, later = read_weights(imitation), read_weights(tmp_path / "rank")
+    encoder = [name for name in earlier.tensors if name.startswith("encoder.")]
+    assert encoder and all(torch.equal(earlier.tensors[name], later.tensors[name]) for name in encoder)
+    assert later.card["lineage"] == lineage_of(earlier)
+
+
+def test_an_encoder_of_another_size_is_refused_before_training(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--model.width", "32") == 1
+    assert "model.width is 16 there, 32 here" in capsys.readouterr().err
+    assert not (tmp_path / "rank" / "metrics.csv").exists()
+
+
+def test_an_encoder_that_knows_seats_otherwise_is_refused(
+    imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false") == 1
+    assert "data.actor_first true has them" in capsys.readouterr().err
+
+
+def test_a_run_killed_before_its_last_validation_is_validated_when_it_goes_on(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    short = (
+        "--run.steps",
+        "3",
+        "--run.validate_every",
+        "3",
+        "--run.checkpoint_every",
+        "3",
+        "--run.early_stopping",
+        "5",
+    )
+    assert run("rank", shards, out, *short) == 0
+    card = read_weights(out).card
+    for name in ("weights.safetensors", "checkpoints/best.safetensors"):
+        (out / name).unlink()
+    assert run("rank", shards, out, *short, "--resume", "auto") == 0
+    assert read_weights(out).card["metrics"] == card["metrics"] and card["metrics"]
+
+
+def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    # So high a rate that the loss soon rises.
+    hasty = ("--optim.learning_rate", "0.5", "--optim.warmup", "0", "--run.validate_every", "1")
+    assert run("rank", shards, out, *hasty, "--run.early_stopping", "2", "--run.steps", "200") == 0
+    losses = [float(row["validation/loss"]) for row in rows_of(out) if row["validation/loss"]]
+    card = read_weights(out).card
+    assert len(losses) < 200 and card["metrics"]["loss"] == pytest.approx(min(losses), rel=1e-6)
+    assert card["steps"] == 1 + losses.index(min(losses)) == len(losses) - 2
+    best, final = read_weights(out / "checkpoints" / "best.safetensors"), read_weights(out)
+    assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
+
+
+@pytest.mark.parametrize(("log_every", "checkpoint_every", "step"), [(1, 1, 11), (20, 4, 12)])
+def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
+    log_every: int,
+    checkpoint_every: int,
+    step: int,
+    shards: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = tmp_path / "run"
+    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.log_every", str(log_every))
+    assert run("round_delta", shards, out, *wild, "--run.checkpoint_every", str(checkpoint_every)) == 1
+    assert f"not finite in {step - 1} optimiser steps in a row before step {step}, and these" in capsys.readouterr().err
+    last = read_checkpoint(out / "checkpoints" / "last.ckpt")
+    assert last["skipped"] == {"total": 9, "in_a_row": 9}
+    assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
+
+
+def test_an_out_folder_that_cannot_be_made_is_named_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert run("rank", shards, tmp_path / "file" / "run") == 1
+    assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+# Accounting ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_row_of_training_tells_speed_work_waiting_and_memory(imitation: Path) -> None:
+    rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
+    assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
+    for row in rows:
+        figures = {name: float(row[name]) for name in CLOCKED}
+        assert 0 <= figures.pop("train/data_wait") <= 1
+        assert all(figure > 0 for figure in figures.values()), figures
+
+
+def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "run", "--run.steps", "5", "--run.log_every", "3") == 0
+    rows = [row for row in rows_of(tmp_path / "run") if row["train/loss"]]
+    assert [row["step"] for row in rows] == ["3", "5"]
+    for row in rows:
+        encoder, decoder, whole = (float(row[f"train/gradient_norm{part}"]) for part in ("_encoder", "_decoder", ""))
+        assert whole == pytest.approx((encoder**2 + decoder**2) ** 0.5, rel=1e-5)
+
+
+def test_without_a_measured_peak_no_share_of_it_is_logged(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.steps", "1") == 0
+    assert "train/share_of_peak" not in all_rows_of(tmp_path / "run")[0]
+    assert "matrix products" not in capsys.readouterr().out
+
+
+def test_recomputing_in_the_backward_pass_changes_no_loss_and_no_weight(
+    imitation: Path, shards: Path, tmp_path: Path
+) -> None:
+    assert run("imitation", shards, tmp_path / "run", "--run.recompute", "true") == 0
+    assert rows_of(tmp_path / "run") == rows_of(imitation)
+    assert same_weights(tmp_path / "run", imitation)
+
+
+def test_compiling_without_a_compiler_is_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
+    assert "run.compile needs a C++ compiler, and no-such-compiler is not there" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "metrics.csv").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="compiling needs a C++ compiler")
+@pytest.mark.slow
+def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_all_shapes(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = ("--model.dropout", "0", "--run.steps", "10")
+    assert run("imitation", shards, tmp_path / "plain", *settings) == 0
+    before = counters["stats"]["unique_graphs"]
+    assert run("imitation", shards, tmp_path / "compiled", *settings, "--run.compile", "true") == 0
+    assert counters["stats"]["unique_graphs"] - before == 2, "one for training, one for validation"
+    assert "compiling the network" in capsys.readouterr().out
+    plain, compiled = (
+        [float(row["train/loss"] or row["validation/loss"]) for row in rows_of(tmp_path / name)]
+        for name in ("plain", "compiled")
+    )
+    assert compiled == pytest.approx(plain, rel=1e-4)
+
+
+# wandb ---------------------------------------------------------------------------------------------------------------
+
+
+def test_an_off_line_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:
+    out = tmp_path / "run"
+    assert run("rank", shards, out, "--run.wandb", "offline", "--run.steps", "4", "--init", str(imitation)) == 0
+    wandb = str(Path(sys.executable).with_name("wandb"))
+    command = [wandb, "leet", "inspect", "--summary", "--json", str(out / "wandb")]
+    inspected = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    train_row, validation_row = rows_of(out)[-2:]
+    assert inspected["summary"]["train/loss"] == pytest.approx(float(train_row["train/loss"]))
+    assert inspected["summary"]["validation/loss"] == pytest.approx(float(validation_row["validation/loss"]))
+    assert inspected["config"]["model"]["width"] == 16
+
+
+def test_the_sweep_looks_for_a_figure_that_validations_have(imitation: Path) -> None:
+    name = yaml.safe_load((CONFIGS / "sweep.yaml").read_text())["metric"]["name"]
+    assert name.startswith("validation/") and float(rows_of(imitation)[-1][name]) > 0
+
+
+def test_a_run_with_wandb_disabled_does_not_import_it(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)  # whoever imports it now, fails
+    assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
+
+
+def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path) -> None:
+    losses, settings = {}, ("--model.dropout", "0", "--run.steps", "8")
+    for attention in ("padded", "packed"):
+        out = tmp_path / attention
+        assert run("round_delta", shards, out, *settings, "--run.attention", attention) == 0
+        losses[attention] = [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]
+    assert losses["padded"] == pytest.approx(losses["packed"], rel=1e-5)
+    assert len(set(losses["padded"])) == 8
+
+
+def test_a_damaged_shard_is_named_before_training_where_that_is_asked_for(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copied = Path(shutil.copytree(shards, tmp_path / "shards"))
+    content = bytearray((copied / "train-00000.arrow").read_bytes())
+    content[len(content) // 2] ^= 1
+    (copied / "train-00000.arrow").write_bytes(content)
+    assert run("imitation", copied, tmp_path / "run", "--data.verify", "true") == 1
+    assert "train-00000.arrow: the data differ from their checksum" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    assert run("imitation", shards, tmp_path / "run", "--data.verify", "true", "--run.steps", "1") == 0

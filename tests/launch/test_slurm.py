@@ -1,0 +1,104 @@
+"""Annotating on a cluster: the Slurm scripts, run as Slurm runs them, with its variables."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from annotate.simulation.simulate import simulate
+from kanachan.cli.annotate import main
+from kanachan.data import pack
+from kanachan.data.shards import splits_in
+from tests.support.paths import ROOT
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    """A folder with games, and an environment whose commands are those of this checkout."""
+    assert simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(tmp_path / "games"), "--jobs", "1"]) == 0
+    for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.data.pack")):
+        program = tmp_path / "venv" / "bin" / command
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
+        program.chmod(0o755)
+    return tmp_path
+
+
+def run(cluster: Path, script: str, *arguments: str, **variables: object) -> subprocess.CompletedProcess[str]:
+    """Runs a copy of a script, as Slurm does."""
+    copy = shutil.copy(ROOT / "launch" / "slurm" / script, cluster / "slurm_script")
+    environment = {
+        **os.environ,
+        "SLURM_SUBMIT_DIR": str(ROOT),
+        "KANACHAN_VENV": str(cluster / "venv"),
+        "PYTHONPATH": str(ROOT),
+        **{name: str(value) for name, value in variables.items()},
+    }
+    return subprocess.run([copy, *arguments], cwd=cluster, env=environment, capture_output=True, text=True)
+
+
+def task(cluster: Path, number: int, *, first: int = 0, last: int = 1) -> subprocess.CompletedProcess[str]:
+    return run(
+        cluster,
+        "annotate.sbatch",
+        "games",
+        "out",
+        SLURM_ARRAY_TASK_ID=number,
+        SLURM_ARRAY_TASK_MIN=first,
+        SLURM_ARRAY_TASK_MAX=last,
+        SLURM_ARRAY_TASK_COUNT=last - first + 1,
+        SLURM_CPUS_PER_TASK=1,
+        KANACHAN_ANNOTATE="--room 3 --rows-per-shard 1000",
+    )
+
+
+def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Path) -> None:
+    for number in (4, 5):
+        done = task(cluster, number, first=4, last=5)
+        assert done.returncode == 0, done.stderr
+    again = task(cluster, 5, first=4, last=5)
+    assert (again.returncode, "out/part-2-of-2: done already" in again.stderr) == (0, True)
+    merged = run(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000")
+    assert merged.returncode == 0, merged.stderr
+    assert run(cluster, "merge.sbatch", "out", "--rows-per-shard", "1000").returncode == 0
+
+    games = str(cluster / "games")
+    assert main([games, "--pack", str(cluster / "whole"), "--room", "3", "--rows-per-shard", "1000"]) == 0
+    for folder in ("out/shards", "whole"):
+        assert pack.main(["--unpack", str(cluster / folder), "-o", str(cluster / f"{Path(folder).name}.txt")]) == 0
+    assert (cluster / "shards.txt").read_bytes() == (cluster / "whole.txt").read_bytes()
+    assert {split: len(files) for split, files in splits_in(cluster / "out" / "shards").items()} == {
+        split: len(files) for split, files in splits_in(cluster / "whole").items()
+    }
+
+
+def test_a_part_that_is_missing_is_told(cluster: Path) -> None:
+    assert "no parts of launch/slurm/annotate.sbatch are here" in run(cluster, "merge.sbatch", "out").stderr
+    assert task(cluster, 0).returncode == 0
+    assert "1 of 2 parts are here" in run(cluster, "merge.sbatch", "out").stderr
+    assert task(cluster, 0, last=0).returncode == 0
+    assert "parts of arrays of 1 and of 2 tasks" in run(cluster, "merge.sbatch", "out").stderr
+
+
+def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
+    done = run(
+        cluster,
+        "annotate.sbatch",
+        "games",
+        "out",
+        SLURM_ARRAY_TASK_ID=3,
+        SLURM_ARRAY_TASK_MIN=1,
+        SLURM_ARRAY_TASK_MAX=7,
+        SLURM_ARRAY_TASK_COUNT=3,
+    )
+    assert done.returncode == 1
+    assert "must have no gaps" in done.stderr
+
+
+def test_a_program_that_is_not_installed_is_told(cluster: Path) -> None:
+    done = run(cluster, "merge.sbatch", "out", KANACHAN_VENV=cluster / "none", PATH="/usr/bin:/bin")
+    assert done.returncode == 1
+    assert "the program is not installed in" in done.stderr

@@ -1,0 +1,132 @@
+"""Which module may import which, and how large a file may grow: by reading the sources, importing nothing."""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+    for package in ("annotate", "kanachan")
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+PROGRAMS = sorted((ROOT / "launch").rglob("*.py"))
+SERVING = [name for name in MODULES if name.startswith(("kanachan.inference.", "kanachan.play.", "kanachan.review."))]
+NO_NAMES = {"utils", "util", "common", "helpers", "helper", "constants", "base", "misc"}
+REGISTERING = {"kanachan.inference.huggingface"}  # it is imported in order to be found by AutoModel
+MOST_LINES = 400
+MOST_LINES_OF_A_FUNCTION = 60
+HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow", "wandb"}
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """The modules that the statements of `tree` import, wherever they stand; those for type checkers alone aside."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative imports are not followed here"
+            # `from annotate import grading` imports a module, `from annotate.runtime.files import replacing` a name
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield str(node.module)
+        yield from imports_of(node)
+
+
+def top(module: str) -> str:
+    return module.split(".")[0]
+
+
+@cache
+def parse(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
+
+
+def reached_from(module: str) -> set[str]:
+    """All modules, ours and others', that importing and using `module` may import."""
+    reached, waiting = set[str](), [module]
+    while waiting:
+        for name in imports_of(parse(waiting.pop())):
+            if name not in reached:
+                reached.add(name)
+                waiting += [name] if name in MODULES else []
+    return reached
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if top(name) == "annotate"])
+def test_annotate_imports_neither_torch_nor_anything_of_kanachan(module: str) -> None:
+    assert not {"torch", "kanachan", "lightning", "deepspeed"} & {top(name) for name in imports_of(parse(module))}
+
+
+def test_the_engine_alone_imports_riichienv() -> None:
+    assert [name for name in MODULES if "riichienv" in map(top, imports_of(parse(name)))] == ["annotate.game.engine"]
+
+
+@pytest.mark.parametrize("module", SERVING)
+def test_what_serves_a_model_reaches_neither_lightning_nor_deepspeed(module: str) -> None:
+    assert not {"lightning", "deepspeed"} & {top(name) for name in reached_from(module)}
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_named_for_its_job(module: str) -> None:
+    assert not NO_NAMES & set(module.split("."))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.endswith("__init__")])
+def test_a_package_file_is_empty(module: str) -> None:
+    assert MODULES[module].read_text() == ""
+
+
+@pytest.mark.parametrize("path", [*MODULES.values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_and_its_functions_stay_small(path: Path) -> None:
+    source = path.read_text()
+    assert len(source.splitlines()) <= MOST_LINES
+    long = [
+        f"{node.name}: {node.end_lineno - node.lineno + 1}"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name not in REGISTERING])
+def test_importing_only_defines(module: str) -> None:
+    for node in parse(module).body:
+        is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        assert not isinstance(node, ast.For | ast.While | ast.With | ast.Try | ast.Delete), ast.unparse(node)[:80]
+        assert not isinstance(node, ast.Expr) or is_docstring, ast.unparse(node)[:80]
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if top(name) == "annotate" and not name.endswith(".cli")])
+def test_reading_records_needs_nothing_heavy(module: str) -> None:
+    assert not HEAVY & {top(name) for name in reached_from(module)}
+
+
+def commands() -> list[str]:
+    lines = (ROOT / "pyproject.toml").read_text().split("[project.scripts]")[1].split("\n\n")[0].strip().splitlines()
+    return [line.split('"')[1].split(":")[0] for line in lines]
+
+
+@pytest.mark.parametrize("module", [name for name in commands() if name in MODULES])
+def test_a_command_imports_nothing_heavy_before_its_arguments_are_valid(module: str) -> None:
+    reached, waiting = set[str](), [module]
+    while waiting:
+        tree = parse(waiting.pop())
+        top_level = ast.Module([node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.ClassDef)], [])
+        for name in imports_of(top_level):
+            if name not in reached:
+                reached.add(name)
+                waiting += [name] if name in MODULES else []
+    assert not HEAVY & {top(name) for name in reached}
+
+
+def test_there_are_commands_and_modules_to_check() -> None:
+    assert {"kanachan.cli.annotate", "kanachan.cli.train"} <= set(commands()) & set(MODULES)
+    assert ROOT / "launch" / "reports" / "scaling.py" in PROGRAMS

@@ -1,0 +1,80 @@
+"""Processes of kanachan-train that start at once: each is forked from one process that has imported what they need, for
+which a new process takes ten seconds. They have an environment of their own and may be killed, as any other.
+"""
+
+import os
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from kanachan.cli import train
+from tests.support.stopped import signal_after_rows
+
+_CONTEXT = get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["kanachan.training.trainer"])
+_MOST_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Run:
+    argv: list[str]
+    """of kanachan-train"""
+    stop_after: int | None = None
+    """rows of metrics.csv after which the process of rank 0 sends itself SIGTERM"""
+
+    @property
+    def out(self) -> Path:
+        return Path(self.argv[self.argv.index("--run.out") + 1])
+
+
+def made_by_one(argv: list[str], log: Path) -> BaseProcess:
+    """A process that makes a run; what it prints goes to a file."""
+    return _forked([Run(argv)], log, {})
+
+
+def made_by_two(runs: Sequence[Run], folder: Path) -> str:
+    """Runs by two processes, one run after the other, in the environment that torchrun gives; returns what the first
+    process has printed.
+
+    Args:
+        folder: where what they print goes, to 0.log and 1.log.
+    """
+    job = {"TORCHELASTIC_RUN_ID": "two", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
+    job |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0"}
+    logs = [folder / f"{rank}.log" for rank in range(2)]
+    ranks = [_forked(runs, log, {**job, "RANK": str(r), "LOCAL_RANK": str(r)}) for r, log in enumerate(logs)]
+    for process in ranks:
+        process.join(_MOST_SECONDS)
+    said = [log.read_text() for log in logs]
+    assert [process.exitcode for process in ranks] == [0, 0], "\n".join(said)
+    return said[0]
+
+
+def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:
+    process = _CONTEXT.Process(target=_make, args=(runs, log, variables), daemon=True)
+    process.start()
+    return process
+
+
+def _make(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> None:
+    os.environ.update(variables)
+    with open(log, "wb") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    for run in runs:
+        if run.stop_after is not None and variables["RANK"] == "0":
+            signal_after_rows(run.out, run.stop_after, signal.SIGTERM)
+        status = train.main(run.argv)
+        if status:
+            sys.exit(status)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,49 @@
+"""What a seat sees of a game at an mjai table, and what `annotate.game.seat_view` makes of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from annotate.annotation import Annotation
+from annotate.game.decisions import Decision
+from annotate.game.engine import Turn
+from annotate.game.features import SituationWriter
+from annotate.game.record import Event, Rules
+from annotate.game.seat_view import SeatTable
+from annotate.records.mjai.reader import seen_event
+from annotate.vocabulary import FOUR_PLAYERS
+
+V = FOUR_PLAYERS
+
+
+def hidden_from(seat: int, event: Event) -> Event:
+    """An event of a record as `seat` is told of it."""
+    if event["type"] == "start_kyoku":
+        hands = [hand if owner == seat else ["?"] * 13 for owner, hand in enumerate(event["tehais"])]
+        return {**event, "tehais": hands}
+    return {**event, "pai": "?"} if event["type"] == "tsumo" and event["actor"] != seat else event
+
+
+def turns(seat: int, events: Sequence[Event], rules: Rules = "mjsoul") -> Iterator[tuple[SeatTable, Event, Turn]]:
+    """The turns of `seat` in one round, from start_kyoku on."""
+    table = SeatTable.of_start(rules, seen_event(hidden_from(seat, events[0])), seat, V)
+    for event in events[1:]:
+        turn = table.follow(seen_event(hidden_from(seat, event)))
+        if turn is not None:
+            yield table, event, turn
+
+
+def at_the_table(
+    seat: int, events: Sequence[Event], writer: SituationWriter, rules: Rules = "mjsoul"
+) -> list[tuple[Any, ...]]:
+    """The decisions of `seat` in one round: sparse, numeric, progression, actions."""
+    return [
+        (writer.sparse(turn), writer.numeric(turn), tuple(table.progression), tuple(turn.options))
+        for table, event, turn in turns(seat, events, rules)
+        if len(turn.options) > 1 and event["type"] != "reach"
+    ]
+
+
+def as_decided(seat: int, decisions: Iterable[Annotation | Decision]) -> list[tuple[Any, ...]]:
+    """The same of decisions that were taken while the whole game was seen."""
+    own = V.sparse["seat"].token(seat)
+    return [(d.sparse, d.numeric, d.progression, d.actions) for d in decisions if own in d.sparse]

@@ -1,0 +1,240 @@
+"""Rounds made up for tests: chosen hands and draws, played by a short script.
+
+Tiles are written as in the specification: "123m05p1z" is 1m 2m 3m, a red and an ordinary 5p, and East; "." is any tile.
+A script is one move after another, "seat kind [tiles]" separated by ";": `0 discard 5m; 1 pon; 1 discard 9s; 2 ron`.
+Kinds are cut (the drawn tile), discard (from the hand where possible), riichi, ankan, kakan, tsumo, kyushu, skip, chi
+(the hand's two tiles), pon, kan, ron. Whoever has no move in the script cuts the drawn tile, and skips what may be
+claimed.
+"""
+
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.game.decisions import Choice, Decision, choice_of, play
+from annotate.game.engine import Table, Turn
+from annotate.game.features import SituationWriter
+from annotate.game.record import Event, Game, Round, Rules
+from annotate.game.results import final_scores
+from annotate.game.tiles import IDS_OF_TILE, TILE_OF_ID
+from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, TILE_NAMES, tile_of
+
+V = FOUR_PLAYERS
+NUM_SEATS = V.num_seats
+_CLAIMS = ("skip", "chi", "pon", "kan", "ron")
+
+DULL = ("147m258p369s1234z", "258m369p147s1567z", "369m147p258s2345z", "147m258p369s2367z")
+"""four hands without a pair or two neighbours: nothing can be called on the first tiles"""
+FIRST_LIVE = 52  # place in the wall of the first tile drawn
+
+
+def tiles(text: str) -> list[int | None]:
+    """The specification's tiles 0 ... 36, None for "."."""
+    found: list[int | None] = []
+    for digits, suit, dots in re.findall(r"(\d+)([mpsz])|(\.+)", text):
+        found += [TILE_NAMES.index(digit + suit) for digit in digits] + [None] * len(dots)
+    return found
+
+
+def wall_of_deal(
+    hands: Sequence[str] = (), draws: str = "", *, oya: int = 0, dora: str = "", ura: str = "", rinshan: str = ""
+) -> list[int]:
+    """A wall (physical tiles, in the order of the deal) that deals `hands` by seat and gives `draws` in turn, the
+    indicators, and the tiles drawn after kans. What is left open is filled at random, the same every time."""
+    pool = [list(ids) for ids in IDS_OF_TILE]
+    places: dict[int, int] = {}
+
+    def put(place: int, tile: int | None) -> None:
+        if tile is not None:
+            assert pool[tile], f"too many {TILE_NAMES[tile]} for one wall"
+            places[place] = pool[tile].pop(0)
+
+    for seat, hand in enumerate(hands):
+        turn = (seat - oya) % NUM_SEATS
+        for number, tile in enumerate(tiles(hand)):
+            put(48 + turn if number == 12 else 16 * (number // 4) + 4 * turn + number % 4, tile)
+    for number, tile in enumerate(tiles(draws)):
+        put(FIRST_LIVE + number, tile)
+    for first, step, text in ((135, 1, rinshan), (131, 2, dora), (130, 2, ura)):
+        for number, tile in enumerate(tiles(text)):
+            put(first - step * number, tile)
+    rest = [i for ids in pool for i in ids]
+    random.Random(0).shuffle(rest)
+    return [places[place] if place in places else rest.pop() for place in range(len(TILE_OF_ID))]
+
+
+def start_of_round(
+    oya: int = 0,
+    wind: str = "E",
+    honba: int = 0,
+    kyotaku: int = 0,
+    scores: Sequence[int] = (25000,) * NUM_SEATS,
+) -> Event:
+    return {
+        "type": "start_kyoku",
+        "bakaze": wind,
+        "kyoku": oya + 1,
+        "oya": oya,
+        "honba": honba,
+        "kyotaku": kyotaku,
+        "scores": list(scores),
+    }
+
+
+def writer_of(room: int = 4, style: int = 1, grades: Sequence[int] = (14,) * NUM_SEATS) -> SituationWriter:
+    return SituationWriter(V, room, style, tuple(grades))
+
+
+@dataclass
+class Played:
+    """A round that was played to its end."""
+
+    decisions: list[Decision]
+    events: list[Event]
+    """as a record tells it, from start_kyoku to the last hora or ryukyoku"""
+
+    def of(self, seat: int) -> list[Decision]:
+        return [decision for decision in self.decisions if decision.seat == seat]
+
+    def when(self, seat: int, option: str) -> Decision:
+        """The first decision of `seat` that offers `option`."""
+        return next(decision for decision in self.of(seat) if option in options(decision))
+
+    def all(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event["type"] == kind]
+
+    @property
+    def round(self) -> Round:
+        return Round(tuple(self.events))
+
+
+class Script:
+    """Chooses what a script says."""
+
+    def __init__(self, text: str) -> None:
+        self.moves = [move.split() for move in text.split(";") if move.strip()]
+
+    def choose(self, turns: list[Turn]) -> dict[int, Choice]:
+        if turns[0].target is None:
+            (turn,) = turns
+            move = self.moves.pop(0)[1:] if self.moves and int(self.moves[0][0]) == turn.seat else ["cut"]
+            return {turn.seat: choice_of(turn, _find(turn, move))}
+        claims: dict[int, list[str]] = {}
+        seats = {turn.seat for turn in turns}
+        while self.moves and self.moves[0][1] in _CLAIMS:
+            seat = int(self.moves[0][0])
+            if seat not in seats or seat in claims:
+                break
+            claims[seat] = self.moves.pop(0)[1:]
+        return {turn.seat: choice_of(turn, _find(turn, claims.get(turn.seat, ["skip"]))) for turn in turns}
+
+
+def _find(turn: Turn, move: list[str]) -> int:
+    """The action token of a move; after a call, "cut" is the first possible discard."""
+    said = {words(token): token for token in turn.options}
+    text = " ".join(move)
+    if text == "cut":
+        if turn.drawn is None:
+            return next(iter(turn.options))
+        drawn = TILE_NAMES[TILE_OF_ID[turn.drawn]]
+        return said.get(f"cut {drawn}") or said[f"discard {drawn}"]
+    for candidate in (text, text.replace("discard", "cut"), text.replace("riichi", "riichi-cut")):
+        if candidate in said:
+            return said[candidate]
+    raise AssertionError(f"seat {turn.seat} cannot {text}; it can {sorted(said)}")
+
+
+def words(action: int) -> str:
+    """An action token in the words of a script; discards of the drawn tile are "cut 5m", "riichi-cut 5m"."""
+    kind, at = V.action.describe(action)
+    if kind == "discard":
+        name = ("discard", "cut", "riichi", "riichi-cut")[at["tsumogiri"] + 2 * at["riichi"]]
+        return f"{name} {TILE_NAMES[at['tile']]}"
+    if kind == "chi":
+        first, second, _ = CHI_TILES[at["chi"]]
+        return f"chi {first % 10}{TILE_NAMES[second]}"
+    if kind == "ankan":
+        return f"ankan {TILE_NAMES[tile_of(at['tile34'])]}"
+    if kind == "kakan":
+        return f"kakan {TILE_NAMES[at['tile']]}"
+    return {"daiminkan": "kan"}.get(kind, kind)
+
+
+def options(decision: Decision) -> set[str]:
+    return {words(token) for token in decision.actions}
+
+
+def choice(decision: Decision) -> str:
+    return words(decision.actions[decision.chosen])
+
+
+def sparse(decision: Decision, block: str) -> list[dict[str, int]]:
+    """The values of the sparse tokens of one block, in order."""
+    return [values for name, values in map(V.sparse.describe, decision.sparse) if name == block]
+
+
+def dora_of(decision: Decision) -> list[str]:
+    return [TILE_NAMES[values["tile"]] for values in sparse(decision, "dora")]
+
+
+def left_of(decision: Decision) -> int:
+    return 69 - sparse(decision, "left")[0]["drawn"]
+
+
+def situation(decision: Decision) -> tuple[Any, ...]:
+    """All that the actor knows at the decision point."""
+    return decision.seat, decision.sparse, decision.numeric, decision.progression, decision.actions
+
+
+def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: SituationWriter) -> Played:
+    table = Table.of_round(rules, start, wall, V)
+    scripted = Script(script)
+    decisions, _ = play(table, writer, scripted.choose)
+    assert not scripted.moves, f"not played: {scripted.moves}"
+    return Played(decisions, events_of_round(table.log()))
+
+
+def play_round(
+    script: str = "",
+    hands: Sequence[str] = (),
+    draws: str = "",
+    *,
+    rules: Rules = "mjsoul",
+    dora: str = "",
+    ura: str = "",
+    rinshan: str = "",
+    writer: SituationWriter | None = None,
+    start: Event | None = None,
+) -> Played:
+    """Plays one round to its end; see the top of the file for `script`."""
+    start = start or start_of_round()
+    wall = wall_of_deal(hands, draws, oya=start["oya"], dora=dora, ura=ura, rinshan=rinshan)
+    return play_wall(script, wall, rules, start, writer or writer_of())
+
+
+def events_of_round(log: Sequence[Event]) -> list[Event]:
+    """From start_kyoku to the last hora or ryukyoku."""
+    return [event for event in log if event["type"] not in ("start_game", "end_kyoku", "end_game")]
+
+
+def _end_of(last: Round) -> tuple[int, ...]:
+    """The scores after a round; if its payments are damaged, those before it."""
+    before, after = last.events[0], final_scores(last.events)
+    is_whole = sum(after) == sum(before["scores"]) + 1000 * before["kyotaku"]
+    return after if is_whole else final_scores([{**before, "kyotaku": 0}])
+
+
+def game_of(*rounds: Round, **told: Any) -> Game:
+    """A record of rounds; `told` are fields of `Game` that it tells."""
+    fields: dict[str, Any] = {
+        "id": "game-1",
+        "rules": ("mjsoul",),
+        "style": 1,
+        "room": 3,
+        "grades": (12, 11, 10, 9),
+        "final_scores": _end_of(rounds[-1]) if rounds else None,
+        "grading_deltas": (100, 50, -50, -100),
+    }
+    return Game(rounds=rounds, **(fields | told))

@@ -1,0 +1,80 @@
+"""Tiny training runs on made-up decisions, in this process or in one of their own."""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+from annotate.annotation import format_line
+from kanachan.cli import train
+from kanachan.config import StageName
+from kanachan.data import pack
+from tests.support.paths import CONFIGS, GOLDEN
+from tests.support.random_annotations import random_annotations
+
+STEPS_PER_PASS = 18
+CLOCKED = frozenset(
+    f"train/{name}"
+    for name in (
+        *("samples_per_second", "tokens_per_second", "flops_per_second"),
+        *("share_of_peak", "data_wait", "memory_peak_gb"),
+    )
+)
+"""columns of metrics.csv that differ from run to run"""
+LOSSES = GOLDEN / "losses"
+
+
+def pack_decisions(folder: Path) -> Path:
+    """A folder of shards: 600 decisions to train on, 80 to validate on."""
+    for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
+        lines = [format_line(annotation) + "\n" for annotation in random_annotations(count, seed)]
+        (folder / f"{split}.txt").write_text("".join(lines))
+    shards = folder / "shards"
+    files = [str(folder / "train.txt"), "--validation", str(folder / "validation.txt")]
+    assert pack.main(["--train", *files, "-o", str(shards)]) == 0
+    return shards
+
+
+def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str]:
+    """20 steps of the tiny model with dropout, and without a measured peak, unless `more` says otherwise."""
+    return [
+        *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
+        *("--run.out", str(out), "--run.threads", "1", "--run.measure_peak", "false"),
+        *("--model.dropout", "0.1", *more),
+    ]
+
+
+def run(stage: StageName, shards: Path, out: Path, *more: str) -> int:
+    """kanachan-train in this process; returns its exit status."""
+    return train.main(arguments(stage, shards, out, *more))
+
+
+def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess.Popen[str]:
+    """kanachan-train in a process of its own."""
+    command = [sys.executable, "-m", "kanachan.cli.train", *arguments(stage, shards, out, *more)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    """Whether two run folders hold the same weights, bit for bit."""
+    mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
+    return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
+
+
+def rows_of(out: Path) -> list[dict[str, str]]:
+    """metrics.csv without what the machine decides."""
+    return [{k: v for k, v in row.items() if k not in CLOCKED} for row in all_rows_of(out)]
+
+
+def all_rows_of(out: Path) -> list[dict[str, str]]:
+    with open(out / "metrics.csv", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def golden_losses(stage: StageName, shards: Path, out: Path) -> list[float]:
+    """The training losses of 20 steps."""
+    assert run(stage, shards, out) == 0
+    return [float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]]

@@ -1,0 +1,159 @@
+"""Games made up here, with what Mahjong Soul's server would offer each seat, and what the players would press."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.game.decisions import Choice, Decision, choice_of, play
+from annotate.game.engine import Table, Turn
+from annotate.game.features import SituationWriter
+from annotate.game.grading import mjsoul_delta, ranks_of
+from annotate.game.record import Event, Game, Round, Rules
+from annotate.game.record_writer import rounds_of
+from annotate.game.results import final_scores
+from annotate.game.tiles import TILE_OF_ID
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedPlayer
+from annotate.vocabulary import CHI_TILES, TILE_NAMES
+from tests.support.rounds import Script, V, events_of_round, start_of_round, wall_of_deal, writer_of
+
+_CLAIM_TYPES = {"chi": 2, "pon": 3, "daiminkan": 5, "ron": 9}
+
+Json = dict[str, Any]
+
+
+@dataclass
+class Window:
+    """A moment at which seats had to act: what each was offered, and what it pressed."""
+
+    is_claim: bool
+    operations: list[Json]
+    inputs: list[Json]
+
+
+class Watch:
+    """Chooses as another does, and keeps the windows."""
+
+    def __init__(self, choose: Callable[[list[Turn]], dict[int, Choice]]) -> None:
+        self._choose = choose
+        self.windows: list[Window] = []
+
+    def __call__(self, turns: list[Turn]) -> dict[int, Choice]:
+        choices = self._choose(turns)
+        is_claim = turns[0].target is not None
+        window = Window(is_claim, [], [])
+        for turn in turns:
+            operations = _operations(turn)
+            window.operations.append({"seat": turn.seat, "operation_list": operations, "time_add": 20000})
+            window.inputs.append(_input(turn, choices[turn.seat].token, operations))
+        self.windows.append(window)
+        return choices
+
+
+@dataclass
+class MadeGame:
+    """A game with all that Mahjong Soul would record of it."""
+
+    rounds: list[list[Event]]
+    windows: list[Window]
+    decisions: list[Decision]
+    room: int = 3
+    style: int = 1
+    grades: Sequence[int] = (9, 10, 11, 15)
+    id: str = "210815-00000000-made-up"
+    rules: Rules = "mjsoul"
+
+    @property
+    def final_scores(self) -> tuple[int, ...]:
+        return final_scores(self.rounds[-1])
+
+    @property
+    def grading_deltas(self) -> tuple[int, ...]:
+        scores = self.final_scores
+        standings = zip(ranks_of(scores), scores, self.grades, strict=True)
+        return tuple(mjsoul_delta(rank, score, self.room, grade, self.style) for rank, score, grade in standings)
+
+    @property
+    def game(self) -> Game:
+        """As the reader of mjai would have it."""
+        return Game(
+            id=self.id,
+            rules=(self.rules,),
+            style=self.style,
+            rounds=tuple(Round(tuple(events)) for events in self.rounds),
+            room=self.room,
+            grades=tuple(self.grades),
+            final_scores=self.final_scores,
+            grading_deltas=self.grading_deltas,
+        )
+
+
+def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul") -> MadeGame:
+    """A whole game of careless rule-based players."""
+    players = [RuleBasedPlayer(TEMPERAMENTS[seat], seed * 4 + seat, V, 0.1) for seat in range(V.num_seats)]
+    watch = Watch(lambda turns: {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns})
+    made = MadeGame([], [], [], style=style, rules=rules)
+    table = Table.of_game(rules, style, seed, V)
+    made.decisions = play(table, SituationWriter(V, made.room, style, tuple(made.grades)), watch)[0]
+    made.rounds, made.windows = rounds_of(table.log()), watch.windows
+    return made
+
+
+def made_round(
+    script: str = "", hands: Sequence[str] = (), draws: str = "", rules: Rules = "mjsoul", **more: Any
+) -> MadeGame:
+    """A game of one round; arguments as for rounds.play_round."""
+    start = more.pop("start", None) or start_of_round()
+    scripted = Script(script)
+    watch = Watch(scripted.choose)
+    made = MadeGame([], [], [], rules=rules)
+    table = Table.of_round(rules, start, wall_of_deal(hands, draws, oya=start["oya"], **more), V)
+    made.decisions = play(table, writer_of(made.room, made.style, made.grades), watch)[0]
+    assert not scripted.moves, f"not played: {scripted.moves}"
+    made.rounds, made.windows = [events_of_round(table.log())], watch.windows
+    return made
+
+
+# What the server offers ----------------------------------------------------------------------------------------------
+
+
+def _operations(turn: Turn) -> list[Json]:
+    """OptionalOperation messages."""
+    kinds: dict[int, list[str]] = {}
+    for token, moves in turn.options.items():
+        kind, values = V.action.describe(token)
+        used = ["|".join(TILE_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles) for action, _ in moves]
+        if kind == "discard":
+            kinds.setdefault(7 if values["riichi"] else 1, []).append(TILE_NAMES[values["tile"]])
+        elif kind == "chi":
+            kinds.setdefault(2, []).append("|".join(TILE_NAMES[tile] for tile in CHI_TILES[values["chi"]][:2]))
+        elif kind in ("pon", "daiminkan", "ankan"):
+            kinds.setdefault({"pon": 3, "daiminkan": 5, "ankan": 4}[kind], []).extend(used)
+        elif kind == "kakan":
+            kinds.setdefault(6, []).append("|".join([TILE_NAMES[values["tile"]].replace("0", "5")] * 4))
+        elif kind != "skip":
+            kinds[{"tsumo": 8, "ron": 9, "kyushu": 10}[kind]] = []
+    if 1 in kinds:
+        kinds[1] = _forbidden(turn, kinds[1])
+        if turn.observation.riichi_declared[turn.seat]:
+            del kinds[1]
+    return [{"type": kind, **({"combination": names} if names else {})} for kind, names in sorted(kinds.items())]
+
+
+def _forbidden(turn: Turn, allowed: list[str]) -> list[str]:
+    hand = {TILE_NAMES[TILE_OF_ID[i]].replace("0", "5") for i in turn.observation.hand}
+    return sorted(hand - {name.replace("0", "5") for name in allowed})
+
+
+def _input(turn: Turn, token: int, operations: list[Json]) -> Json:
+    """GameUserInput."""
+    kind, values = V.action.describe(token)
+    if turn.target is None:
+        tile = {"tile": TILE_NAMES[values["tile"]]} if "tile" in values else {}
+        return {"seat": turn.seat, "type": 2, "operation": {"type": 1, "timeuse": 3, **tile}}
+    if kind == "skip":
+        return {"seat": turn.seat, "type": 3, "cpg": {"cancel_operation": True, "timeuse": 1}}
+    index = 0
+    if kind == "chi":
+        combinations = next(operation["combination"] for operation in operations if operation["type"] == 2)
+        index = combinations.index("|".join(TILE_NAMES[tile] for tile in CHI_TILES[values["chi"]][:2]))
+    return {"seat": turn.seat, "type": 3, "cpg": {"type": _CLAIM_TYPES[kind], "index": index, "timeuse": 2}}
