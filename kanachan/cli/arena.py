@@ -21,12 +21,14 @@ from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import NUM_ROOMS, STYLES
 from annotate.vocabulary import NUM_GRADES
-from kanachan.play.agent import SPEC_HELP, GameKey, IllegalAction, PlayerSpec, parse_player
-from kanachan.play.rollout import PLAYERS, Format, GameResult, Match, Precision, num_seatings
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, Journal, Means, play_match
+from kanachan.play.agent import GameKey, IllegalAction
+from kanachan.play.agent_spec import SPEC_HELP, PlayerSpec, parse_player
+from kanachan.play.journal import Journal
+from kanachan.play.match import PLAYERS, Format, GameResult, Match, Precision, num_seatings
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, Means, play_match
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.decision_metrics import Figure
+    from kanachan.evaluation.bootstrap import Figure
     from kanachan.play.statistics import Outcome
 
 PROGRAM = "kanachan-arena"

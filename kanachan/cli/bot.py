@@ -1,27 +1,24 @@
 """kanachan-bot: a player at an mjai table, over standard input and output, as Mortal's program speaks."""
 
 import argparse
-import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TextIO, get_args
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, get_args
 
-from annotate.game.record import Event, Rules
-from annotate.records.mjai.reader import parse_event, require_four_players, seen_event
+from annotate.game.record import Rules
 from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.runtime.terminal import run_cleanly
 from annotate.simulation.simulate import NUM_ROOMS, STYLES
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from kanachan.cli.policy_options import add_options, check_options, with_prior
-from kanachan.play.mortal_meta import NOTHING_TO_DO
+from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
     from kanachan.play.mjai_bot import Mind
     from kanachan.play.rank_forecast import RankForecast
 
-PROGRAM = "kanachan-bot"
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _NUM_SEATS = FOUR_PLAYERS.num_seats
 _DESCRIPTION = f"""Plays at an mjai table: one event a line from standard input, one answer a line to standard output,
@@ -36,79 +33,6 @@ With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at whi
 phi_matrix follows: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
 weights of the stage rank; else from the scores alone). mjai-reviewer wants a program that takes nothing but the seat: a
 script with the line exec {PROGRAM} WEIGHTS "$1"."""
-
-
-class Bot:
-    """Answers the lines of a game, whatever they are.
-
-    Args:
-        is_reviewing: every answer has `meta`, and none is an error: the review would end there.
-    """
-
-    def __init__(self, mind: "Mind", is_reviewing: bool = False) -> None:
-        self._mind = mind
-        self._is_reviewing = is_reviewing
-        self._has_failed = False
-        """whether the lines since the last error were errors too"""
-        self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
-        self._is_in_game = False
-
-    def answer(self, line: str) -> Event:
-        """The answer to one line."""
-        try:
-            event = parse_event(line)
-        except ValueError as error:
-            return self._refused(str(error))
-        try:
-            answer = self._answer(event)
-        except ValueError as error:
-            return self._refused(f"{event['type'][:40]}: {error}")
-        self._has_failed = False
-        return answer or self._nothing
-
-    def _refused(self, message: str) -> Event:
-        self._mind.leave_round()
-        if not self._is_reviewing:
-            return {"type": "error", "message": message}
-        if not self._has_failed:
-            print(f"{PROGRAM}: {message}; the rest of the round is passed over", file=sys.stderr)
-        self._has_failed = True
-        return self._nothing
-
-    def _answer(self, event: Event) -> Event | None:
-        kind = event["type"]
-        if kind == "start_game":
-            self._mind.leave_round()
-            self._is_in_game = False
-            require_four_players(event)
-            if type(event.get("id")) is int and event["id"] != self._mind.seat:
-                raise ValueError(f"the id is {event['id']}, but this program plays seat {self._mind.seat}")
-            self._is_in_game = True
-        elif kind in ("end_game", "end_kyoku"):
-            self._mind.leave_round()
-            self._is_in_game = self._is_in_game and kind != "end_game"
-        elif kind == "start_kyoku":
-            if not self._is_in_game:
-                raise ValueError("before any start_game")
-            self._mind.start_round(seen_event(event))
-        elif kind != "none":
-            if not self._mind.is_in_round:
-                raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
-            return self._mind.follow(seen_event(event), event.get("can_act") is not False)
-        return None
-
-
-def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
-    """Answers line after line, each at once; empty lines have no answer."""
-    for line in lines:
-        text = line.decode(errors="replace").strip()
-        if text:
-            _write(bot.answer(text), output)
-
-
-def _write(value: Any, output: TextIO) -> None:
-    output.write(json.dumps(value, separators=(",", ":")) + "\n")
-    output.flush()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -153,7 +77,7 @@ def _run(arguments: argparse.Namespace) -> None:
     serve(Bot(mind, is_reviewing), sys.stdin.buffer, sys.stdout)
     if forecast is not None:
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
-        _write({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
+        write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
 
 
 def _warm_up(mind: "Mind") -> None:

@@ -13,17 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.decision_metrics import (
-    REPLICATES,
-    Figure,
-    Formula,
-    decision_formulas,
-    explained_variance_formula,
-    figures_of,
-    ratio_formula,
-)
+from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of, ratio_formula
+from kanachan.evaluation.decision_metrics import decision_formulas
 from kanachan.evaluation.evaluator import Answers
 from kanachan.evaluation.reliability import Mask
+from kanachan.evaluation.value_metrics import explained_variance_formula
 
 FEWEST_GAMES = 6
 """below, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""

@@ -21,22 +21,9 @@ from kanachan.data.columns import Columns
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shards import open_shards, splits_in
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_probability
-from kanachan.evaluation.decision_metrics import (
-    REPLICATES,
-    Bin,
-    DecisionMeter,
-    DecisionRows,
-    Figure,
-    Formula,
-    calibration_formula,
-    decision_figures,
-    figures_of,
-    log_likelihood_figures,
-    ratio_figures,
-    ratio_formula,
-    reliability,
-    value_figures,
-)
+from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of, ratio_figures, ratio_formula
+from kanachan.evaluation.calibration import Bin, calibration_formula, reliability
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_figures
 from kanachan.evaluation.point_table import PointTable
 from kanachan.evaluation.reliability import (
     Mask,
@@ -47,9 +34,11 @@ from kanachan.evaluation.reliability import (
     of_ranks_at_starts,
     rounds_of_the_game,
 )
+from kanachan.evaluation.value_metrics import log_likelihood_figures, value_figures
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Output
-from kanachan.objectives.registry import Objective, Rank
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.rank import Rank
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order

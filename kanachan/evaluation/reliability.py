@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import token_value
-from kanachan.evaluation.decision_metrics import REPLICATES, Bin, DecisionRows, Floats, reliability
+from kanachan.evaluation.bootstrap import REPLICATES, Floats
+from kanachan.evaluation.calibration import Bin, reliability
+from kanachan.evaluation.decision_metrics import DecisionRows
 
 Mask = NDArray[np.bool_]
 

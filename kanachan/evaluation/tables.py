@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple
 
+from kanachan.evaluation.bootstrap import Figure
 from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
-from kanachan.evaluation.decision_metrics import KINDS, Figure
+from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
 
 WIDTH = 100

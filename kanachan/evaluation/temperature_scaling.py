@@ -9,20 +9,20 @@ Shapes: B decisions, A answers (imitation: the candidates, padded with -inf; ran
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
-from kanachan.evaluation.decision_metrics import REPLICATES, Figure, calibration_formula, figures_of, ratio_formula
-from kanachan.inference.policy import Policy
+from kanachan.evaluation.bootstrap import REPLICATES, Figure, figures_of, ratio_formula
+from kanachan.evaluation.calibration import calibration_formula
+from kanachan.inference.policy import Policy, stacked
 from kanachan.models.weights import TEMPERED_STAGES
-from kanachan.objectives.registry import Rank
+from kanachan.objectives.rank import Rank
 
 TemperatureName = Literal["temperature", "summary_temperature"]
 """in the card: of the candidates; of the summary, for networks that foretell the order of the seats from it"""
@@ -73,12 +73,6 @@ def _asked(policy: Policy, rows: Batch) -> dict[TemperatureName, tuple[Tensor, T
     if objective.num_summary_outputs:
         found["summary_temperature"] = (objective.order_log_probability(output), objective.order(rows))
     return found
-
-
-def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Grids [B, A] below one another, the narrower ones padded with -inf."""
-    width = max(part.shape[1] for part in parts)
-    return torch.cat([F.pad(part, (0, width - part.shape[1]), value=-math.inf) for part in parts])
 
 
 def fitted_temperature(logit_BA: Tensor, answer_B: Tensor) -> float:

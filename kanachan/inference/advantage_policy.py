@@ -17,8 +17,7 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
-from kanachan.evaluation.temperature_scaling import stacked
-from kanachan.inference.policy import Policy
+from kanachan.inference.policy import Policy, stacked
 from kanachan.models.transformer import Output
 
 _REACH = 30.0  # how far the search goes from the greatest difference of values, as a logarithm

@@ -3,6 +3,7 @@
 Shapes: B decisions, A candidates, R ranks.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,8 +22,11 @@ from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import Columns, columns_of_annotations, round_keys
 from kanachan.data.symmetry import SeatRenaming
 from kanachan.models.transformer import Network, Output
-from kanachan.models.weights import TEMPERED_STAGES, load_network
-from kanachan.objectives.registry import Imitation, Objective, Rank
+from kanachan.models.weights import TEMPERED_STAGES
+from kanachan.objectives.imitation import Imitation
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.rank import Rank
+from kanachan.objectives.registry import load_network
 
 DEFAULT_BATCH = 256
 _MEANING: dict[StageName, str] = {
@@ -186,3 +191,9 @@ def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
         return [None] * len(num_candidates_B)
     rows = tensor.cpu().numpy()
     return [row[:num].copy() for row, num in zip(rows, num_candidates_B, strict=True)]
+
+
+def stacked(parts: Sequence[Tensor]) -> Tensor:
+    """Grids [B, A] below one another, the narrower ones padded with -inf."""
+    width = max(part.shape[1] for part in parts)
+    return torch.cat([F.pad(part, (0, width - part.shape[1]), value=-math.inf) for part in parts])

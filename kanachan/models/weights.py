@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
@@ -22,9 +21,6 @@ from torch import Tensor
 from annotate.runtime.files import replacing
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import STAGES, WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
-from kanachan.data.batch import TokenLayout
-from kanachan.models.transformer import Network
-from kanachan.objectives.registry import OBJECTIVES, Objective
 
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
@@ -32,7 +28,6 @@ CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
 TEMPERED_STAGES: tuple[StageName, ...] = ("imitation", "rank")
 """those that foretell probabilities, which kanachan-calibrate can make fit"""
-
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
 _VOCABULARIES = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
 
@@ -62,30 +57,6 @@ class Weights:
         settings = {**self.card["objective"]}
         settings["rank_points"] = tuple(settings["rank_points"])
         return _settings(ObjectiveConfig, settings, self.path)
-
-
-class Loaded(NamedTuple):
-    """A trained network, ready to be asked."""
-
-    network: Network
-    objective: Objective
-    card: dict[str, Any]
-
-
-def build_network(
-    stage: StageName, model: ModelConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
-) -> tuple[Network, Objective]:
-    """A fresh network with the heads that the stage's objective needs; torch's seed decides its weights."""
-    target = OBJECTIVES[stage](objective, vocabulary)
-    network = Network(
-        model,
-        TokenLayout(vocabulary),
-        vocabulary.max_progression,
-        target.num_candidate_outputs,
-        target.num_summary_outputs,
-        target.auxiliary.num_outputs,
-    )
-    return network, target
 
 
 def make_card(
@@ -186,44 +157,6 @@ def weights_file(path: str | Path) -> Path:
     return file
 
 
-def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
-    """The network and the objective of a weights file, on the device, in evaluation mode."""
-    weights = read_weights(path)
-    network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
-    _load(network, weights.tensors, weights.path)
-    return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
-
-
-def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Puts the encoder of an earlier stage into `network`, whose decoder and heads stay as they are.
-
-    Raises ValueError, naming both sides, if the encoders differ in size or the vocabularies differ.
-    """
-    if weights.card["fingerprint"] != vocabulary.fingerprint:
-        raise ValueError(
-            f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
-        )
-    theirs = weights.model
-    differing = [
-        name for name in ("width", "layers", "heads", "feedforward") if getattr(model, name) != getattr(theirs, name)
-    ]
-    if differing:
-        raise ValueError(
-            f"the encoder of {weights.path} has another size: "
-            + ", ".join(
-                f"model.{name} is {getattr(theirs, name)} there, {getattr(model, name)} here" for name in differing
-            )
-            + "; give "
-            + " ".join(f"--model.{name} {getattr(theirs, name)}" for name in differing)
-        )
-    tensors = {
-        name.removeprefix(ENCODER_PREFIX): tensor
-        for name, tensor in weights.tensors.items()
-        if name.startswith(ENCODER_PREFIX)
-    }
-    _load(network.encoder, tensors, weights.path)
-
-
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
     """The stages that led to these weights, themselves last: each one's file hash, length and metrics."""
     card = weights.card
@@ -235,13 +168,6 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
         "metrics": card.get("metrics"),
     }
     return [*card.get("lineage", []), own]
-
-
-def _load(module: torch.nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    try:
-        module.load_state_dict(dict(tensors), strict=True)
-    except RuntimeError as error:
-        raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path) -> _Settings:

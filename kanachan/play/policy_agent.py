@@ -24,7 +24,8 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy, chosen_device
 from kanachan.models.kv_cache import ContinuedBatch, StoringNetwork
-from kanachan.play.agent import GameKey, Group, Lots, PlayerSpec, Situation
+from kanachan.play.agent import GameKey, Group, Lots, Situation
+from kanachan.play.agent_spec import PlayerSpec
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64

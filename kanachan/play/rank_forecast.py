@@ -16,7 +16,7 @@ from annotate.game.record import Event
 from annotate.game.tiles import WINDS
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
-from kanachan.objectives.registry import Rank
+from kanachan.objectives.rank import Rank
 
 _POINTS_PER_ROUND = 4_900.0
 _LOTS = 20_000

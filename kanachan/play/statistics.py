@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.game.grading import FIRST_DAN, TENHOU
+from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of
 from kanachan.evaluation.comparison import difference
-from kanachan.evaluation.decision_metrics import REPLICATES, Figure, Formula, figures_of
-from kanachan.play.rollout import PLAYERS, GameResult, Match, num_seatings
+from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
 Floats = NDArray[np.float64]
 _FLIPS = 20_000

@@ -18,7 +18,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
 from kanachan.inference.policy import Policy
-from kanachan.objectives.registry import Rank
+from kanachan.objectives.rank import Rank
 
 Numbers = NDArray[np.float32]
 

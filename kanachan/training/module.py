@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, Output
-from kanachan.objectives.registry import Objective
+from kanachan.objectives.objective import Objective
 from kanachan.training.devices import exact_dtype
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step

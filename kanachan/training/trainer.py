@@ -24,16 +24,8 @@ from annotate.runtime.terminal import is_out_of_memory
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.weights import (
-    CARD_NAME,
-    build_network,
-    inherit_encoder,
-    lineage_of,
-    make_card,
-    read_weights,
-    write_card,
-    write_weights,
-)
+from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
+from kanachan.objectives.registry import build_network, inherit_encoder
 from kanachan.training.checkpointing import (
     BEST_NAME,
     LAST_NAME,

@@ -21,9 +21,10 @@ from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
-from kanachan.evaluation.decision_metrics import CALIBRATION_BINS, KINDS, DecisionMeter, Measures
+from kanachan.evaluation.calibration import CALIBRATION_BINS
+from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures
 from kanachan.models.transformer import Output
-from kanachan.objectives.registry import Objective
+from kanachan.objectives.objective import Objective
 from kanachan.training.devices import exact_dtype
 from kanachan.training.forgetting import FormerStage
 from kanachan.training.loggers import ReliabilityPoint, log_reliability

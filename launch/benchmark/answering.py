@@ -14,11 +14,11 @@ from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.cli.bot import Bot
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import Policy
-from kanachan.models.weights import build_network
+from kanachan.objectives.registry import build_network
 from kanachan.play.mjai_bot import Mind
+from kanachan.play.mjai_server import Bot
 
 _SEAT = 0
 _STYLE = 1  # East and South

@@ -9,10 +9,13 @@ from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import Policy
-from kanachan.models.weights import build_network
-from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation, make_player, parse_player
+from kanachan.objectives.registry import build_network
+from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation
+from kanachan.play.agent_factory import make_player
+from kanachan.play.agent_spec import parse_player
+from kanachan.play.match import PLAYERS, Match
 from kanachan.play.policy_agent import PolicyPlayer, Scorer
-from kanachan.play.rollout import PLAYERS, Hall, Match
+from kanachan.play.rollout import Hall
 from kanachan.play.workers import TOGETHER
 
 _MATCH = Match(players=("rule", "rule"), style=0)

@@ -19,7 +19,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.models.weights import build_network, read_weights, write_weights
+from kanachan.models.weights import read_weights, write_weights
+from kanachan.objectives.registry import build_network
 from kanachan.training.settings import requested
 from tests.support.packed import packed
 from tests.support.paths import ROOT

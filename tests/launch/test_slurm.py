@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from annotate.simulation.simulate import simulate
+from kanachan.cli import pack
 from kanachan.cli.annotate import main
-from kanachan.data import pack
 from kanachan.data.shards import splits_in
 from tests.support.paths import ROOT
 
@@ -19,7 +19,7 @@ from tests.support.paths import ROOT
 def cluster(tmp_path: Path) -> Path:
     """A folder with games, and an environment whose commands are those of this checkout."""
     assert simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(tmp_path / "games"), "--jobs", "1"]) == 0
-    for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.data.pack")):
+    for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.cli.pack")):
         program = tmp_path / "venv" / "bin" / command
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")

@@ -20,6 +20,25 @@ NO_NAMES = {"utils", "util", "common", "helpers", "helper", "constants", "base",
 REGISTERING = {"kanachan.inference.huggingface"}  # it is imported in order to be found by AutoModel
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
+LEVELS_OF_KANACHAN = (
+    {"config"},
+    {"data"},
+    {"models"},
+    {"objectives"},
+    {"inference"},
+    {"evaluation"},
+    {"play", "review", "training"},
+    {"cli"},
+)
+"""A package imports from those before it. The one arrow within a level is allowed by name: training plays its own
+games (self-play), and play never imports training."""
+LEVELS_OF_ANNOTATE = (
+    {"runtime", "vocabulary"},
+    {"annotation", "game"},
+    {"checks", "records", "replay", "words"},
+    {"pipeline", "simulation"},
+)
+WITHIN_A_LEVEL = {("training", "play")}
 HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow", "wandb"}
 
 
@@ -65,6 +84,58 @@ def test_annotate_imports_neither_torch_nor_anything_of_kanachan(module: str) ->
 
 def test_the_engine_alone_imports_riichienv() -> None:
     assert [name for name in MODULES if "riichienv" in map(top, imports_of(parse(name)))] == ["annotate.game.engine"]
+
+
+def package(module: str) -> str:
+    """kanachan.data.batch is in the package data; kanachan.config is one of its own."""
+    return module.split(".")[1]
+
+
+def arrows(top_package: str) -> dict[tuple[str, str], list[str]]:
+    """The imports from one package to another: by package and package, the modules that import."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module in MODULES:
+        if top(module) != top_package or module.endswith("__init__"):
+            continue
+        for name in imports_of(parse(module)):
+            if name in MODULES and top(name) == top_package and package(name) != package(module):
+                found.setdefault((package(module), package(name)), []).append(module)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("top_package", "levels"),
+    [("kanachan", LEVELS_OF_KANACHAN), ("annotate", LEVELS_OF_ANNOTATE)],
+    ids=lambda x: str(x)[:8],
+)
+def test_packages_import_only_from_those_below_them(top_package: str, levels: tuple[set[str], ...]) -> None:
+    level_of = {name: level for level, names in enumerate(levels) for name in names}
+    found = arrows(top_package)
+    print(f"\nimports between the packages of {top_package}, ground first:")
+    for name in level_of:
+        counts = [f"{target} {len(found[name, target])}" for target in level_of if (name, target) in found]
+        print(f"  {name:12} -> {', '.join(counts) or '-'}")
+
+    wrong = {
+        f"{source} -> {target}": modules
+        for (source, target), modules in found.items()
+        if level_of[source] <= level_of[target] and (source, target) not in WITHIN_A_LEVEL
+    }
+
+    assert wrong == {}
+
+
+def test_every_package_has_its_level() -> None:
+    known = {f"kanachan.{name}" for names in LEVELS_OF_KANACHAN for name in names}
+    known |= {f"annotate.{name}" for names in LEVELS_OF_ANNOTATE for name in names}
+    assert {".".join(name.split(".")[:2]) for name in MODULES if not name.endswith("__init__")} == known
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    imported = {module: {name for name in imports_of(parse(module)) if name in MODULES} for module in MODULES}
+    while ends := {module for module, names in imported.items() if not names}:
+        imported = {module: names - ends for module, names in imported.items() if module not in ends}
+    assert imported == {}
 
 
 @pytest.mark.parametrize("module", SERVING)

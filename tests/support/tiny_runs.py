@@ -9,9 +9,8 @@ import torch
 from safetensors.torch import load_file
 
 from annotate.annotation import format_line
-from kanachan.cli import train
+from kanachan.cli import pack, train
 from kanachan.config import StageName
-from kanachan.data import pack
 from tests.support.paths import CONFIGS, GOLDEN
 from tests.support.random_annotations import random_annotations
 

@@ -20,9 +20,12 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import locking, reading_text
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.arena import main
-from kanachan.play.agent import GameKey, Lots, Situation, make_player, parse_player
-from kanachan.play.rollout import Hall, Match, num_seatings, players_by_seat
-from kanachan.play.workers import Journal
+from kanachan.play.agent import GameKey, Lots, Situation
+from kanachan.play.agent_factory import make_player
+from kanachan.play.agent_spec import parse_player
+from kanachan.play.journal import Journal
+from kanachan.play.match import Match, num_seatings, players_by_seat
+from kanachan.play.rollout import Hall
 from tests.kanachan.play.test_agent import mjai
 from tests.kanachan.play.test_statistics import made_up
 from tests.support.paths import ROOT

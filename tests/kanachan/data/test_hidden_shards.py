@@ -8,8 +8,8 @@ import pytest
 
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli import pack
 from kanachan.cli.annotate import main as annotate
-from kanachan.data import pack
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.shards import open_shards, rows_of_columns, splits_in
 from kanachan.data.text import parse_block

@@ -8,9 +8,10 @@ from annotate.annotation import format_line
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.loader import Batches, Order, Sequential
+from kanachan.data.loader import Batches, Sequential
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
+from kanachan.data.sampler import Order
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import suit_permutations
 from tests.support.packed import packed

@@ -13,9 +13,9 @@ import zstandard
 
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.pack import main
 from kanachan.config import SPLITS
 from kanachan.data.columns import game_key
-from kanachan.data.pack import main
 from kanachan.data.shards import open_shards, splits_in
 from kanachan.data.text import parse_block
 from tests.support.random_annotations import random_annotations
@@ -258,7 +258,7 @@ def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFix
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
     """Packing that waits for annotations on its standard input."""
-    command = [sys.executable, "-c", "import sys; from kanachan.data.pack import main; sys.exit(main())"]
+    command = [sys.executable, "-c", "import sys; from kanachan.cli.pack import main; sys.exit(main())"]
     process = subprocess.Popen([*command, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     while not list(folder.glob(".*/lock")):
         assert process.poll() is None

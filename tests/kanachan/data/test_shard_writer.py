@@ -18,8 +18,8 @@ from annotate.pipeline.run import Conversion
 from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli import pack
 from kanachan.cli.annotate import main
-from kanachan.data import pack
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Runs, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing

@@ -13,9 +13,11 @@ from safetensors.torch import load_file, save_file
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
+from kanachan.evaluation.bootstrap import Figure
 from kanachan.evaluation.comparison import compared
-from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, Figure, decision_figures, value_figures
+from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, decision_figures
 from kanachan.evaluation.evaluator import Answers
+from kanachan.evaluation.value_metrics import value_figures
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 

@@ -12,20 +12,10 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import tile34_of
 from kanachan.data.batch import batch_of_annotations
-from kanachan.evaluation.decision_metrics import (
-    KINDS,
-    DecisionMeter,
-    DecisionRows,
-    Figure,
-    calibration_formula,
-    decision_figures,
-    figures_of,
-    figures_of_sums,
-    log_likelihood_figures,
-    ratio_figures,
-    reliability,
-    value_figures,
-)
+from kanachan.evaluation.bootstrap import Figure, figures_of, figures_of_sums, ratio_figures
+from kanachan.evaluation.calibration import calibration_formula, reliability
+from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, decision_figures
+from kanachan.evaluation.value_metrics import log_likelihood_figures, value_figures
 from tests.support.random_annotations import random_annotations
 
 NUM_ROWS = 400

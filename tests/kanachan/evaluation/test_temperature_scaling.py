@@ -19,8 +19,8 @@ from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
-from kanachan.evaluation.temperature_scaling import certainty_figures, fitted_temperature, questions_of, stacked
-from kanachan.inference.policy import Policy
+from kanachan.evaluation.temperature_scaling import certainty_figures, fitted_temperature, questions_of
+from kanachan.inference.policy import Policy, stacked
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.play.rank_forecast import by_weights
 from tests.support.random_annotations import random_annotations, seat_of

@@ -14,7 +14,8 @@ from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.inference.huggingface import KanachanEncoder
 from kanachan.models.transformer import arrangement_of
-from kanachan.models.weights import build_network, load_network, make_card, write_weights
+from kanachan.models.weights import make_card, write_weights
+from kanachan.objectives.registry import build_network, load_network
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 

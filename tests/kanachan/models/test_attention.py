@@ -12,7 +12,7 @@ from kanachan.config import STAGES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_segments
 from kanachan.models.attention import Packed
 from kanachan.models.transformer import Network, Output, arrangement_of
-from kanachan.models.weights import build_network
+from kanachan.objectives.registry import build_network
 from tests.support.random_annotations import random_annotations
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)

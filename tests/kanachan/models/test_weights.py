@@ -13,15 +13,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.models.weights import (
-    build_network,
-    inherit_encoder,
-    lineage_of,
-    load_network,
-    make_card,
-    read_weights,
-    write_weights,
-)
+from kanachan.models.weights import lineage_of, make_card, read_weights, write_weights
+from kanachan.objectives.registry import build_network, inherit_encoder, load_network
 from tests.support.random_annotations import random_annotations
 
 TINY = MODEL_SIZES["tiny"]

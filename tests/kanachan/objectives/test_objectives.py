@@ -12,7 +12,10 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import STAGES, ObjectiveConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.models.transformer import Output
-from kanachan.objectives.registry import OBJECTIVES, Bins, Objective, Points, Rank, RoundDelta
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.rank import Rank
+from kanachan.objectives.registry import OBJECTIVES
+from kanachan.objectives.value import Bins, Points, RoundDelta
 from tests.support.random_annotations import random_annotations
 
 VALUE_STAGES = ("round_delta", "rank", "grading")

@@ -15,10 +15,13 @@ from annotate.game.record import Event
 from annotate.game.tiles import RED_IDS
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.policy import Policy
-from kanachan.play.agent import GameKey, IllegalAction, Lots, Player, PlayerSpec, Situation, make_player, parse_player
+from kanachan.play.agent import GameKey, IllegalAction, Lots, Player, Situation
+from kanachan.play.agent_factory import make_player
+from kanachan.play.agent_spec import PlayerSpec, parse_player
+from kanachan.play.match import GameResult, Match
 from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyPlayer
-from kanachan.play.rollout import GameResult, Hall, Match
+from kanachan.play.rollout import Hall
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written

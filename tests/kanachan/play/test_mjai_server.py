@@ -18,13 +18,14 @@ from annotate.game.tiles import TILE_OF_MJAI
 from annotate.records.reading import read_games
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import is_red, tile34_of
-from kanachan.cli.bot import Bot, main
+from kanachan.cli.bot import main
 from kanachan.config import STAGES, StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
-from kanachan.objectives.registry import Rank
+from kanachan.objectives.rank import Rank
 from kanachan.play.mjai_bot import Mind
+from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import action46
 from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
 from tests.support.mjai_table import V, hidden_from, turns

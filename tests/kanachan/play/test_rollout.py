@@ -7,8 +7,11 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play import rollout as arena_game
-from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Situation, make_player, parse_player
-from kanachan.play.rollout import Hall, Match
+from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Situation
+from kanachan.play.agent_factory import make_player
+from kanachan.play.agent_spec import parse_player
+from kanachan.play.match import Match
+from kanachan.play.rollout import Hall
 
 
 class InThrees:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kanachan.play.agent import GameKey
-from kanachan.play.rollout import GameResult, Match, players_by_seat
+from kanachan.play.match import GameResult, Match, players_by_seat
 from kanachan.play.statistics import PairedTest, figures_of_games, rank_difference
 
 POINTS = (90.0, 45.0, 0.0, -135.0)

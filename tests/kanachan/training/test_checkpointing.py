@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kanachan.cli import train
-from kanachan.data import pack
+from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.module import Stage

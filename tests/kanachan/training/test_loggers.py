@@ -14,9 +14,8 @@ import wandb
 
 from annotate.annotation import Annotation, format_line
 from annotate.vocabulary import FOUR_PLAYERS as V
-from kanachan.cli import train
+from kanachan.cli import pack, train
 from kanachan.config import STAGES, StageName
-from kanachan.data import pack
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.models.weights import read_weights
 from tests.launch.test_scripts import program

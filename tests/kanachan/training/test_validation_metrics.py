@@ -15,7 +15,8 @@ from torch import Tensor
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
-from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_figures, reliability
+from kanachan.evaluation.calibration import reliability
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_figures
 from kanachan.models.weights import make_card, write_weights
 from kanachan.training.forgetting import INIT_NAME, FormerStage, former_stage
 from kanachan.training.loggers import ReliabilityPoint

@@ -1,0 +1,87 @@
+"""The order in which a run reads the rows of its shards: a function of seed, epoch and step alone.
+
+Shapes: B rows of a request, R rows of a round."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.data.shards import Shards
+
+BLOCK = 4096  # rows that are read as neighbours: about a megabyte
+BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
+
+
+# What a random number is for, so that no two uses share a stream.
+_BLOCKS, _UNITS, _SUITS = range(3)
+
+
+class Order:
+    """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
+
+    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: memory and disk see
+    windows, not single rows of the whole.
+    """
+
+    def __init__(
+        self,
+        num_rows: int,
+        seed: int,
+        unit: int = 8,
+        block: int = BLOCK,
+        blocks_per_window: int = BLOCKS_PER_WINDOW,
+    ) -> None:
+        assert block % unit == 0
+        self.num_rows = num_rows
+        self.seed = seed
+        self.unit = unit
+        self.block = block
+        self.blocks_per_window = blocks_per_window
+        self._epoch: int | None = None
+        self._blocks = np.empty(0, np.int64)
+        self._first = np.empty(0, np.int64)
+        self._windows: dict[int, NDArray[np.int64]] = {}
+
+    def rows(self, epoch: int, first: int, last: int) -> NDArray[np.int64]:
+        """The rows at places `first` up to, but not including, `last` of the epoch."""
+        assert 0 <= first <= last <= self.num_rows
+        if epoch != self._epoch:
+            self._begin(epoch)
+        start, stop = np.searchsorted(self._first, [first, last - 1], side="right") - 1
+        self._windows = {w: self._windows[w] if w in self._windows else self._window(w) for w in range(start, stop + 1)}
+        found = [self._windows[w][max(first - self._first[w], 0) : last - self._first[w]] for w in self._windows]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
+
+    def _begin(self, epoch: int) -> None:
+        num_blocks = -(-self.num_rows // self.block)
+        self._epoch = epoch
+        self._windows = {}
+        self._blocks = np.random.default_rng((self.seed, epoch, _BLOCKS)).permutation(num_blocks)
+        sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
+        self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, self._window_starts()))])[:-1]
+
+    def _window_starts(self) -> NDArray[np.int64]:
+        return np.arange(0, len(self._blocks), self.blocks_per_window)
+
+    def _window(self, window: int) -> NDArray[np.int64]:
+        first = window * self.blocks_per_window
+        blocks = self._blocks[first : first + self.blocks_per_window]
+        firsts = (blocks[:, None] * self.block + np.arange(0, self.block, self.unit)).ravel()
+        assert self._epoch is not None
+        firsts = np.random.default_rng((self.seed, self._epoch, _UNITS, window)).permutation(firsts)
+        rows = (firsts[:, None] + np.arange(self.unit)).ravel()
+        return rows[rows < self.num_rows]
+
+
+def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
+    """The order in which each `batch` of the rows is sorted by the number of events, what belongs together staying so.
+
+    A run is rows of one game that follow one another in their shard, each seeing no fewer events than the one before.
+    """
+    length_B, game_B = shards.num_events(row_B), shards.games(row_B)
+    step_B = np.arange(len(row_B)) // batch
+    is_first_B = np.ones(len(row_B), bool)
+    is_first_B[1:] = (np.diff(row_B) != 1) | (np.diff(length_B) < 0) | (np.diff(step_B) > 0)
+    is_first_B[1:] |= game_B[1:] != game_B[:-1]
+    run_B = np.cumsum(is_first_B) - 1
+    longest_R = np.maximum.reduceat(length_B, np.flatnonzero(is_first_B)) if len(row_B) else length_B
+    return np.lexsort((run_B, longest_R[run_B], step_B))

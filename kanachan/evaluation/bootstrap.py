@@ -1,0 +1,110 @@
+"""Estimates with 95 % intervals: a bootstrap that resamples whole games."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Column = NDArray[Any]  # of floats or booleans
+Floats = NDArray[np.float64]
+Statistic = Callable[[Floats], Floats]  # sums [R, C] to [R]
+REPLICATES = 1000
+_REPLICATES_AT_ONCE = 50
+
+
+class Figure(NamedTuple):
+    """A number measured, its 95 % interval by games, and over how many decisions it is taken."""
+
+    value: float
+    low: float
+    high: float
+    decisions: int
+
+
+class Formula(NamedTuple):
+    """A figure that is still to be computed: a function of sums of columns over the decisions."""
+
+    columns: tuple[Callable[[], Column], ...]
+    """each makes [B] when it is to be summed, as all columns together are large"""
+    statistic: Statistic
+    """of the sums of these columns"""
+    where_B: Column
+    """the decisions that the figure is taken over, 0 or 1"""
+
+
+def ratio_figures(
+    game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
+) -> dict[str, Figure]:
+    """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
+    return figures_of(game_B, {name: ratio_formula(*ratio) for name, ratio in ratios.items()}, replicates)
+
+
+def ratio_formula(value_B: Column, where_B: Column | None = None) -> Formula:
+    """The mean of values over the rows where `where_B` (0 or 1) says so, or over all."""
+    taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
+    columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
+    return Formula(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
+
+
+def figures_of(
+    game_B: NDArray[np.int64], formulas: Mapping[str, Formula], replicates: int = REPLICATES
+) -> dict[str, Figure]:
+    """Formulas computed, with intervals; the same games are drawn for all of them."""
+
+    def placed(formula: Formula, first: int) -> Statistic:
+        return lambda sums_RC: formula.statistic(sums_RC[:, first : first + len(formula.columns)])
+
+    columns = [make for formula in formulas.values() for make in formula.columns]
+    ends = accumulate(len(formula.columns) for formula in formulas.values())
+    statistics = [placed(f, end - len(f.columns)) for f, end in zip(formulas.values(), ends, strict=True)]
+    counts = [int(formula.where_B.sum()) for formula in formulas.values()]
+    figures = figures_of_sums(game_B, (make() for make in columns), statistics, counts, replicates)
+    return dict(zip(formulas, figures, strict=True))
+
+
+def figures_of_sums(
+    game_B: NDArray[np.int64],
+    columns: Iterable[Column],
+    statistics: Sequence[Statistic],
+    counts: Sequence[int],
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> list[Figure]:
+    """Functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
+
+    Args:
+        columns: C times [B]; taken one by one, as all of them together are large.
+        statistics: each takes sums [R, C] and returns [R].
+        counts: of each statistic, the number of decisions behind it.
+    """
+    games, game_index_B = np.unique(game_B, return_inverse=True)
+    # Columns with equal sums are one, so that equal figures have equal draws to the last bit: a product of matrices
+    # does not promise to round all its columns alike.
+    place_of: dict[bytes, int] = {}
+    place_C = []
+    for column in columns:
+        sum_G = np.bincount(game_index_B, column, len(games))
+        place_C.append(place_of.setdefault(sum_G.tobytes(), len(place_of)))
+    sums_GD = np.stack([np.frombuffer(sum_G) for sum_G in place_of], axis=1)
+    rng = np.random.default_rng(seed)
+    share_G = np.full(len(games), 1 / len(games))
+    sums_RC = np.concatenate(
+        [
+            rng.multinomial(len(games), share_G, size=min(_REPLICATES_AT_ONCE, replicates - first)) @ sums_GD
+            for first in range(0, replicates, _REPLICATES_AT_ONCE)
+        ]
+    )[:, place_C]
+    total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
+    figures = []
+    with np.errstate(invalid="ignore", divide="ignore"):
+        for statistic, count in zip(statistics, counts, strict=True):
+            value = float(statistic(total_1C)[0])
+            drawn_R = statistic(sums_RC)
+            drawn_R = drawn_R[~np.isnan(drawn_R)]  # a rare kind may be missing from all games drawn
+            # infinity is a value: of stable dan, where no fourth place was drawn
+            method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
+            low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
+            figures.append(Figure(value, float(low), float(high), count))
+    return figures

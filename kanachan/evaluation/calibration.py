@@ -1,0 +1,58 @@
+"""Calibration error, and reliability by groups of like predictions."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.evaluation.bootstrap import REPLICATES, Column, Figure, Floats, Formula, ratio_figures
+
+CALIBRATION_BINS = 15
+
+
+class Bin(NamedTuple):
+    """A group of decisions with predictions near each other."""
+
+    predicted: float
+    """mean prediction"""
+    actual: Figure
+    """mean outcome"""
+
+
+def calibration_formula(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Formula:
+    """Expected calibration error: the mean distance of confidence from accuracy over 15 bins of equal width, weighted
+    by their decisions, of all or of those where `where_B` says so.
+
+    Args:
+        confidence_B: the probability of what is held for likeliest.
+        is_right_B: whether it came true.
+    """
+    taken_B = np.ones(len(confidence_B), dtype=bool) if where_B is None else where_B
+    bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
+    gap_B = np.where(taken_B, confidence_B - is_right_B, 0.0)
+
+    def gap(number: int) -> Callable[[], Column]:
+        return lambda: np.where(bin_B == number, gap_B, 0.0)
+
+    def error(sums_RC: Floats) -> Floats:
+        return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
+
+    return Formula((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
+
+
+def reliability(
+    game_B: NDArray[np.int64],
+    value_B: Floats,
+    target_B: Floats,
+    num_bins: int = 10,
+    replicates: int = REPLICATES,
+) -> list[Bin]:
+    """Predictions in deciles, each with its mean outcome: where values are reliable, the two are equal."""
+    bins = []
+    for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
+        if len(rows):
+            mean = {"mean": (target_B[rows], np.ones(len(rows)))}
+            outcome = ratio_figures(game_B[rows], mean, replicates)["mean"]
+            bins.append(Bin(float(value_B[rows].mean()), outcome))
+    return bins

@@ -1,0 +1,58 @@
+"""Metrics of predicted values: explained variance, errors, log-likelihood."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.evaluation.bootstrap import REPLICATES, Figure, Floats, Formula, figures_of, ratio_formula
+
+
+def value_figures(
+    game_B: NDArray[np.int64],
+    value_B: Floats,
+    target_B: Floats,
+    baseline_B: Floats,
+    replicates: int = REPLICATES,
+) -> dict[str, Figure]:
+    """How well values predict their targets.
+
+    - `explained_variance`: 1 - mean squared error / variance of the target
+    - `baseline/explained_variance`: the same of the baseline
+    - `skill`: 1 - mean squared error / mean squared error of the baseline
+    - `bias`: mean of value less target
+
+    Args:
+        value_B: the network's prediction.
+        baseline_B: the prediction of something that sees scores and round only (`kanachan.evaluation.baselines`).
+    """
+    error_B = value_B - target_B
+    formulas = {
+        "explained_variance": explained_variance_formula(value_B, target_B),
+        "baseline/explained_variance": explained_variance_formula(baseline_B, target_B),
+        "skill": Formula(
+            (lambda: error_B**2, lambda: (baseline_B - target_B) ** 2),
+            lambda s: 1 - s[:, 0] / s[:, 1],
+            np.ones(len(target_B), dtype=bool),
+        ),
+        "bias": ratio_formula(error_B),
+    }
+    return figures_of(game_B, formulas, replicates)
+
+
+def explained_variance_formula(value_B: Floats, target_B: Floats) -> Formula:
+    """1 - mean squared error / variance of the target."""
+    centred_B, everywhere_B = target_B - target_B.mean(), np.ones(len(target_B), dtype=bool)
+    return Formula(
+        (lambda: everywhere_B, lambda: centred_B, lambda: centred_B**2, lambda: (value_B - target_B) ** 2),
+        lambda s: 1 - s[:, 3] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0]),
+        everywhere_B,
+    )
+
+
+def log_likelihood_figures(
+    game_B: NDArray[np.int64], log_probability: dict[str, Floats], replicates: int = REPLICATES
+) -> dict[str, Figure]:
+    """Mean log probability (nats) of what came true, by name of the predictor.
+
+    Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
+    """
+    return figures_of(game_B, {name: ratio_formula(values) for name, values in log_probability.items()}, replicates)

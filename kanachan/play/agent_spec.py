@@ -1,0 +1,101 @@
+"""Parses how players are named on the command line."""
+
+import math
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from annotate.simulation.rule_agent import TEMPERAMENTS
+
+Kind = Literal["random", "rule", "policy", "mjai"]
+SPEC_HELP = f"""A PLAYER is one of
+  random                            any possible action
+  rule, rule:TEMPERAMENT            plays by rules; one of {", ".join(t.name for t in TEMPERAMENTS)}
+                                    (default: {TEMPERAMENTS[0].name})
+  WEIGHTS                           weights file or run folder of any stage: the action of the greatest score
+  WEIGHTS@T                         drawn instead, with probabilities from the scores divided by T
+  WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
+                                    stage, at a temperature in POINTS (see kanachan-predict): the most probable action
+  WEIGHTS+VALUES~POINTS@T           drawn instead
+  mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
+                                    seat; {{seat}} in COMMAND is replaced by the seat, or else the seat stands behind it
+                                    (mjai does not tell of rules, room and grades: COMMAND must say them itself, as
+                                    kanachan-bot does with --rules, --style, --room and --grade)
+"""
+_TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
+_ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSpec:
+    """What `SPEC_HELP` describes, read."""
+
+    text: str
+    kind: Kind
+    temperament: str = TEMPERAMENTS[0].name
+    command: tuple[str, ...] = ()
+    weights: str = ""
+    values: str | None = None
+    points: float = math.inf
+    """temperature of the advantages"""
+    temperature: float | None = None
+    """None: the action of the greatest score"""
+
+    @property
+    def files(self) -> list[str]:
+        """Weights files or run folders."""
+        return [path for path in (self.weights, self.values) if path]
+
+
+def parse_player(text: str) -> PlayerSpec:
+    """Reads the name of a player.
+
+    Raises:
+        ValueError: it names none.
+    """
+    kind, _, rest = text.partition(":")
+    if text == "random":
+        return PlayerSpec(text, "random")
+    if kind == "rule":
+        names = [temperament.name for temperament in TEMPERAMENTS]
+        if rest and rest not in names:
+            raise ValueError(f"{text}: no such temperament; there are {', '.join(names)}")
+        return PlayerSpec(text, "rule", temperament=rest or names[0])
+    if kind == "mjai":
+        try:
+            command = tuple(shlex.split(rest))
+        except ValueError as error:
+            raise ValueError(f"{text}: {error}") from None
+        if not command:
+            raise ValueError(f"{text}: a command expected after mjai:")
+        return PlayerSpec(text, "mjai", command=command)
+    return _parse_policy(text)
+
+
+def _parse_policy(text: str) -> PlayerSpec:
+    if Path(text).exists():  # whatever its name looks like
+        return PlayerSpec(text, "policy", weights=text)
+    rest, temperature = text, None
+    if match := _TAIL.fullmatch(text):
+        rest, temperature = match["rest"], _positive(match["temperature"], text)
+    if not Path(rest).exists() and (match := _ADVANTAGE.fullmatch(rest)):
+        points = _positive(match["points"], text)
+        spec = PlayerSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
+    else:
+        spec = PlayerSpec(text, "policy", weights=rest, temperature=temperature)
+    for path in spec.files:
+        if not Path(path).exists():
+            raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
+    return spec
+
+
+def _positive(text: str, spec: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise ValueError(f"{spec}: a temperature must be a positive number, not {text}")
+    return value

@@ -1,0 +1,68 @@
+"""The journal of a match, from which an interrupted one is resumed."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+from kanachan.play.agent import GameKey
+from kanachan.play.match import GameResult, Match
+
+
+class Journal:
+    """The results of games that have ended, a line each, so that a run can go on after whatever ended it.
+
+    Args:
+        path: None keeps nothing.
+
+    Raises:
+        ValueError: a journal is there that is not to be gone on with, is damaged, or is of another match.
+    """
+
+    def __init__(self, path: Path | None, match: Match, resume: bool) -> None:
+        self.path = path
+        self.results: dict[GameKey, GameResult] = {}
+        self._header = json.dumps({"arena": 2, **asdict(match)})
+        content = path.read_bytes() if path is not None and path.exists() else b""
+        # a line that was cut off is a game to be played again
+        whole = content[: content.rfind(b"\n") + 1]
+        if path is None or whole.count(b"\n") < 2:  # a header alone is of a run that ended before its first game
+            return
+        if not resume:
+            raise ValueError(
+                f"{path}: the games of an earlier run; go on with them by --resume, or remove the file to begin anew"
+            )
+        first, *lines = whole.decode(errors="replace").splitlines()
+        self._check(first, self._header)
+        for number, line in enumerate(lines, start=2):
+            try:
+                self._add(GameResult.of_json(json.loads(line)))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"{path}:{number}: damaged: {error}") from None
+        if len(whole) < len(content):
+            os.truncate(path, len(whole))
+
+    def _check(self, first: str, header: str) -> None:
+        try:
+            theirs, ours = json.loads(first), json.loads(header)
+            differing = [name for name in ours if theirs[name] != ours[name]]
+        except (ValueError, LookupError, TypeError):
+            raise ValueError(f"{self.path}: no journal of kanachan-arena") from None
+        if differing:
+            name = differing[0]
+            raise ValueError(
+                f"{self.path}: of another match: {name} is {theirs[name]} there, {ours[name]} here; remove the file to "
+                "begin anew"
+            )
+
+    def _add(self, result: GameResult) -> None:
+        self.results[result.game] = result
+
+    def add(self, result: GameResult) -> None:
+        if self.path is not None:
+            if not self.results:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self.path.write_text(f"{self._header}\n", encoding="utf-8")
+            with open(self.path, "a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(result)) + "\n")
+        self._add(result)

@@ -1,0 +1,94 @@
+"""A match of duplicate games: who sits where on which wall, and the result of a game."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+from annotate.game.record import Rules
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.play.agent import GameKey
+
+Format = Literal["1v3", "2v2"]
+Precision = Literal["fp32", "bf16"]
+PLAYERS = ("A", "B")
+_PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
+
+
+@dataclass(frozen=True, kw_only=True)
+class Match:
+    """Everything that decides how the games go."""
+
+    players: tuple[str, str]
+    """names, A's and B's (`kanachan.play.agent`)"""
+    weights: tuple[tuple[str, ...], ...] = ((), ())
+    """of each player: the hashes of its weights files"""
+    format: Format = "1v3"
+    rules: Rules = "mjsoul"
+    style: int = 1
+    """0 East only, 1 East and South"""
+    room: int = 4
+    grades: tuple[int, int] = (14, 14)
+    """A's and B's"""
+    seed: int = 0
+    precision: Precision = "fp32"
+    """in which networks multiply"""
+    device: str = "cpu"
+    """the kind of device that they are on: numbers are rounded otherwise on another"""
+
+    @property
+    def key(self) -> str:
+        """8 hexadecimal digits that differ for other settings."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
+
+    def game_id(self, game: GameKey) -> str:
+        return f"arena-{self.key}-{game.wall:06}-{game.seating}"
+
+
+def num_seatings(format_: Format, num_seats: int = FOUR_PLAYERS.num_seats) -> int:
+    """How many games are played on a wall."""
+    return num_seats if format_ == "1v3" else 2
+
+
+def players_by_seat(format_: Format, game: GameKey, num_seats: int = FOUR_PLAYERS.num_seats) -> tuple[str, ...]:
+    """Who sits where. 1v3: A in every seat in turn. 2v2: A with one partner seat, which changes from wall to wall, then
+    in the two other seats."""
+    if format_ == "1v3":
+        return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
+    first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
+    return tuple("A" if (seat in first) == (game.seating == 0) else "B" for seat in range(num_seats))
+
+
+@dataclass(frozen=True, slots=True)
+class GameResult:
+    """What came of one game; lists are by seat."""
+
+    wall: int
+    seating: int
+    players: str
+    """A or B by seat"""
+    ranks: list[int]
+    """0 is the first"""
+    scores: list[int]
+    grading_deltas: list[int]
+    rounds: int
+    wins: list[int]
+    won_points: list[int]
+    """what all wins brought, honba and deposits included"""
+    deal_ins: list[int]
+    """rounds"""
+    calls: list[int]
+    """rounds with a chi, pon or kan of another's tile"""
+    riichis: list[int]
+    """rounds"""
+    decisions: list[int]
+    """how often there were two or more actions"""
+
+    @property
+    def game(self) -> GameKey:
+        return GameKey(self.wall, self.seating)
+
+    @classmethod
+    def of_json(cls, value: Mapping[str, Any]) -> Self:
+        return cls(**value)
