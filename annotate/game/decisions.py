@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from annotate.game.engine import Table, Turn
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.vocabulary import Vocabulary
 
 CLAIMS = ("chi", "pon", "daiminkan")
@@ -49,7 +49,7 @@ def prefer(turn: Turn, choice: Choice) -> None:
 
 
 def play(
-    table: Table, writer: SituationWriter, choose: Callable[[list[Turn]], dict[int, Choice]]
+    table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]], dict[int, Choice]]
 ) -> tuple[list[Decision], int]:
     """Plays to the end of `table`.
 

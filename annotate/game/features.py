@@ -8,7 +8,7 @@ from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
-class SituationWriter:
+class ObservationEncoder:
     """Writes the fields of one game's situations; what stays the same all game long is worked out once."""
 
     def __init__(

@@ -10,7 +10,7 @@ from annotate.game.record import Game, Unreadable
 from annotate.pipeline.outputs import encode_text
 from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
-from annotate.replay.replay import GameReport, annotate_game
+from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)"
@@ -64,7 +64,7 @@ def annotate_record(
 
 
 def _annotated(
-    game: Game, file: str, annotate: Callable[[Game], GameReport], encode: Callable[[Sequence[Annotation]], bytes]
+    game: Game, file: str, annotate: Callable[[Game], ReplayResult], encode: Callable[[Sequence[Annotation]], bytes]
 ) -> AnnotatedGame:
     try:
         result = annotate(game)

@@ -94,7 +94,7 @@ def _dealer_stays(events: Sequence[Event]) -> bool:
     return tenpai_at_end(events)[dealer]
 
 
-class Course:
+class RoundSequence:
     """Where a recorded game has got to, by how its rounds ended.
 
     A round that does not begin so is left out, and the game goes on from where it was by what that round changed, so

@@ -15,7 +15,7 @@ from annotate.vocabulary import CHI_TILES, Vocabulary, tile34_of, tile_of
 _WORDS = {"tsumo": "win", "ron": "win", "hora": "win", "kyushu": "nine terminals", "ryukyoku": "nine terminals"}
 
 
-class Witness:
+class OfferedActions:
     """The offers of one recorded round."""
 
     def __init__(self, recorded: Round, vocabulary: Vocabulary) -> None:

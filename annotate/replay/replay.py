@@ -11,12 +11,12 @@ from typing import NamedTuple
 from annotate.annotation import Annotation
 from annotate.game.decisions import Decision, play
 from annotate.game.engine import Table, tenpai_at_end
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.replay.consistency import Disagreement, agreed_events
-from annotate.replay.continuity import Course
+from annotate.replay.continuity import RoundSequence
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.vocabulary import Vocabulary
@@ -26,7 +26,7 @@ DEFAULT_GRADE = 14  # 雀聖3
 
 
 @dataclass
-class GameReport:
+class ReplayResult:
     """What became of one recorded game."""
 
     id: str
@@ -62,14 +62,14 @@ def annotate_game(
     room: int = DEFAULT_ROOM,
     grade: int = DEFAULT_GRADE,
     writes_hidden: bool = False,
-) -> GameReport:
+) -> ReplayResult:
     """Replays a game and writes the annotation of every decision point.
 
     Args:
         room, grade: for games whose record does not tell.
         writes_hidden: adds the hidden field.
     """
-    report = GameReport(game.id)
+    report = ReplayResult(game.id)
     if game.incomplete is not None:
         report.left_out.append(game.incomplete)
     if not game.rounds:
@@ -80,9 +80,9 @@ def annotate_game(
     grades = game.grades if game.grades is not None else (grade,) * vocabulary.num_seats
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
-    writer = SituationWriter(vocabulary, room, game.style, grades, writes_hidden)
+    writer = ObservationEncoder(vocabulary, room, game.style, grades, writes_hidden)
     game_part = _end_of_game(game, report, room, grades)
-    course = Course(game.rounds, game.style)
+    course = RoundSequence(game.rounds, game.style)
     for recorded in game.rounds:
         try:
             with course.through(recorded):
@@ -101,7 +101,7 @@ def annotate_game(
     try:
         course.end(game.final_scores or final_scores(game.rounds[-1].events))
     except Disagreement as error:
-        return GameReport(game.id, left_out=[*report.left_out, f"the whole game: {error}"])
+        return ReplayResult(game.id, left_out=[*report.left_out, f"the whole game: {error}"])
     report.left_out += course.missing
     return report
 
@@ -140,7 +140,7 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
-def _end_of_game(game: Game, report: GameReport, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
+def _end_of_game(game: Game, report: ReplayResult, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
@@ -152,7 +152,7 @@ def _end_of_game(game: Game, report: GameReport, room: int, grades: Sequence[int
     return game_part(scores, deltas)
 
 
-def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: SituationWriter) -> Replayed:
+def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: ObservationEncoder) -> Replayed:
     first: Disagreement | None = None
     for rule in rules:
         try:
@@ -163,7 +163,7 @@ def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: Situation
     raise first
 
 
-def replay_round(recorded: Round, rules: Rules, writer: SituationWriter) -> Replayed:
+def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> Replayed:
     """Plays one recorded round again.
 
     Raises:

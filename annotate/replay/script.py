@@ -8,7 +8,7 @@ from annotate.game.mjai_actions import choice_of_event, token_of_event
 from annotate.game.record import Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.replay.consistency import Disagreement, in_words
-from annotate.replay.offered_actions import Witness
+from annotate.replay.offered_actions import OfferedActions
 
 _CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "hora", "ryukyoku")
 _OPENING = ("tsumo", "chi", "pon")
@@ -49,7 +49,7 @@ class Script:
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
-        self._witness = Witness(recorded, table.vocabulary)
+        self._witness = OfferedActions(recorded, table.vocabulary)
 
     @property
     def differences(self) -> list[str]:

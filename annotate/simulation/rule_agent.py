@@ -31,7 +31,7 @@ _EARLY = 20  # left tiles down to which a better win may still come
 _FOLDING = 300.0  # caution of a player who folds: safety counts more than a step of shanten
 
 
-class Player(Protocol):
+class Agent(Protocol):
     """Anything that can sit at a table."""
 
     def choose(self, turn: Turn) -> int:
@@ -114,7 +114,7 @@ TEMPERAMENTS = (
 )
 
 
-class RuleBasedPlayer:
+class RuleBasedAgent:
     """Plays by rules; deterministic in (seed, situation).
 
     Args:

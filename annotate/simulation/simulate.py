@@ -22,7 +22,7 @@ from tqdm import tqdm
 from annotate.annotation import Annotation, format_line
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine import Table, Turn
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
@@ -31,7 +31,7 @@ from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import in_order, num_cores
-from annotate.simulation.rule_agent import TEMPERAMENTS, Player, RuleBasedPlayer
+from annotate.simulation.rule_agent import TEMPERAMENTS, Agent, RuleBasedAgent
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 
 STYLES = ("east", "south")
@@ -88,7 +88,7 @@ def simulate_game(
     grades = [room * _GRADES_PER_ROOM + place for place in places] if grades is None else list(grades)
     players = _players(rng, grades, vocabulary)
     table = Table.of_game(rules, style, table_seed(seed, index), vocabulary)
-    decisions = _play(table, players, SituationWriter(vocabulary, room, style, tuple(grades)) if annotated else None)
+    decisions = _play(table, players, ObservationEncoder(vocabulary, room, style, tuple(grades)) if annotated else None)
     scores = table.scores
     deltas = list(mjsoul_deltas(scores, room, grades, style))
     header = {"id": game_id(seed, index), "rules": rules, "style": style, "room": room, "grades": grades}
@@ -111,17 +111,17 @@ def table_seed(seed: int, index: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
 
 
-def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[Player]:
+def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[Agent]:
     temperaments = rng.sample(TEMPERAMENTS, len(grades))
     return [
-        RuleBasedPlayer(
+        RuleBasedAgent(
             temperament, rng.getrandbits(32), vocabulary, _MOST_CARELESS * max(0, 1 - grade / (_NUM_GRADES - 1))
         )
         for temperament, grade in zip(temperaments, grades, strict=True)
     ]
 
 
-def _play(table: Table, players: Sequence[Player], writer: SituationWriter | None) -> list[Decision]:
+def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | None) -> list[Decision]:
     """Plays to the end of the table; the decision points if there is a writer for them."""
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:

@@ -22,14 +22,14 @@ from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import NUM_ROOMS, STYLES
 from annotate.vocabulary import NUM_GRADES
 from kanachan.play.agent import GameKey, IllegalAction
-from kanachan.play.agent_spec import SPEC_HELP, PlayerSpec, parse_player
+from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import PLAYERS, Format, GameResult, Match, Precision, num_seatings
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, Means, play_match
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, ExecutionConfig, play_match
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.bootstrap import Figure
-    from kanachan.play.statistics import Outcome
+    from kanachan.evaluation.bootstrap import Estimate
+    from kanachan.play.statistics import MatchStatistics
 
 PROGRAM = "kanachan-arena"
 FORMAT_VERSION = 2
@@ -186,7 +186,7 @@ def _points(text: str) -> tuple[float, ...]:
 
 
 def _play(arguments: argparse.Namespace) -> int:
-    specs = parse_player(arguments.a), parse_player(arguments.b)
+    specs = parse_agent(arguments.a), parse_agent(arguments.b)
     match = Match(
         players=(arguments.a, arguments.b),
         weights=(_hashes(specs[0]), _hashes(specs[1])),
@@ -217,7 +217,7 @@ def _play_match(match: Match, arguments: argparse.Namespace, json_path: Path | N
     seatings = num_seatings(match.format)
     games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
     journal = Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume)
-    means = Means(
+    means = ExecutionConfig(
         processes=arguments.processes,
         together=arguments.together,
         device=arguments.device,
@@ -233,7 +233,7 @@ def _play_match(match: Match, arguments: argparse.Namespace, json_path: Path | N
     return status
 
 
-def _kind_of_device(name: str, specs: Sequence[PlayerSpec]) -> str:
+def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     """Of networks, where there are any."""
     if not any(spec.files for spec in specs):
         return "cpu"
@@ -255,7 +255,9 @@ def _tell_missing(records: Path | None, match: Match, played: Iterable[GameKey])
         )
 
 
-def _play_rest(match: Match, games: Sequence[GameKey], journal: Journal, means: Means) -> tuple[Exception | None, int]:
+def _play_rest(
+    match: Match, games: Sequence[GameKey], journal: Journal, means: ExecutionConfig
+) -> tuple[Exception | None, int]:
     """Plays the games that are not in the journal; what went wrong, and the exit status."""
     rest = [game for game in games if game not in journal.results]
     num_decisions, start = 0, time.monotonic()
@@ -289,7 +291,7 @@ def _play_rest(match: Match, games: Sequence[GameKey], journal: Journal, means: 
     return error, 128 + stop.asked
 
 
-def _hashes(spec: PlayerSpec) -> tuple[str, ...]:
+def _hashes(spec: AgentSpec) -> tuple[str, ...]:
     """Of weights files, so that a run is not gone on with by other players."""
     if not spec.files:
         return ()
@@ -328,7 +330,7 @@ def _tell(
                 temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
-def _needed(outcome: "Outcome", match: Match, wanted: float) -> int | None:
+def _needed(outcome: "MatchStatistics", match: Match, wanted: float) -> int | None:
     from kanachan.play.statistics import FEWEST_WALLS
 
     test = outcome.test
@@ -347,7 +349,7 @@ def _report(
     num_games: int,
     match: Match,
     arguments: argparse.Namespace,
-    outcome: "Outcome",
+    outcome: "MatchStatistics",
     needed: int | None,
     num_illegal: int,
 ) -> str:
@@ -364,7 +366,7 @@ def _report(
         f"[brackets]: 95 % intervals from {arguments.bootstrap:,} draws of whole walls",
     ]
 
-    def cells(name: str, figures: Sequence["Figure"]) -> list[str]:
+    def cells(name: str, figures: Sequence["Estimate"]) -> list[str]:
         label, digits, scale = _LABELS[name]
         *sides, last = figures
         shown = [with_interval(figure, digits, scale) for figure in sides]

@@ -16,7 +16,7 @@ from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
-    from kanachan.play.mjai_bot import Mind
+    from kanachan.play.mjai_bot import MjaiBot
     from kanachan.play.rank_forecast import RankForecast
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
@@ -54,8 +54,8 @@ def _run(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 
-    from annotate.game.features import SituationWriter
-    from kanachan.play.mjai_bot import Mind
+    from annotate.game.features import ObservationEncoder
+    from kanachan.play.mjai_bot import MjaiBot
 
     torch.set_num_threads(arguments.threads)
     policy = _policy(arguments)
@@ -63,8 +63,8 @@ def _run(arguments: argparse.Namespace) -> None:
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
     forecast = _forecast(arguments, policy, style) if is_reviewing else None
     grades = tuple(arguments.grades or [arguments.grade] * _NUM_SEATS)
-    writer = SituationWriter(policy.vocabulary, arguments.room, style, grades)
-    mind = Mind(
+    writer = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
+    mind = MjaiBot(
         policy,
         arguments.seat,
         arguments.rules,
@@ -73,14 +73,14 @@ def _run(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         forecast=forecast,
     )
-    _warm_up(Mind(policy, arguments.seat, arguments.rules, writer))
+    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, writer))
     serve(Bot(mind, is_reviewing), sys.stdin.buffer, sys.stdout)
     if forecast is not None:
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
         write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
 
 
-def _warm_up(mind: "Mind") -> None:
+def _warm_up(mind: "MjaiBot") -> None:
     """Lets the network answer once before anybody waits: the first answer takes ten times as long."""
     seat = mind.seat
     hand = "1m 4m 7m 2p 5p 8p 3s 6s 9s E S W N".split()

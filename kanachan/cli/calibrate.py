@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 def _calibrate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
-    from kanachan.evaluation.temperature_scaling import calibrated_card, questions_of
+    from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
     from kanachan.inference.policy import Policy, chosen_device
     from kanachan.models.weights import CARD_NAME, TEMPERED_STAGES, read_weights, write_card, write_weights
 
@@ -73,7 +73,7 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
-        questions = questions_of(policy, columns, arguments.batch, bar.update)
+        questions = collect_logits(policy, columns, arguments.batch, bar.update)
     try:
         card = calibrated_card(
             weights.card, questions, arguments.bootstrap, shards=arguments.shards, split=arguments.split

@@ -21,8 +21,8 @@ from torch import Tensor
 from annotate.annotation import Annotation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
 from kanachan.data.columns import Columns, Ragged, columns_of_annotations
-from kanachan.data.symmetry import SeatRenaming
-from kanachan.data.varlen import Segments, segments_of
+from kanachan.data.symmetry import SeatRotation
+from kanachan.data.varlen import VarlenLayout, segments_of
 
 _ROUNDED_CANDIDATES = 32
 _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
@@ -97,8 +97,8 @@ class Batch:
     hand_count_BHK: Tensor | None = None
     """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
     a target and no input, and there only if the columns have hidden hands"""
-    segments: Segments | None = None
-    """how the rows are laid end to end, if they are (`with_segments`)"""
+    segments: VarlenLayout | None = None
+    """how the rows are laid end to end, if they are (`with_varlen_layout`)"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
@@ -141,7 +141,7 @@ def collate(columns: Columns, layout: TokenLayout) -> Batch:
     )
 
 
-def with_segments(batch: Batch, layout: TokenLayout) -> Batch:
+def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
     """A batch that is on the CPU and not empty, with its segments and with candidates padded to a round number."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
@@ -163,7 +163,7 @@ def batch_of_annotations(
     """The batch of checked annotations in their order; `actor_first` as in the settings of the network's training."""
     columns = columns_of_annotations(annotations, vocabulary)
     if actor_first:
-        columns = SeatRenaming(vocabulary).actor_first(columns)
+        columns = SeatRotation(vocabulary).actor_first(columns)
     return collate(columns, TokenLayout(vocabulary))
 
 

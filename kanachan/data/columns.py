@@ -93,10 +93,10 @@ def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
     token_B3 = values[is_of_round[values]].reshape(len(columns), 3).astype(np.uint64)
     honba_B = columns.numeric[:, 0].astype(np.uint64)
     place_B = (token_B3 << np.array([0, 16, 32], np.uint64)).sum(axis=1, dtype=np.uint64)
-    return mixed(mixed(columns.game ^ mixed(honba_B)) + place_B)
+    return splitmix64(splitmix64(columns.game ^ splitmix64(honba_B)) + place_B)
 
 
-def mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """SplitMix64's finaliser: every bit of the result depends on every bit of `x`."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(30)

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import mixed, round_keys
+from kanachan.data.columns import round_keys, splitmix64
 from kanachan.data.pack_options import Packing
 from kanachan.data.shards import RAGGED, columns_of_rows, has_hidden, schema, write_shard
 
@@ -47,21 +47,21 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
     """Adds the key (game, round, seat and the number of events seen), and a hash of all the row's content, but for what
     is hidden: rows have the same order with it and without."""
     columns = columns_of_rows(rows, vocabulary)
-    round_B = mixed(round_keys(columns, vocabulary) ^ mixed(np.array([seed], np.uint64)))
+    round_B = splitmix64(round_keys(columns, vocabulary) ^ splitmix64(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
     length_B = columns.progression.lengths.astype(np.uint64)
     key_B = (round_B >> np.uint64(_LENGTH_BITS) << np.uint64(_LENGTH_BITS)) | length_B
-    content_B = mixed(columns.game)
+    content_B = splitmix64(columns.game)
     for number, name in enumerate(RAGGED):
         starts = rows[name].offsets.to_numpy()
         token = rows[name].values.to_numpy().astype(np.uint64)
         place = np.arange(len(token)) - np.repeat(starts[:-1], np.diff(starts))
         token ^= (place.astype(np.uint64) << np.uint64(16)) | np.uint64(number << 32)
-        content_B = mixed(content_B + np.add.reduceat(mixed(token), starts[:-1]))
+        content_B = splitmix64(content_B + np.add.reduceat(splitmix64(token), starts[:-1]))
     numbers = [rows["chosen"].to_numpy()[:, None]]
     numbers += [rows[n].values.to_numpy().reshape(rows.num_rows, -1) for n in ("numeric", "results")]
     for column in np.concatenate(numbers, axis=1).T:
-        content_B = mixed(content_B + column.astype(np.uint64))
+        content_B = splitmix64(content_B + column.astype(np.uint64))
     return pa.RecordBatch.from_arrays(
         [*rows.columns, pa.array(key_B), pa.array(content_B)],
         schema=keyed_schema(vocabulary, hidden=has_hidden(rows)),

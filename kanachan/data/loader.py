@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-from kanachan.data.batch import Batch, TokenLayout, collate, with_segments
-from kanachan.data.columns import Columns, mixed, round_keys
-from kanachan.data.sampler import _SUITS, Order, by_round
+from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
+from kanachan.data.columns import Columns, round_keys, splitmix64
+from kanachan.data.sampler import _SUITS, EpochSampler, by_round
 from kanachan.data.shards import Shards, open_shards
-from kanachan.data.symmetry import SUIT_ORDERS, SeatRenaming, suit_permutations
+from kanachan.data.symmetry import SUIT_ORDERS, SeatRotation, suit_permutations
 
 _ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
 
 
-class Batches:
+class TrainLoader:
     """The micro-batches of this rank, epoch after epoch, prepared one stretch ahead in a thread.
 
     Step t of an epoch is made of the rows at places t * batch … of the epoch's order. They are sorted by length and cut
@@ -39,7 +39,7 @@ class Batches:
         batch: rows of a step, over all ranks.
         micro_batch: rows of one batch that is handed out; divides `batch`.
         neighbours: rows that stay together, parts of one or two rounds; divides BLOCK.
-        segments: for the packed arrangement (`kanachan.data.batch.with_segments`). Rows are not sorted by length
+        segments: for the packed arrangement (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length
             then, so that all batches take about equally much room and time.
         pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
 
@@ -82,12 +82,12 @@ class Batches:
         self._micro_batch = micro_batch
         self._seed = seed
         self._suits = suit_permutations(vocabulary) if exchange_suits else None
-        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        self._seats = SeatRotation(vocabulary) if actor_first else None
         self._rank = rank
         self._world = world
         self._segments = segments
         self._pin = pin
-        self._order = Order(len(shards), seed, unit=neighbours)
+        self._order = EpochSampler(len(shards), seed, unit=neighbours)
 
     def __len__(self) -> int:
         """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""
@@ -147,14 +147,14 @@ class Batches:
         if self._suits is not None:
             # one exchange for all that a seat decides in a round, or these would share nothing any more
             seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
-            orders_B = mixed(round_keys(columns, self._vocabulary) ^ seed) % np.uint64(len(SUIT_ORDERS))
+            orders_B = splitmix64(round_keys(columns, self._vocabulary) ^ seed) % np.uint64(len(SUIT_ORDERS))
             columns = self._suits.apply(columns, orders_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
         batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
         if self._segments:
-            batches = [with_segments(batch, self._layout) for batch in batches]
+            batches = [with_varlen_layout(batch, self._layout) for batch in batches]
         return [batch.pin_memory() for batch in batches] if self._pin else batches
 
 
@@ -171,7 +171,7 @@ def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, lim
     return shards.gather(rows[by_round(shards, rows, len(rows))], vocabulary)
 
 
-class Sequential:
+class EvalLoader:
     """All rows once, or the first `limit`, always in the same batches; for validation and tests.
 
     Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
@@ -202,7 +202,7 @@ class Sequential:
         self._shards = shards
         self._vocabulary = vocabulary
         self._layout = TokenLayout(vocabulary)
-        self._seats = SeatRenaming(vocabulary) if actor_first else None
+        self._seats = SeatRotation(vocabulary) if actor_first else None
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
         # none is empty, however few rows there are
         num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
@@ -234,4 +234,4 @@ class Sequential:
         batches = [
             collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
         ]
-        return [with_segments(batch, self._layout) for batch in batches] if self._segments else batches
+        return [with_varlen_layout(batch, self._layout) for batch in batches] if self._segments else batches

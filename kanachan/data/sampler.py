@@ -15,7 +15,7 @@ BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million r
 _BLOCKS, _UNITS, _SUITS = range(3)
 
 
-class Order:
+class EpochSampler:
     """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
 
     Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: memory and disk see

@@ -65,7 +65,7 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 
 def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
     """The inverse of `rows_of_columns`, without copying."""
-    mapped = _Mapped(rows)
+    mapped = _ShardBuffers(rows)
     columns: dict[str, Any] = {**mapped.plain}
     for name, values in mapped.values.items():
         columns[name] = Ragged(values, mapped.offsets[name].astype(np.int64))
@@ -93,7 +93,7 @@ def write_shard(
         "shard": number,
         "shards": of,
         "rows": rows.num_rows,
-        "checksum": _checksum(_Mapped(rows)),
+        "checksum": _checksum(_ShardBuffers(rows)),
         "made": made,
     }
     path = folder / shard_name(split, number)
@@ -152,7 +152,9 @@ def open_shards(
             )
         hidden = not without
     checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
-    shards = Shards(split, descriptions[0]["made"], checksum, [_Mapped(rows) for _, rows in opened], hidden=hidden)
+    shards = Shards(
+        split, descriptions[0]["made"], checksum, [_ShardBuffers(rows) for _, rows in opened], hidden=hidden
+    )
     if verify:
         for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
             if _checksum(mapped) != description["checksum"]:
@@ -160,7 +162,7 @@ def open_shards(
     return shards
 
 
-class _Mapped:
+class _ShardBuffers:
     """The buffers of one shard as arrays, without copying."""
 
     def __init__(self, rows: pa.RecordBatch) -> None:
@@ -177,7 +179,7 @@ class _Mapped:
 class _Part:
     """The rows of a request that lie in one shard."""
 
-    shard: _Mapped
+    shard: _ShardBuffers
     places: NDArray[np.int64] | slice
     """where they stand in the request"""
     rows: NDArray[np.int64]
@@ -188,7 +190,7 @@ class Shards:
     """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
 
     def __init__(
-        self, split: str, made: dict[str, Any], checksum: str, mapped: list[_Mapped], *, hidden: bool = False
+        self, split: str, made: dict[str, Any], checksum: str, mapped: list[_ShardBuffers], *, hidden: bool = False
     ) -> None:
         self.split = split
         self.made = made
@@ -303,7 +305,7 @@ def _description(path: Path, found: pa.Schema, vocabulary: Vocabulary) -> dict[s
     return description
 
 
-def _checksum(mapped: _Mapped) -> str:
+def _checksum(mapped: _ShardBuffers) -> str:
     digest = sha256()
     for name, values in mapped.values.items():
         digest.update(mapped.offsets[name].data)

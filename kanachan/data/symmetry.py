@@ -65,7 +65,7 @@ def seat_rotations(vocabulary: Vocabulary) -> Tables:
     return _tables(vocabulary, [{Axis.SEAT: _rotation(shift, n)} for shift in range(n)])
 
 
-class SeatRenaming:
+class SeatRotation:
     """Renames the seats so that the one that decides is seat 0, in tokens, numeric features and results."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:

@@ -1,4 +1,4 @@
-"""The plan by which a batch is laid end to end (`kanachan.models.attention.Packed`), made on the CPU beside the batch.
+"""Plans how a batch is laid end to end for `kanachan.models.attention.VarlenAttention`, on the CPU beside the batch.
 
 Every length is rounded up, so that a few shapes come again and again and a compiler or a captured graph can be used for
 all batches. What fills a length up are segments of their own: nothing of the batch attends to them, and whatever is
@@ -24,7 +24,7 @@ _ROUNDED_OWN = 32
 
 
 @dataclass(slots=True)
-class Segments:
+class VarlenLayout:
     """Where each row comes from, and where segments start. Starts are int32 and end with the number of rows."""
 
     tile_Y: Tensor
@@ -56,7 +56,7 @@ class Segments:
     longest_events: int
     longest_candidates: int
 
-    def each(self, change: Callable[[Tensor], Tensor]) -> "Segments":
+    def each(self, change: Callable[[Tensor], Tensor]) -> "VarlenLayout":
         """The same with every tensor changed."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         changed: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
@@ -72,7 +72,7 @@ def segments_of(
     *,
     num_seats: int,
     max_progression: int,
-) -> Segments:
+) -> VarlenLayout:
     """Of a batch that is not empty; the arguments are fields of `kanachan.data.batch.Batch`."""
     num_decisions = len(tile_BT)
     own_B = 1 + num_seats + np.count_nonzero(tile_BT, axis=1)
@@ -88,7 +88,7 @@ def segments_of(
     longest_own = 1 + num_seats + tile_BT.shape[1]
     longest_own += -longest_own % _ROUNDED_OWN
     decision_C, _ = np.nonzero(candidate_BA)
-    return Segments(
+    return VarlenLayout(
         tile_Y=_filled(tile_BT[tile_BT != 0], num_tiles),
         event_Z=_filled(event_GE[event_GE != 0], num_events),
         position_Z=_filled(np.nonzero(event_GE)[1], num_events),

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 Column = NDArray[Any]  # of floats or booleans
 Floats = NDArray[np.float64]
-Statistic = Callable[[Floats], Floats]  # sums [R, C] to [R]
+StatisticFunction = Callable[[Floats], Floats]  # sums [R, C] to [R]
 REPLICATES = 1000
 _REPLICATES_AT_ONCE = 50
 
 
-class Figure(NamedTuple):
+class Estimate(NamedTuple):
     """A number measured, its 95 % interval by games, and over how many decisions it is taken."""
 
     value: float
@@ -23,55 +23,55 @@ class Figure(NamedTuple):
     decisions: int
 
 
-class Formula(NamedTuple):
+class Statistic(NamedTuple):
     """A figure that is still to be computed: a function of sums of columns over the decisions."""
 
     columns: tuple[Callable[[], Column], ...]
     """each makes [B] when it is to be summed, as all columns together are large"""
-    statistic: Statistic
+    statistic: StatisticFunction
     """of the sums of these columns"""
     where_B: Column
     """the decisions that the figure is taken over, 0 or 1"""
 
 
-def ratio_figures(
+def ratio_estimates(
     game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
-) -> dict[str, Figure]:
+) -> dict[str, Estimate]:
     """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
-    return figures_of(game_B, {name: ratio_formula(*ratio) for name, ratio in ratios.items()}, replicates)
+    return cluster_bootstrap(game_B, {name: ratio_statistic(*ratio) for name, ratio in ratios.items()}, replicates)
 
 
-def ratio_formula(value_B: Column, where_B: Column | None = None) -> Formula:
+def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic:
     """The mean of values over the rows where `where_B` (0 or 1) says so, or over all."""
     taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
     columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
-    return Formula(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
+    return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
 
 
-def figures_of(
-    game_B: NDArray[np.int64], formulas: Mapping[str, Formula], replicates: int = REPLICATES
-) -> dict[str, Figure]:
+def cluster_bootstrap(
+    game_B: NDArray[np.int64], formulas: Mapping[str, Statistic], replicates: int = REPLICATES
+) -> dict[str, Estimate]:
     """Formulas computed, with intervals; the same games are drawn for all of them."""
 
-    def placed(formula: Formula, first: int) -> Statistic:
+    def placed(formula: Statistic, first: int) -> StatisticFunction:
         return lambda sums_RC: formula.statistic(sums_RC[:, first : first + len(formula.columns)])
 
     columns = [make for formula in formulas.values() for make in formula.columns]
     ends = accumulate(len(formula.columns) for formula in formulas.values())
     statistics = [placed(f, end - len(f.columns)) for f, end in zip(formulas.values(), ends, strict=True)]
     counts = [int(formula.where_B.sum()) for formula in formulas.values()]
-    figures = figures_of_sums(game_B, (make() for make in columns), statistics, counts, replicates)
+    figures = cluster_bootstrap_of_sums(game_B, (make() for make in columns), statistics, counts, replicates)
     return dict(zip(formulas, figures, strict=True))
 
 
-def figures_of_sums(
+def cluster_bootstrap_of_sums(
     game_B: NDArray[np.int64],
     columns: Iterable[Column],
-    statistics: Sequence[Statistic],
+    statistics: Sequence[StatisticFunction],
     counts: Sequence[int],
     replicates: int = REPLICATES,
     seed: int = 0,
-) -> list[Figure]:
+) -> list[Estimate]:
     """Functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
 
     Args:
@@ -106,5 +106,5 @@ def figures_of_sums(
             # infinity is a value: of stable dan, where no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
             low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
-            figures.append(Figure(value, float(low), float(high), count))
+            figures.append(Estimate(value, float(low), float(high), count))
     return figures

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Column, Figure, Floats, Formula, ratio_figures
+from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Floats, Statistic, ratio_estimates
 
 CALIBRATION_BINS = 15
 
@@ -16,11 +16,11 @@ class Bin(NamedTuple):
 
     predicted: float
     """mean prediction"""
-    actual: Figure
+    actual: Estimate
     """mean outcome"""
 
 
-def calibration_formula(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Formula:
+def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Statistic:
     """Expected calibration error: the mean distance of confidence from accuracy over 15 bins of equal width, weighted
     by their decisions, of all or of those where `where_B` says so.
 
@@ -38,7 +38,7 @@ def calibration_formula(confidence_B: Column, is_right_B: Column, where_B: Colum
     def error(sums_RC: Floats) -> Floats:
         return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
 
-    return Formula((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
+    return Statistic((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
 
 
 def reliability(
@@ -53,6 +53,6 @@ def reliability(
     for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
         if len(rows):
             mean = {"mean": (target_B[rows], np.ones(len(rows)))}
-            outcome = ratio_figures(game_B[rows], mean, replicates)["mean"]
+            outcome = ratio_estimates(game_B[rows], mean, replicates)["mean"]
             bins.append(Bin(float(value_B[rows].mean()), outcome))
     return bins

@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of, ratio_formula
-from kanachan.evaluation.decision_metrics import decision_formulas
-from kanachan.evaluation.evaluator import Answers
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.decision_metrics import decision_statistics
+from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.reliability import Mask
-from kanachan.evaluation.value_metrics import explained_variance_formula
+from kanachan.evaluation.value_metrics import explained_variance_statistic
 
 FEWEST_GAMES = 6
 """below, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
@@ -30,7 +30,7 @@ class Difference(NamedTuple):
 
     reference: float
     other: float
-    difference: Figure
+    difference: Estimate
     """other - reference"""
     games: int
     """with decisions that the figure is taken over; `FEWEST_GAMES` are needed to conclude anything"""
@@ -48,8 +48,8 @@ class Comparison:
 
 
 def compared(
-    reference: Answers,
-    other: Answers,
+    reference: Predictions,
+    other: Predictions,
     game_B: NDArray[np.int64],
     starts: Mapping[str, Mask] | None = None,
     replicates: int = REPLICATES,
@@ -69,9 +69,9 @@ def compared(
     not_comparable = _not_comparable(reference, other, theirs, ours)
     shared = [name for name in theirs if name not in not_comparable]
     assert shared, "every network has the agreement with the player"
-    drawn = figures_of(game_B, {name: difference(theirs[name], ours[name]) for name in shared}, replicates)
+    drawn = cluster_bootstrap(game_B, {name: difference(theirs[name], ours[name]) for name in shared}, replicates)
     their_values, our_values = (
-        figures_of(game_B, {name: side[name] for name in shared}, replicates=1) for side in (theirs, ours)
+        cluster_bootstrap(game_B, {name: side[name] for name in shared}, replicates=1) for side in (theirs, ours)
     )
     differences = {}
     for name, figure in drawn.items():
@@ -82,37 +82,37 @@ def compared(
     return Comparison(differences, not_comparable)
 
 
-def difference(reference: Formula, other: Formula) -> Formula:
+def difference(reference: Statistic, other: Statistic) -> Statistic:
     """`other` less `reference`, both of them from the same games."""
     assert np.array_equal(reference.where_B, other.where_B), "the decisions are the same"
     width = len(reference.columns)
-    return Formula(
+    return Statistic(
         (*reference.columns, *other.columns),
         lambda sums_RC: other.statistic(sums_RC[:, width:]) - reference.statistic(sums_RC[:, :width]),
         reference.where_B,
     )
 
 
-def _formulas(answers: Answers, starts: Mapping[str, Mask]) -> dict[str, Formula]:
+def _formulas(answers: Predictions, starts: Mapping[str, Mask]) -> dict[str, Statistic]:
     """The figures of a network that tell better from worse."""
     numbers = answers.numbers
-    agreement = decision_formulas(answers.decisions, has_probability="target" not in numbers)
+    agreement = decision_statistics(answers.decisions, has_probability="target" not in numbers)
     found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
     for predictor in ("action", "situation"):
         if predictor in numbers:
             value_B, target_B = numbers[predictor], numbers["target"]
-            found[f"values/{predictor}/explained_variance"] = explained_variance_formula(value_B, target_B)
-            found[f"values/{predictor}/mean_absolute_error"] = ratio_formula(np.abs(value_B - target_B))
-    found |= {f"log_likelihood/{name}": ratio_formula(numbers[name]) for name in _LIKELIHOODS if name in numbers}
+            found[f"values/{predictor}/explained_variance"] = explained_variance_statistic(value_B, target_B)
+            found[f"values/{predictor}/mean_absolute_error"] = ratio_statistic(np.abs(value_B - target_B))
+    found |= {f"log_likelihood/{name}": ratio_statistic(numbers[name]) for name in _LIKELIHOODS if name in numbers}
     if "order/situation" in numbers:
         for name, where_B in starts.items():
             if where_B.any():
-                found[f"log_likelihood/{name}/situation"] = ratio_formula(numbers["order/situation"], where_B)
+                found[f"log_likelihood/{name}/situation"] = ratio_statistic(numbers["order/situation"], where_B)
     return found
 
 
 def _not_comparable(
-    reference: Answers, other: Answers, theirs: Mapping[str, Formula], ours: Mapping[str, Formula]
+    reference: Predictions, other: Predictions, theirs: Mapping[str, Statistic], ours: Mapping[str, Statistic]
 ) -> dict[str, str]:
     reasons = {}
     for name in {**theirs, **ours}:

@@ -23,8 +23,8 @@ from torch import Tensor
 
 from annotate.vocabulary import NUM_TILES34, Vocabulary, tile34_of
 from kanachan.data.batch import Batch
-from kanachan.evaluation.bootstrap import REPLICATES, Column, Figure, Formula, figures_of, ratio_formula
-from kanachan.evaluation.calibration import calibration_formula
+from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.calibration import calibration_statistic
 
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
 _NO_TILE = -1
@@ -124,9 +124,9 @@ class DecisionMeter:
         )
 
 
-def decision_figures(
+def decision_metrics(
     rows: DecisionRows, *, has_probability: bool = True, replicates: int = REPLICATES
-) -> dict[str, Figure]:
+) -> dict[str, Estimate]:
     """Figures of all decisions and, as `kind/…`, of each kind that occurs.
 
     - `top1`, `nll`: share of decisions whose action taken has the greatest score; mean of -log probability (nats)
@@ -140,11 +140,11 @@ def decision_figures(
     Args:
         has_probability: without it (scores are points) there is no nll and no ece.
     """
-    return figures_of(rows.game_B, decision_formulas(rows, has_probability=has_probability), replicates)
+    return cluster_bootstrap(rows.game_B, decision_statistics(rows, has_probability=has_probability), replicates)
 
 
-def decision_formulas(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Formula]:
-    """What `decision_figures` computes."""
+def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Statistic]:
+    """What `decision_metrics` computes."""
     ratios: dict[str, tuple[Column, Column]] = {}
     everywhere_B = np.ones(len(rows.game_B), dtype=bool)
     ratios["top1"] = (rows.is_top_B, everywhere_B)
@@ -164,12 +164,12 @@ def decision_formulas(rows: DecisionRows, *, has_probability: bool = True) -> di
             ratios[f"{kind}/taken"] = (taken_B, offered_B)
             ratios[f"{kind}/predicted"] = (predicted_B, offered_B)
     formulas = {
-        name: ratio_formula(value_B, where_B)
+        name: ratio_statistic(value_B, where_B)
         for name, (value_B, where_B) in ratios.items()
         if where_B.any() and (has_probability or not name.endswith("nll"))
     }
     if has_probability:
-        formulas["ece"] = calibration_formula(rows.confidence_B, rows.is_top_B)
+        formulas["ece"] = calibration_statistic(rows.confidence_B, rows.is_top_B)
     return formulas
 
 

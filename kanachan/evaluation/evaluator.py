@@ -21,9 +21,16 @@ from kanachan.data.columns import Columns
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shards import open_shards, splits_in
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_probability
-from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of, ratio_figures, ratio_formula
-from kanachan.evaluation.calibration import Bin, calibration_formula, reliability
-from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_figures
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Estimate,
+    Statistic,
+    cluster_bootstrap,
+    ratio_estimates,
+    ratio_statistic,
+)
+from kanachan.evaluation.calibration import Bin, calibration_statistic, reliability
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.evaluation.point_table import PointTable
 from kanachan.evaluation.reliability import (
     Mask,
@@ -34,7 +41,7 @@ from kanachan.evaluation.reliability import (
     of_ranks_at_starts,
     rounds_of_the_game,
 )
-from kanachan.evaluation.value_metrics import log_likelihood_figures, value_figures
+from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
@@ -42,10 +49,10 @@ from kanachan.objectives.rank import Rank
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
-_NONE: dict[str, dict[str, Figure]] = {}
+_NONE: dict[str, dict[str, Estimate]] = {}
 
 
-class Answers(NamedTuple):
+class Predictions(NamedTuple):
     """What one network says of all held-out decisions, in the order of their columns."""
 
     decisions: DecisionRows
@@ -58,22 +65,22 @@ class Evaluation:
     """The figures of one network. What it does not predict is missing."""
 
     stage: StageName
-    agreement: dict[str, Figure]
-    """`kanachan.evaluation.decision_metrics.decision_figures`: of the best action with the player's"""
-    values: dict[str, dict[str, Figure]]
+    agreement: dict[str, Estimate]
+    """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
+    values: dict[str, dict[str, Estimate]]
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
     scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
-    log_likelihood: dict[str, dict[str, Figure]]
+    log_likelihood: dict[str, dict[str, Estimate]]
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
-    less_scores: dict[str, dict[str, Figure]]
+    less_scores: dict[str, dict[str, Estimate]]
     """the same less that of `scores`, from the same draws of games: positive where the network foretells better"""
-    by_round: dict[str, dict[str, Figure]]
+    by_round: dict[str, dict[str, Estimate]]
     """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
     `ece`, the calibration error of the likeliest rank; `all` of them first"""
     reliability: dict[str, list[Bin]]
     """by tenths of the predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
-    against_first: dict[str, Figure]
+    against_first: dict[str, Estimate]
     """compared with another network of the stage on the same decisions (positive: this one is better):
     `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
 
@@ -148,7 +155,7 @@ def held_out_rows(
 
 
 @torch.inference_mode()
-def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Answers:
+def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Predictions:
     """Asks a network about every row, `batch` at a time; `progress` is told how many rows were done."""
     meter = DecisionMeter(policy.vocabulary)
     decisions: list[DecisionRows] = []
@@ -161,10 +168,10 @@ def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[
         numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
         progress(len(rows))
     joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
-    return Answers(DecisionRows.concatenate(decisions), joined)
+    return Predictions(DecisionRows.concatenate(decisions), joined)
 
 
-def mixture_of(rank_answers: Sequence[Answers], held_out: HeldOut) -> Floats | None:
+def mixture_of(rank_answers: Sequence[Predictions], held_out: HeldOut) -> Floats | None:
     """[B] grading points expected by the first of some rank networks and what each rank is worth; None if it cannot."""
     if not rank_answers or held_out.train is None:
         return None
@@ -173,7 +180,11 @@ def mixture_of(rank_answers: Sequence[Answers], held_out: HeldOut) -> Floats | N
 
 
 def evaluated(
-    policy: Policy, answers: Answers, held_out: HeldOut, first: Answers | None = None, mixture_B: Floats | None = None
+    policy: Policy,
+    answers: Predictions,
+    held_out: HeldOut,
+    first: Predictions | None = None,
+    mixture_B: Floats | None = None,
 ) -> Evaluation:
     """The figures of a network's answers.
 
@@ -183,7 +194,7 @@ def evaluated(
     """
     against_first = {} if first is None else _against(first, answers, held_out)
     if not policy.objective.has_value:
-        figures = decision_figures(answers.decisions, replicates=held_out.replicates)
+        figures = decision_metrics(answers.decisions, replicates=held_out.replicates)
         bins = of_actions(answers.decisions, held_out.replicates)
         return Evaluation(policy.stage, figures, {}, {}, {}, {}, bins, against_first)
     numbers = answers.numbers
@@ -207,7 +218,7 @@ def evaluated(
         for name, value_B in predicted_B.items()
         if value_B is not None
     }
-    agreement = decision_figures(answers.decisions, has_probability=False, replicates=held_out.replicates)
+    agreement = decision_metrics(answers.decisions, has_probability=False, replicates=held_out.replicates)
     return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
 
 
@@ -239,23 +250,23 @@ def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Te
 
 def _value_figures(
     held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
-) -> dict[str, Figure]:
-    """`value_figures` without those of the baseline, which is a predictor of its own here, and the absolute error."""
+) -> dict[str, Estimate]:
+    """`value_metrics` without those of the baseline, which is a predictor of its own here, and the absolute error."""
     game_B, replicates = held_out.game_B, held_out.replicates
-    figures = value_figures(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
+    figures = value_metrics(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
     del figures["baseline/explained_variance"]
     if baseline_B is None or baseline_B is value_B:
         del figures["skill"]
     error = {"mean_absolute_error": (np.abs(value_B - target_B), np.ones(len(game_B)))}
-    return figures | ratio_figures(game_B, error, replicates)
+    return figures | ratio_estimates(game_B, error, replicates)
 
 
-def _against(first: Answers, answers: Answers, held_out: HeldOut) -> dict[str, Figure]:
+def _against(first: Predictions, answers: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
     game_B, replicates = held_out.game_B, held_out.replicates
     theirs, ours = first.numbers, answers.numbers
     figures = {}
     if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
-        against = value_figures(game_B, ours["action"], ours["target"], theirs["action"], replicates)
+        against = value_metrics(game_B, ours["action"], ours["target"], theirs["action"], replicates)
         figures["skill"] = against["skill"]
     if "rank/action" in ours:
         gain_B = ours["rank/action"] - theirs["rank/action"]
@@ -263,12 +274,12 @@ def _against(first: Answers, answers: Answers, held_out: HeldOut) -> dict[str, F
         gain_B = answers.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
     else:
         return figures
-    return figures | log_likelihood_figures(game_B, {"log_likelihood": gain_B}, replicates)
+    return figures | log_likelihood_metrics(game_B, {"log_likelihood": gain_B}, replicates)
 
 
 def _log_likelihood(
     held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
-) -> tuple[dict[str, dict[str, Figure]], dict[str, dict[str, Figure]]]:
+) -> tuple[dict[str, dict[str, Estimate]], dict[str, dict[str, Estimate]]]:
     """`log_likelihood` and `less_scores` of an `Evaluation`."""
     columns, vocabulary = held_out.columns, held_out.vocabulary
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
@@ -280,25 +291,25 @@ def _log_likelihood(
     for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
         prefix = group.partition("/")[0] + "/"
         value_of = {name.removeprefix(prefix): value_B for name, value_B in of.items() if name.startswith(prefix)}
-        ratios = {name: ratio_formula(value_B, where_B) for name, value_B in value_of.items()}
-        found[group] = figures_of(held_out.game_B, ratios, held_out.replicates) if ratios else {}
+        ratios = {name: ratio_statistic(value_B, where_B) for name, value_B in value_of.items()}
+        found[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates) if ratios else {}
         scores_B = value_of.pop("scores", None)
         if scores_B is not None and value_of:
-            ratios = {name: ratio_formula(value_B - scores_B, where_B) for name, value_B in value_of.items()}
-            less_scores[group] = figures_of(held_out.game_B, ratios, held_out.replicates)
+            ratios = {name: ratio_statistic(value_B - scores_B, where_B) for name, value_B in value_of.items()}
+            less_scores[group] = cluster_bootstrap(held_out.game_B, ratios, held_out.replicates)
     return found, less_scores
 
 
-def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Figure]]:
+def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Estimate]]:
     rank_B = held_out.columns.results[:, held_out.vocabulary.results.index("rank")]
     probability_BR = numbers["rank_probability/action"]
     confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
     rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
-    formulas: dict[str, Formula] = {}
+    formulas: dict[str, Statistic] = {}
     for name, where_B in rounds.items():
-        formulas[f"{name}/log_likelihood"] = ratio_formula(numbers["rank/action"], where_B)
-        formulas[f"{name}/ece"] = calibration_formula(confidence_B, is_right_B, where_B)
-    figures = figures_of(held_out.game_B, formulas, held_out.replicates)
+        formulas[f"{name}/log_likelihood"] = ratio_statistic(numbers["rank/action"], where_B)
+        formulas[f"{name}/ece"] = calibration_statistic(confidence_B, is_right_B, where_B)
+    figures = cluster_bootstrap(held_out.game_B, formulas, held_out.replicates)
     return {name: {key: figures[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
 
 

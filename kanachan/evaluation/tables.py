@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple
 
-from kanachan.evaluation.bootstrap import Figure
+from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
@@ -65,7 +65,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
     return "\n".join([texts[0], "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)), *texts[1:]])
 
 
-def with_interval(figure: Figure | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
+def with_interval(figure: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
     """A figure with its interval: `71.2 [70.3, 72.1]`; a dash where there is none.
 
     Args:

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import REPLICATES, Figure, figures_of, ratio_formula
-from kanachan.evaluation.calibration import calibration_formula
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.calibration import calibration_statistic
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.weights import TEMPERED_STAGES
 from kanachan.objectives.rank import Rank
@@ -31,7 +31,7 @@ _PRECISION = 1e-9  # of the temperature's logarithm
 _ROWS_AT_ONCE = 1 << 16
 
 
-class Questions(NamedTuple):
+class CalibrationData(NamedTuple):
     """What a network was asked and how it came out."""
 
     logit_BA: Tensor
@@ -43,9 +43,9 @@ class Questions(NamedTuple):
 
 
 @torch.inference_mode()
-def questions_of(
+def collect_logits(
     policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
-) -> dict[TemperatureName, Questions]:
+) -> dict[TemperatureName, CalibrationData]:
     """Asks a network of one of `TEMPERED_STAGES` about every row, `batch` at a time; `progress` is told how many.
 
     Returns:
@@ -60,7 +60,7 @@ def questions_of(
             answers[name].append(answer_B.cpu())
         progress(len(rows))
     game_B = torch.from_numpy(columns.game.view(np.int64).copy())
-    return {name: Questions(stacked(logits[name]), torch.cat(answers[name]), game_B) for name in logits}
+    return {name: CalibrationData(stacked(logits[name]), torch.cat(answers[name]), game_B) for name in logits}
 
 
 def _asked(policy: Policy, rows: Batch) -> dict[TemperatureName, tuple[Tensor, Tensor]]:
@@ -116,23 +116,25 @@ def _slope(logit_BA: Tensor, answer_B: Tensor, temperature: float) -> float:
     return total / len(answer_B)
 
 
-def certainty_figures(questions: Questions, temperature: float, replicates: int = REPLICATES) -> dict[str, Figure]:
-    """`nll`, `ece` and `top1` (as `decision_figures` has them) of the logits divided by `temperature`."""
+def certainty_metrics(
+    questions: CalibrationData, temperature: float, replicates: int = REPLICATES
+) -> dict[str, Estimate]:
+    """`nll`, `ece` and `top1` (as `decision_metrics` has them) of the logits divided by `temperature`."""
     log_BA = (questions.logit_BA / temperature).log_softmax(dim=1)
     top_B1, answer_B1 = log_BA.argmax(dim=1, keepdim=True), questions.answer_B[:, None]
     is_top_B = (top_B1 == answer_B1)[:, 0].numpy()
     confidence_B = log_BA.gather(1, top_B1)[:, 0].exp().numpy()
     formulas = {
-        "nll": ratio_formula(-log_BA.gather(1, answer_B1)[:, 0].double().numpy()),
-        "top1": ratio_formula(is_top_B),
-        "ece": calibration_formula(confidence_B, is_top_B),
+        "nll": ratio_statistic(-log_BA.gather(1, answer_B1)[:, 0].double().numpy()),
+        "top1": ratio_statistic(is_top_B),
+        "ece": calibration_statistic(confidence_B, is_top_B),
     }
-    return figures_of(questions.game_B.numpy(), formulas, replicates)
+    return cluster_bootstrap(questions.game_B.numpy(), formulas, replicates)
 
 
 def calibrated_card(
     card: dict[str, Any],
-    questions: Mapping[TemperatureName, Questions],
+    questions: Mapping[TemperatureName, CalibrationData],
     replicates: int = REPLICATES,
     **about: Any,
 ) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def calibrated_card(
     temperatures: dict[str, float] = {name: _fitted(name, asked) for name, asked in questions.items()}
     figures = {
         name: {
-            when: {key: figure._asdict() for key, figure in certainty_figures(asked, divisor, replicates).items()}
+            when: {key: figure._asdict() for key, figure in certainty_metrics(asked, divisor, replicates).items()}
             for when, divisor in (("before", 1.0), ("after", temperatures[name]))
         }
         for name, asked in questions.items()
@@ -158,7 +160,7 @@ def calibrated_card(
     return {**card, **temperatures, "calibration": calibration}
 
 
-def _fitted(name: TemperatureName, asked: Questions) -> float:
+def _fitted(name: TemperatureName, asked: CalibrationData) -> float:
     try:
         return fitted_temperature(asked.logit_BA, asked.answer_B)
     except ValueError as error:

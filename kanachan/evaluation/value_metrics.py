@@ -3,16 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Figure, Floats, Formula, figures_of, ratio_formula
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 
 
-def value_figures(
+def value_metrics(
     game_B: NDArray[np.int64],
     value_B: Floats,
     target_B: Floats,
     baseline_B: Floats,
     replicates: int = REPLICATES,
-) -> dict[str, Figure]:
+) -> dict[str, Estimate]:
     """How well values predict their targets.
 
     - `explained_variance`: 1 - mean squared error / variance of the target
@@ -26,33 +26,35 @@ def value_figures(
     """
     error_B = value_B - target_B
     formulas = {
-        "explained_variance": explained_variance_formula(value_B, target_B),
-        "baseline/explained_variance": explained_variance_formula(baseline_B, target_B),
-        "skill": Formula(
+        "explained_variance": explained_variance_statistic(value_B, target_B),
+        "baseline/explained_variance": explained_variance_statistic(baseline_B, target_B),
+        "skill": Statistic(
             (lambda: error_B**2, lambda: (baseline_B - target_B) ** 2),
             lambda s: 1 - s[:, 0] / s[:, 1],
             np.ones(len(target_B), dtype=bool),
         ),
-        "bias": ratio_formula(error_B),
+        "bias": ratio_statistic(error_B),
     }
-    return figures_of(game_B, formulas, replicates)
+    return cluster_bootstrap(game_B, formulas, replicates)
 
 
-def explained_variance_formula(value_B: Floats, target_B: Floats) -> Formula:
+def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic:
     """1 - mean squared error / variance of the target."""
     centred_B, everywhere_B = target_B - target_B.mean(), np.ones(len(target_B), dtype=bool)
-    return Formula(
+    return Statistic(
         (lambda: everywhere_B, lambda: centred_B, lambda: centred_B**2, lambda: (value_B - target_B) ** 2),
         lambda s: 1 - s[:, 3] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0]),
         everywhere_B,
     )
 
 
-def log_likelihood_figures(
+def log_likelihood_metrics(
     game_B: NDArray[np.int64], log_probability: dict[str, Floats], replicates: int = REPLICATES
-) -> dict[str, Figure]:
+) -> dict[str, Estimate]:
     """Mean log probability (nats) of what came true, by name of the predictor.
 
     Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
     """
-    return figures_of(game_B, {name: ratio_formula(values) for name, values in log_probability.items()}, replicates)
+    return cluster_bootstrap(
+        game_B, {name: ratio_statistic(values) for name, values in log_probability.items()}, replicates
+    )

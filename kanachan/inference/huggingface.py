@@ -17,7 +17,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig
 from kanachan.data.batch import TokenLayout
 from kanachan.inference.export_inputs import SITUATION_INPUTS, inputs_of_lines
-from kanachan.models.attention import Padded
+from kanachan.models.attention import PaddedAttention
 from kanachan.models.transformer import Encoder
 
 
@@ -93,7 +93,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
         """Takes what `inputs_of` returns; `kanachan.data.batch.Batch` says what each is."""
-        arrangement = Padded(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        arrangement = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
         own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
         if return_dict is False:
             return own_BOD, own_BOD[:, 0]

@@ -22,8 +22,8 @@ from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.export_inputs import DECISION_INPUTS, SITUATION_INPUTS
-from kanachan.inference.policy import Policy, tempered, told
-from kanachan.models.attention import Padded
+from kanachan.inference.policy import Policy, scale_logits, told
+from kanachan.models.attention import PaddedAttention
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
 MOST_CHECKED = 512  # decisions
@@ -91,7 +91,7 @@ class EncoderGraph(nn.Module):
         groups: Tensor,
         seen: Tensor,
     ) -> tuple[Tensor, ...]:
-        arrangement = Padded(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        arrangement = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
         own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
         return own_BOD[:, 0], own_BOD
 
@@ -136,7 +136,7 @@ class PolicyGraph(nn.Module):
             seat_B=nothing,
             game_B=nothing,
         )
-        output = tempered(self.network(batch), self.temperature)
+        output = scale_logits(self.network(batch), self.temperature)
         return tuple(tensor for tensor in told(self.objective, output) if tensor is not None)
 
 
@@ -313,7 +313,7 @@ def _about(policy: Policy) -> str:
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
     renamed = (
         "The seat that decides is seat 0 here: before anything else, seats are renamed so, in tokens and in the order\n"
-        "of `numbers` (`kanachan.data.symmetry.SeatRenaming`; `onnx_inputs_of` does it).\n\n"
+        "of `numbers` (`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).\n\n"
     )
     return f"""# A network of kanachan as ONNX
 

@@ -20,7 +20,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import Columns, columns_of_annotations, round_keys
-from kanachan.data.symmetry import SeatRenaming
+from kanachan.data.symmetry import SeatRotation
 from kanachan.models.transformer import Network, Output
 from kanachan.models.weights import TEMPERED_STAGES
 from kanachan.objectives.imitation import Imitation
@@ -92,7 +92,7 @@ class Policy:
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
         self.actor_first = actor_first
-        self._renaming = SeatRenaming(self.vocabulary) if actor_first else None
+        self._renaming = SeatRotation(self.vocabulary) if actor_first else None
 
     @classmethod
     def load(cls, weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
@@ -142,7 +142,7 @@ class Policy:
     @torch.inference_mode()
     def output(self, batch: Batch) -> Output:
         """What the network says of `batch`, which must be on the policy's device, at the policy's temperatures."""
-        return tempered(self.network(batch), self.temperature, self.summary_temperature)
+        return scale_logits(self.network(batch), self.temperature, self.summary_temperature)
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
@@ -153,7 +153,7 @@ class Policy:
         return [Prediction(*row) for row in zip(*columns, strict=True)]
 
 
-def tempered(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
+def scale_logits(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
     """The output of a network with the logits of its candidates, and of its summary, divided."""
     if temperature != 1:
         output = output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)

@@ -1,8 +1,8 @@
 """How the tokens of a batch lie in memory, and who attends to whom: two back ends of one network.
 
-`Padded` lays rows of unequal length into grids and masks the padding; on a CPU, where no kernel knows rows of unequal
-length, that is the fastest way as long as rows of a batch are about equally long. `Packed` lays them end to end and
-computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
+`PaddedAttention` lays rows of unequal length into grids and masks the padding; on a CPU, where no kernel knows rows of
+unequal length, that is the fastest way as long as rows of a batch are about equally long. `VarlenAttention` lays them
+end to end and computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles, O = 1 + P + T own tokens of a situation, G groups that
 share their events, E events, V = O + E tokens visible to a situation, X all own tokens and events end to end, Y all
@@ -18,13 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.nn.attention.varlen import varlen_attn
 
-from kanachan.data.varlen import Segments
+from kanachan.data.varlen import VarlenLayout
 
 _PAD = 0
 _ROWS_APART = 256  # in bf16 on a CPU, oneDNN makes a kernel for every number of rows, which takes longer than to use it
 
 
-class Arrangement(Protocol):
+class AttentionBackend(Protocol):
     """What the network asks of a back end. `heads` cuts a width D into heads."""
 
     @property
@@ -65,7 +65,7 @@ class Arrangement(Protocol):
         """[*, K] as [B, A, K]; what stands where there is no candidate has no meaning."""
 
 
-class Padded:
+class PaddedAttention:
     """Grids with masks; the arguments are fields of `kanachan.data.batch.Batch`."""
 
     def __init__(
@@ -135,10 +135,10 @@ class Padded:
 
 
 @dataclass(frozen=True)
-class Packed:
+class VarlenAttention:
     """Rows end to end in segments, as `kanachan.data.varlen` plans them."""
 
-    segments: Segments
+    segments: VarlenLayout
     candidate_BA: Tensor
 
     @property

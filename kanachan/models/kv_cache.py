@@ -1,7 +1,7 @@
 """A network in play: what it made of a round's events is kept, and only new events are computed.
 
 An event attends to those before it and to nothing else, so its keys and values stay what they are until the round is
-over. A seat that decides again has its new events computed, a handful, and its own tokens. `StoringNetwork` gives the
+over. A seat that decides again has its new events computed, a handful, and its own tokens. `CachedNetwork` gives the
 same answers as the network whose parts it has, up to rounding.
 
 Rows that are computed together always have the same shape (`kanachan.play.policy_agent`), so that the answer to one
@@ -27,7 +27,7 @@ ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 @dataclass(slots=True, kw_only=True)
-class ContinuedBatch(Batch):
+class IncrementalBatch(Batch):
     """Decisions whose earlier events were computed before. `event_GE` has the new ones of each decision, `seen_B` all
     that it sees, old and new; no two decisions are of the same slot, slot 0 aside, which is for rows that fill up."""
 
@@ -39,7 +39,7 @@ class ContinuedBatch(Batch):
     """at least as many as any decision sees"""
 
 
-class StoringNetwork(Network):
+class CachedNetwork(Network):
     """Args:
     network: whose parts it shares.
     num_events: the most that a round can have.
@@ -47,13 +47,13 @@ class StoringNetwork(Network):
     is_half: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
     """
 
-    def __init__(self, network: Network, num_events: int, num_rows: int, *, is_half: bool = False) -> None:
+    def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool = False) -> None:
         nn.Module.__init__(self)
-        self.encoder = _halved(network.encoder) if is_half else network.encoder
-        self.decoder = _halved(network.decoder) if is_half else network.decoder
+        self.encoder = _halved(network.encoder) if use_bf16 else network.encoder
+        self.decoder = _halved(network.decoder) if use_bf16 else network.decoder
         self.head, self.summary_head = network.head, network.summary_head
         self._num_events, self._num_rows = num_events, num_rows
-        self._dtype = torch.bfloat16 if is_half else torch.float32
+        self._dtype = torch.bfloat16 if use_bf16 else torch.float32
         num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
         kept = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
         self._layers = [kept] * num_layers
@@ -66,10 +66,10 @@ class StoringNetwork(Network):
         self._layers = [F.pad(layer.detach(), (0, 0, 0, size - len(layer))) for layer in self._layers]
 
     def forward(self, batch: Batch) -> Output:
-        assert isinstance(batch, ContinuedBatch)
+        assert isinstance(batch, IncrementalBatch)
         arrangement = _Continued(batch, self._layers, self._num_events, self._num_rows)
-        is_half = self._dtype == torch.bfloat16
-        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=is_half):
+        use_bf16 = self._dtype == torch.bfloat16
+        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=use_bf16):
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
             candidate_BAD = self.decoder(encoded_XD, arrangement)
         candidate_BAK = self.head(candidate_BAD.float())
@@ -79,7 +79,7 @@ class StoringNetwork(Network):
 class _Continued:
     """An arrangement (`kanachan.models.attention`): rows are decisions, each with its own tokens and its new events."""
 
-    def __init__(self, batch: ContinuedBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
+    def __init__(self, batch: IncrementalBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
         self.tiles, self.events, self.candidates = batch.tile_BT, batch.event_GE, batch.candidate_BA
         self._layers = iter(layers)
         num_decisions, num_new, device = *self.events.shape, self.tiles.device

@@ -22,7 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout
-from kanachan.models.attention import Arrangement, Packed, Padded
+from kanachan.models.attention import AttentionBackend, PaddedAttention, VarlenAttention
 
 # In units of 10,000 points or 10 sticks: from the whole range of the scores down to a few hundred points.
 _PERIODS = (16.0, 4.0, 1.0, 0.25, 0.0625)
@@ -69,7 +69,9 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=2 * config.layers)
 
-    def forward(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(
+        self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: AttentionBackend
+    ) -> Tensor:
         """Encodes situations to hidden_XD, normed; the tensors are fields of `kanachan.data.batch.Batch`."""
         hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, arrangement)
         for block in self.blocks:
@@ -79,7 +81,9 @@ class Encoder(nn.Module):
                 hidden_XD = block(hidden_XD, arrangement)
         return self.norm(hidden_XD)
 
-    def _embed(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: Arrangement) -> Tensor:
+    def _embed(
+        self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: AttentionBackend
+    ) -> Tensor:
         """What is said of the table makes one vector, the summary's, and what is said of a seat another; the sums are
         scaled to the variance of one of their parts."""
         value_BND = self._embed_numbers(numeric_BN)
@@ -120,7 +124,7 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=3 * config.decoder_layers)
 
-    def forward(self, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(self, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
         """Returns vectors of the candidates, normed, as the arrangement has them; meaningless where there is none."""
         summary_BD = self.from_summary(arrangement.summary(encoded_XD))
         hidden = self.candidate_embedding(arrangement.candidates) + arrangement.for_candidates(summary_BD)
@@ -155,7 +159,7 @@ class Network(nn.Module):
             _initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
-        arrangement = arrangement_of(batch)
+        arrangement = attention_backend(batch)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
         candidate_BAK = arrangement.outputs(self.head(self.decoder(encoded_XD, arrangement)))
         summary_BD = arrangement.summary(encoded_XD)
@@ -164,11 +168,11 @@ class Network(nn.Module):
         return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
 
 
-def arrangement_of(batch: Batch) -> Arrangement:
+def attention_backend(batch: Batch) -> AttentionBackend:
     """The back end for which the batch was made."""
     if batch.segments is not None:
-        return Packed(batch.segments, batch.candidate_BA)
-    return Padded(
+        return VarlenAttention(batch.segments, batch.candidate_BA)
+    return PaddedAttention(
         batch.tile_BT, batch.event_GE, batch.group_B, batch.seen_B, batch.candidate_BA, batch.standing_BP2.shape[1]
     )
 
@@ -181,7 +185,7 @@ class EncoderBlock(nn.Module):
         self.attention = SelfAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden_XD: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(self, hidden_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
         hidden_XD = hidden_XD + self.attention(hidden_XD, arrangement.situation)
         return hidden_XD + self.feedforward(hidden_XD)
 
@@ -195,7 +199,7 @@ class DecoderBlock(nn.Module):
         self.cross_attention = CrossAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
         """Candidates as the arrangement has them."""
         hidden = hidden + self.self_attention(hidden, arrangement.among_candidates)
         hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
@@ -231,7 +235,7 @@ class CrossAttention(nn.Module):
         self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
         mixed = arrangement.across(self.query(self.norm(hidden)), self.key_value(encoded_XD), self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 

@@ -13,7 +13,7 @@ from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective, _expected, _of_chosen
 
 
-class Points(Objective):
+class ValueObjective(Objective):
     """A number of points, by classification over bins (HL-Gauss) or by regression.
 
     Bins are equally wide in the compressed coordinate c(x) = sign(x) log(1 + |x| / unit) and cover -reach ... reach;
@@ -26,7 +26,7 @@ class Points(Objective):
     uses = frozenset({"loss", "bins", "sigma", "conservative", "baseline"})
     unit: float
     reach: float
-    bins: "Bins"
+    bins: "HLGauss"
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
         if config.loss == "mse":
@@ -34,7 +34,7 @@ class Points(Objective):
         super().__init__(config, vocabulary)
         self.is_classification = config.loss == "hl_gauss"
         if self.is_classification:
-            self.bins = Bins(config.bins, config.sigma, self.unit, self.reach)
+            self.bins = HLGauss(config.bins, config.sigma, self.unit, self.reach)
         self.num_candidate_outputs = config.bins if self.is_classification else 1
         self.num_summary_outputs = self.num_candidate_outputs if config.baseline else 0
 
@@ -80,7 +80,7 @@ class Points(Objective):
         return F.mse_loss(output_BK.float(), target_BK)
 
 
-class RoundDelta(Points):
+class RoundDelta(ValueObjective):
     """What the round will bring the actor, in points."""
 
     stage = "round_delta"
@@ -93,7 +93,7 @@ class RoundDelta(Points):
         return batch.result_BR[:, deltas].gather(1, batch.seat_B[:, None])[:, 0].float()
 
 
-class Grading(Points):
+class Grading(ValueObjective):
     """What the game will bring the actor in grading points. The reach holds the thousandths of the highest grade."""
 
     stage = "grading"
@@ -105,8 +105,8 @@ class Grading(Points):
         return self._result(batch, "grading_delta").float()
 
 
-class Bins(nn.Module):
-    """Equally wide bins of the compressed points; see `Points`."""
+class HLGauss(nn.Module):
+    """Equally wide bins of the compressed points; see `ValueObjective`."""
 
     points_K: Tensor
     inner_edge_E: Tensor

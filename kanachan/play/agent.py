@@ -43,7 +43,7 @@ class Situation:
         return tuple(self.turn.options)
 
 
-class Group(NamedTuple):
+class BatchKey(NamedTuple):
     """Situations that are best chosen together."""
 
     name: Hashable
@@ -51,16 +51,16 @@ class Group(NamedTuple):
     """how many at a time; 1: none waits for another"""
 
 
-WITHOUT_WAITING = Group(None, 1)
+UNBATCHED = BatchKey(None, 1)
 
 
-class Player(Protocol):
+class Agent(Protocol):
     """See the module's description."""
 
     plays_forced: bool
     """whether it wants to be asked where only one action is possible"""
 
-    def group(self, situation: Situation) -> Group:
+    def group(self, situation: Situation) -> BatchKey:
         """With which others this situation had better be given to `choose`: a game waits a while for so many."""
         ...
 
@@ -97,14 +97,14 @@ def illegal(player: str, situation: Situation, wanted: str, vocabulary: Vocabula
     )
 
 
-def chance(*parts: int | str) -> float:
+def uniform_hash(*parts: int | str) -> float:
     """A number in 0 ... 1, 1 excluded, that looks random and is the same for the same parts."""
     digest = blake2b(repr(parts).encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
 
 
 @dataclass(frozen=True, slots=True)
-class Lots:
+class SeededSampler:
     """The lots that one player of the arena draws."""
 
     seed: int
@@ -112,4 +112,4 @@ class Lots:
     """so that two players who are the same but for this play differently"""
 
     def of(self, situation: Situation) -> float:
-        return chance(self.seed, self.player, situation.game.wall, situation.turn.seat, situation.number)
+        return uniform_hash(self.seed, self.player, situation.game.wall, situation.turn.seat, situation.number)

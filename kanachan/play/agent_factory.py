@@ -1,14 +1,14 @@
 """Makes the player that a specification names."""
 
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import Lots, Player
-from kanachan.play.agent_spec import PlayerSpec
-from kanachan.play.baseline_agents import RandomPlayer, RulePlayer
+from kanachan.play.agent import Agent, SeededSampler
+from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 
-def make_player(
-    spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str = "cpu", *, is_half: bool = False
-) -> Player:
+def make_agent(
+    spec: AgentSpec, lots: SeededSampler, vocabulary: Vocabulary, device: str = "cpu", *, use_bf16: bool = False
+) -> Agent:
     """The player of a name.
 
     Args:
@@ -20,14 +20,14 @@ def make_player(
         OSError: a program that cannot be started.
     """
     if spec.kind == "random":
-        return RandomPlayer(lots)
+        return RandomAgent(lots)
     if spec.kind == "rule":
-        return RulePlayer(spec.temperament, lots, vocabulary)
+        return RuleAgent(spec.temperament, lots, vocabulary)
     if spec.kind == "mjai":
-        from kanachan.play.mjai_agent import MjaiPlayer
+        from kanachan.play.mjai_agent import MjaiAgent
 
-        return MjaiPlayer(spec.command, vocabulary)
+        return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for those who need it
-    from kanachan.play.policy_agent import load_policy_player
+    from kanachan.play.policy_agent import load_policy_agent
 
-    return load_policy_player(spec, lots, vocabulary, device, is_half=is_half)
+    return load_policy_agent(spec, lots, vocabulary, device, use_bf16=use_bf16)

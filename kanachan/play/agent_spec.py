@@ -29,7 +29,7 @@ _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+
 
 
 @dataclass(frozen=True, slots=True)
-class PlayerSpec:
+class AgentSpec:
     """What `SPEC_HELP` describes, read."""
 
     text: str
@@ -49,7 +49,7 @@ class PlayerSpec:
         return [path for path in (self.weights, self.values) if path]
 
 
-def parse_player(text: str) -> PlayerSpec:
+def parse_agent(text: str) -> AgentSpec:
     """Reads the name of a player.
 
     Raises:
@@ -57,12 +57,12 @@ def parse_player(text: str) -> PlayerSpec:
     """
     kind, _, rest = text.partition(":")
     if text == "random":
-        return PlayerSpec(text, "random")
+        return AgentSpec(text, "random")
     if kind == "rule":
         names = [temperament.name for temperament in TEMPERAMENTS]
         if rest and rest not in names:
             raise ValueError(f"{text}: no such temperament; there are {', '.join(names)}")
-        return PlayerSpec(text, "rule", temperament=rest or names[0])
+        return AgentSpec(text, "rule", temperament=rest or names[0])
     if kind == "mjai":
         try:
             command = tuple(shlex.split(rest))
@@ -70,21 +70,21 @@ def parse_player(text: str) -> PlayerSpec:
             raise ValueError(f"{text}: {error}") from None
         if not command:
             raise ValueError(f"{text}: a command expected after mjai:")
-        return PlayerSpec(text, "mjai", command=command)
+        return AgentSpec(text, "mjai", command=command)
     return _parse_policy(text)
 
 
-def _parse_policy(text: str) -> PlayerSpec:
+def _parse_policy(text: str) -> AgentSpec:
     if Path(text).exists():  # whatever its name looks like
-        return PlayerSpec(text, "policy", weights=text)
+        return AgentSpec(text, "policy", weights=text)
     rest, temperature = text, None
     if match := _TAIL.fullmatch(text):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
     if not Path(rest).exists() and (match := _ADVANTAGE.fullmatch(rest)):
         points = _positive(match["points"], text)
-        spec = PlayerSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
+        spec = AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
     else:
-        spec = PlayerSpec(text, "policy", weights=rest, temperature=temperature)
+        spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
     for path in spec.files:
         if not Path(path).exists():
             raise ValueError(f"{text}: no player of this name, and no weights there; see --help")

@@ -3,21 +3,21 @@
 from collections.abc import Sequence
 
 from annotate.game.record import Event
-from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedPlayer
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Situation, chance
+from kanachan.play.agent import UNBATCHED, BatchKey, GameKey, SeededSampler, Situation, uniform_hash
 
 
-class RandomPlayer:
+class RandomAgent:
     """Any possible action, all alike."""
 
     plays_forced = False
 
-    def __init__(self, lots: Lots) -> None:
+    def __init__(self, lots: SeededSampler) -> None:
         self._lots = lots
 
-    def group(self, situation: Situation) -> Group:
-        return WITHOUT_WAITING
+    def group(self, situation: Situation) -> BatchKey:
+        return UNBATCHED
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         chosen = []
@@ -33,18 +33,18 @@ class RandomPlayer:
         pass
 
 
-class RulePlayer:
-    """`annotate.simulation.rule_agent.RuleBasedPlayer`, never careless."""
+class RuleAgent:
+    """`annotate.simulation.rule_agent.RuleBasedAgent`, never careless."""
 
     plays_forced = False
 
-    def __init__(self, temperament: str, lots: Lots, vocabulary: Vocabulary) -> None:
+    def __init__(self, temperament: str, lots: SeededSampler, vocabulary: Vocabulary) -> None:
         liking = next(each for each in TEMPERAMENTS if each.name == temperament)
-        seed = int(chance(lots.seed, lots.player) * (1 << 32))
-        self._player = RuleBasedPlayer(liking, seed, vocabulary)
+        seed = int(uniform_hash(lots.seed, lots.player) * (1 << 32))
+        self._player = RuleBasedAgent(liking, seed, vocabulary)
 
-    def group(self, situation: Situation) -> Group:
-        return WITHOUT_WAITING
+    def group(self, situation: Situation) -> BatchKey:
+        return UNBATCHED
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         return [self._player.choose(situation.turn) for situation in situations]

@@ -23,12 +23,12 @@ from annotate.game.engine import Turn
 from annotate.game.mjai_actions import PASS, choice_of_event
 from annotate.game.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import GameKey, Group, Situation, illegal
+from kanachan.play.agent import BatchKey, GameKey, Situation, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
 _END_SECONDS = 5.0
-_THINKING_TOGETHER = Group(None, 16)
+_THINKING_TOGETHER = BatchKey(None, 16)
 """programs think at the same time; alone, each would be waited for"""
 _MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku")
 """what a seat can do with the first tile that it draws"""
@@ -248,7 +248,7 @@ class _Seated:
         return {**event, "pai": "?"} if is_unseen else event
 
 
-class MjaiPlayer:
+class MjaiAgent:
     """Programs of one command, as many as there are games and seats at a time; they play game after game."""
 
     plays_forced = True
@@ -261,7 +261,7 @@ class MjaiPlayer:
         self._answers_all: bool | None = None
         """whether the command's programs answer every line; None: not known yet"""
 
-    def group(self, situation: Situation) -> Group:
+    def group(self, situation: Situation) -> BatchKey:
         return _THINKING_TOGETHER
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import Annotation
 from annotate.game.engine import Turn, shanten
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
@@ -27,7 +27,7 @@ _LEAST_LOG_PROBABILITY = -1_000.0  # JSON has no infinity
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class Evaluation:
     """What the networks say of a turn; options stand in the order of their tokens."""
 
     score: NDArray[np.float64]
@@ -43,7 +43,7 @@ class Opinion:
     eval_time_ns: int
 
 
-class Mind:
+class MjaiBot:
     """Decides for one seat, round after round.
 
     Args:
@@ -58,7 +58,7 @@ class Mind:
         policy: Policy,
         seat: int,
         rules: Rules,
-        writer: SituationWriter,
+        writer: ObservationEncoder,
         *,
         sampling: float | None = None,
         seed: int = 0,
@@ -75,7 +75,7 @@ class Mind:
         self._table: SeatTable | None = None
         self._tokens: tuple[int, ...] = ()
         """options of the decision that `_opinion` is of"""
-        self._opinion: Opinion | None = None
+        self._opinion: Evaluation | None = None
         self._chosen = -1
 
     @property
@@ -142,7 +142,7 @@ class Mind:
             results=(0,) * len(self._writer.vocabulary.results),
         )
 
-    def _ask(self, annotation: Annotation) -> Opinion:
+    def _ask(self, annotation: Annotation) -> Evaluation:
         start = time.perf_counter_ns()
         policy, values = self.policy, self._values
         batch = policy.batch(columns_of_annotations([annotation], policy.vocabulary))
@@ -157,7 +157,7 @@ class Mind:
             greatest = score.max()
             quality = score - greatest - np.log(np.exp(score - greatest).sum())
             quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
-        return Opinion(
+        return Evaluation(
             score=score,
             quality=quality,
             probability=own.probability,
@@ -166,13 +166,13 @@ class Mind:
             eval_time_ns=time.perf_counter_ns() - start,
         )
 
-    def _choose(self, opinion: Opinion) -> int:
+    def _choose(self, opinion: Evaluation) -> int:
         if self._sampling is None:
             return int(opinion.score.argmax())
         weight = np.exp((opinion.score - opinion.score.max()) / self._sampling)
         return int(self._random.choice(len(weight), p=weight / weight.sum()))
 
-    def _meta(self, turn: Turn, opinion: Opinion | None, after_reach: bool) -> dict[str, Any]:
+    def _meta(self, turn: Turn, opinion: Evaluation | None, after_reach: bool) -> dict[str, Any]:
         """Without an opinion, where only one thing can be done, without values."""
         assert self._table is not None
         vocabulary, tokens = self._writer.vocabulary, tuple(turn.options)
@@ -201,14 +201,14 @@ def _told(events: Sequence[Event], after_reach: bool) -> Event:
     return events[-1] if after_reach else {**events[-1], "type": events[0]["type"]}
 
 
-def _part(opinion: Opinion, tokens: Sequence[int], kept: Sequence[int]) -> Opinion:
+def _part(opinion: Evaluation, tokens: Sequence[int], kept: Sequence[int]) -> Evaluation:
     """The opinion of some of the options."""
     places = [tokens.index(token) for token in kept]
 
     def kept_of(values: NDArray[np.float32] | None) -> NDArray[np.float32] | None:
         return None if values is None else values[places]
 
-    return Opinion(
+    return Evaluation(
         score=opinion.score[places],
         quality=opinion.quality[places],
         probability=kept_of(opinion.probability),

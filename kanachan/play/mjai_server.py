@@ -10,7 +10,7 @@ from annotate.records.mjai.reader import parse_event, require_four_players, seen
 from kanachan.play.mortal_meta import NOTHING_TO_DO
 
 if TYPE_CHECKING:
-    from kanachan.play.mjai_bot import Mind
+    from kanachan.play.mjai_bot import MjaiBot
 
 PROGRAM = "kanachan-bot"
 
@@ -22,7 +22,7 @@ class Bot:
         is_reviewing: every answer has `meta`, and none is an error: the review would end there.
     """
 
-    def __init__(self, mind: "Mind", is_reviewing: bool = False) -> None:
+    def __init__(self, mind: "MjaiBot", is_reviewing: bool = False) -> None:
         self._mind = mind
         self._is_reviewing = is_reviewing
         self._has_failed = False

@@ -23,9 +23,9 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy, chosen_device
-from kanachan.models.kv_cache import ContinuedBatch, StoringNetwork
-from kanachan.play.agent import GameKey, Group, Lots, Situation
-from kanachan.play.agent_spec import PlayerSpec
+from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
+from kanachan.play.agent import BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent_spec import AgentSpec
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64
@@ -79,12 +79,12 @@ class Scorer:
         ValueError: the two are not fit to be used together.
     """
 
-    def __init__(self, policies: Sequence[Policy], points: float = math.inf, *, is_half: bool = False) -> None:
+    def __init__(self, policies: Sequence[Policy], points: float = math.inf, *, use_bf16: bool = False) -> None:
         vocabulary, device = policies[0].vocabulary, policies[0].device
         self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         self._networks = [
-            StoringNetwork(p.network, vocabulary.max_progression, num_rows, is_half=is_half).eval() for p in policies
+            CachedNetwork(p.network, vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval() for p in policies
         ]
         for policy, network in zip(policies, self._networks, strict=True):
             policy.network = network
@@ -186,20 +186,20 @@ class _Rows:
         )
         self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
 
-    def batches(self) -> Iterator[tuple[list[int], ContinuedBatch]]:
+    def batches(self) -> Iterator[tuple[list[int], IncrementalBatch]]:
         """Some of the rows, and a batch that begins with them."""
         for shape, places in self._places.items():
             for first in range(0, len(places), shape.rows):
                 part = places[first : first + shape.rows]
                 yield part, self._batch_of(part, shape)
 
-    def _batch_of(self, places: list[int], shape: Shape) -> ContinuedBatch:
+    def _batch_of(self, places: list[int], shape: Shape) -> IncrementalBatch:
         num_filling = shape.rows - len(places)
         row_B = torch.tensor(places + places[:1] * num_filling)
         is_real_B = torch.arange(shape.rows) < len(places)
         taken = self._batch.each(lambda tensor_B: tensor_B.index_select(0, row_B))
         start_B = self._start_B[row_B].where(is_real_B, 0)
-        return ContinuedBatch(
+        return IncrementalBatch(
             table_BS=taken.table_BS,
             standing_BP2=taken.standing_BP2,
             tile_BT=taken.tile_BT[:, : shape.tiles],
@@ -222,7 +222,7 @@ def _widened(tensor_BX: torch.Tensor, width: int) -> torch.Tensor:
     return F.pad(tensor_BX, (0, width - tensor_BX.shape[1]))
 
 
-class PolicyPlayer:
+class PolicyAgent:
     """A policy at the table.
 
     Args:
@@ -231,14 +231,14 @@ class PolicyPlayer:
 
     plays_forced = False
 
-    def __init__(self, scorer: Scorer, lots: Lots, temperature: float | None = None) -> None:
+    def __init__(self, scorer: Scorer, lots: SeededSampler, temperature: float | None = None) -> None:
         self.scorer = scorer
         self._lots = lots
         self._temperature = temperature
 
-    def group(self, situation: Situation) -> Group:
+    def group(self, situation: Situation) -> BatchKey:
         shape = self.scorer.shape(situation)
-        return Group(shape, shape.rows)
+        return BatchKey(shape, shape.rows)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         scores = self.scorer.scores(situations)
@@ -258,9 +258,9 @@ class PolicyPlayer:
         pass
 
 
-def load_policy_player(
-    spec: PlayerSpec, lots: Lots, vocabulary: Vocabulary, device: str, *, is_half: bool
-) -> PolicyPlayer:
+def load_policy_agent(
+    spec: AgentSpec, lots: SeededSampler, vocabulary: Vocabulary, device: str, *, use_bf16: bool
+) -> PolicyAgent:
     """The player of weights.
 
     Raises:
@@ -272,7 +272,7 @@ def load_policy_player(
         if policy.vocabulary.fingerprint != vocabulary.fingerprint:
             raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
     try:
-        scorer = Scorer(policies, spec.points, is_half=is_half)
+        scorer = Scorer(policies, spec.points, use_bf16=use_bf16)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
-    return PolicyPlayer(scorer, lots, spec.temperature)
+    return PolicyAgent(scorer, lots, spec.temperature)

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from annotate.game.engine import Table
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.simulation.simulate import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from kanachan.play.agent import GameKey, Group, Player, Situation, illegal
+from kanachan.play.agent import Agent, BatchKey, GameKey, Situation, illegal
 from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat
 
 _CALLS = ("chi", "pon", "daiminkan")
@@ -31,7 +31,7 @@ class Game:
         self.players = players_by_seat(match.format, key, vocabulary.num_seats)
         self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
         self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
-        self._writer = SituationWriter(vocabulary, match.room, match.style, self.grades)
+        self._writer = ObservationEncoder(vocabulary, match.room, match.style, self.grades)
         self._num_asked = [0] * vocabulary.num_seats
         self._decisions = [0] * vocabulary.num_seats
         self._tokens: dict[int, int] = {}
@@ -42,7 +42,7 @@ class Game:
         """Whether an answer to `situations` is missing."""
         return bool(self._awaited)
 
-    def situations(self, players: Mapping[str, Player]) -> list[Situation]:
+    def situations(self, players: Mapping[str, Agent]) -> list[Situation]:
         """What the players must be asked now; the game waits until all have answered. Turns that nobody wants to be
         asked about are passed over. None when the game has ended."""
         while not self.table.done:
@@ -159,7 +159,7 @@ def _count(
 
 
 @dataclass(slots=True)
-class _Queue:
+class _RequestQueue:
     """Situations of a group that wait, the first of them for the longest time."""
 
     size: int
@@ -178,9 +178,9 @@ class _Queue:
         return taken
 
 
-class Hall:
+class BatchedGames:
     """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
-    there are as many situations of a group (`Player.group`) as is good, unless that takes too long or no other game can
+    there are as many situations of a group (`Agent.group`) as is good, unless that takes too long or no other game can
     go on.
 
     Args:
@@ -192,7 +192,7 @@ class Hall:
     def __init__(
         self,
         match: Match,
-        players: Mapping[str, Player],
+        players: Mapping[str, Agent],
         records: Path | None = None,
         vocabulary: Vocabulary = FOUR_PLAYERS,
         on_result: Callable[[GameResult], object] | None = None,
@@ -203,7 +203,7 @@ class Hall:
         self._vocabulary = vocabulary
         self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
-        self._waiting: dict[tuple[str, Group], _Queue] = {}
+        self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
         """by player's letter and group; none is empty"""
         self._num_moves = 0
 
@@ -233,7 +233,7 @@ class Hall:
             for situation in game.situations(self._players):
                 letter = game.players[situation.turn.seat]
                 group = self._players[letter].group(situation)
-                queue = self._waiting.setdefault((letter, group), _Queue(group.size, self._num_moves))
+                queue = self._waiting.setdefault((letter, group), _RequestQueue(group.size, self._num_moves))
                 queue.situations.append(situation)
         for letter, situations in self._ready().items():
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):

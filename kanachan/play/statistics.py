@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.game.grading import FIRST_DAN, TENHOU
-from kanachan.evaluation.bootstrap import REPLICATES, Figure, Formula, figures_of
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
@@ -53,12 +53,12 @@ class PairedTest(NamedTuple):
         return max(1, math.ceil((distance * self.wall_deviation / wanted) ** 2)) * games_per_wall
 
 
-class Outcome(NamedTuple):
+class MatchStatistics(NamedTuple):
     """All figures, by name; see `FIGURES`."""
 
-    players: dict[str, dict[str, Figure]]
+    players: dict[str, dict[str, Estimate]]
     """by letter"""
-    differences: dict[str, Figure]
+    differences: dict[str, Estimate]
     """A less B"""
     test: PairedTest
 
@@ -90,7 +90,7 @@ def _has_rank(rank: int, result: GameResult) -> list[bool]:
 
 def figures_of_games(
     results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
-) -> Outcome:
+) -> MatchStatistics:
     """The figures of games that have ended, in any order.
 
     Args:
@@ -101,12 +101,12 @@ def figures_of_games(
     formulas = {player: _formulas(_Sums(results, player, points), match.style) for player in PLAYERS}
     differing = {name: difference(formulas["B"][name], formulas["A"][name]) for name in formulas["A"]}
     named = {f"{player}/{name}": f for player in PLAYERS for name, f in formulas[player].items()}
-    figures = figures_of(wall_B, {**named, **{f"-/{name}": f for name, f in differing.items()}}, replicates)
+    figures = cluster_bootstrap(wall_B, {**named, **{f"-/{name}": f for name, f in differing.items()}}, replicates)
     of_player = {p: {name: figures[f"{p}/{name}"] for name in differing} for p in PLAYERS}
-    return Outcome(of_player, {name: figures[f"-/{name}"] for name in differing}, _test(results, match))
+    return MatchStatistics(of_player, {name: figures[f"-/{name}"] for name in differing}, _test(results, match))
 
 
-def _formulas(sums: _Sums, style: int) -> dict[str, Formula]:
+def _formulas(sums: _Sums, style: int) -> dict[str, Statistic]:
     ranks = {f"rank_{rank + 1}": _ratio(count_B, sums.seats) for rank, count_B in enumerate(sums.rank)}
     return {
         **ranks,
@@ -123,12 +123,12 @@ def _formulas(sums: _Sums, style: int) -> dict[str, Formula]:
     }
 
 
-def _ratio(numerator_B: Floats, denominator_B: Floats) -> Formula:
+def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:
     columns = (_made(numerator_B), _made(denominator_B))
-    return Formula(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], np.ones(len(numerator_B), bool))
+    return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], np.ones(len(numerator_B), bool))
 
 
-def _stable_dan(rank_B: Sequence[Floats], style: int) -> Formula:
+def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
     """Tenhou's dan at whose Houou tables such ranks would neither gain nor lose points."""
     gains = TENHOU[len(rank_B)].bonus[style]["houou"]
     step = TENHOU[len(rank_B)].penalty_step[style]
@@ -138,7 +138,7 @@ def _stable_dan(rank_B: Sequence[Floats], style: int) -> Formula:
         return sums_RC[:, :-1] @ np.array(gains) / (step * sums_RC[:, -1]) - (FIRST_DAN - 1 - lowest)
 
     columns = tuple(map(_made, rank_B))
-    return Formula(columns, statistic, np.ones(len(rank_B[0]), bool))
+    return Statistic(columns, statistic, np.ones(len(rank_B[0]), bool))
 
 
 def _made(column_B: Floats) -> Callable[[], Floats]:
@@ -175,11 +175,11 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
     return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
 
 
-def as_json(outcome: Outcome) -> dict[str, Any]:
+def as_json(outcome: MatchStatistics) -> dict[str, Any]:
     """Figures as objects; null where a figure cannot be told."""
 
     def plain(value: Any) -> Any:
-        if isinstance(value, Figure):
+        if isinstance(value, Estimate):
             return {name: plain(getattr(value, name)) for name in ("value", "low", "high")}
         if hasattr(value, "_asdict"):
             return {name: plain(entry) for name, entry in value._asdict().items()}

@@ -18,11 +18,11 @@ from typing import Any
 
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.play.agent import GameKey, IllegalAction, Lots, Player
-from kanachan.play.agent_factory import make_player
-from kanachan.play.agent_spec import parse_player
+from kanachan.play.agent import Agent, GameKey, IllegalAction, SeededSampler
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, GameResult, Match
-from kanachan.play.rollout import Hall
+from kanachan.play.rollout import BatchedGames
 
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
@@ -30,7 +30,7 @@ _WAIT_SECONDS = 0.2  # between two looks at whether Ctrl-C was pressed
 
 
 @dataclass(frozen=True, kw_only=True)
-class Means:
+class ExecutionConfig:
     """How games are played, which changes nothing of what comes of them."""
 
     processes: int = 1
@@ -44,7 +44,7 @@ class Means:
 def play_match(
     match: Match,
     games: Sequence[GameKey],
-    means: Means,
+    means: ExecutionConfig,
     on_result: Callable[[GameResult], object],
     stop: StopRequest,
 ) -> None:
@@ -89,21 +89,21 @@ def received(pipe: connection.Connection) -> Any:
         raise OSError("a process of the arena was killed (out of memory?): try fewer --processes") from None
 
 
-def _num_together(match: Match, means: Means) -> int:
+def _num_together(match: Match, means: ExecutionConfig) -> int:
     if means.together is not None:
         return means.together
-    has_programs = any(parse_player(player).kind == "mjai" for player in match.players)
+    has_programs = any(parse_agent(player).kind == "mjai" for player in match.players)
     return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
 
 
 @contextmanager
-def _players(match: Match, means: Means) -> Iterator[Mapping[str, Player]]:
+def _players(match: Match, means: ExecutionConfig) -> Iterator[Mapping[str, Agent]]:
     """By letter; closed in the end."""
-    made: dict[str, Player] = {}
+    made: dict[str, Agent] = {}
     try:
         for letter, text in zip(PLAYERS, match.players, strict=True):
-            lots, is_half = Lots(match.seed, letter), match.precision == "bf16"
-            made[letter] = make_player(parse_player(text), lots, FOUR_PLAYERS, means.device, is_half=is_half)
+            lots, use_bf16 = SeededSampler(match.seed, letter), match.precision == "bf16"
+            made[letter] = make_agent(parse_agent(text), lots, FOUR_PLAYERS, means.device, use_bf16=use_bf16)
         yield made
     finally:
         for player in made.values():
@@ -113,13 +113,13 @@ def _players(match: Match, means: Means) -> Iterator[Mapping[str, Player]]:
 def _play_here(
     match: Match,
     games: Sequence[GameKey],
-    means: Means,
+    means: ExecutionConfig,
     on_result: Callable[[GameResult], object],
     stop: StopRequest,
 ) -> None:
     waiting, together = list(reversed(games)), _num_together(match, means)
     with _players(match, means) as players:
-        hall = Hall(match, players, means.records, on_result=on_result)
+        hall = BatchedGames(match, players, means.records, on_result=on_result)
         while (waiting or len(hall)) and stop.asked is None:
             while waiting and len(hall) < together:
                 hall.begin(waiting.pop())
@@ -127,7 +127,7 @@ def _play_here(
 
 
 @contextmanager
-def _workers(match: Match, means: Means, num: int) -> Iterator[list[connection.Connection]]:
+def _workers(match: Match, means: ExecutionConfig, num: int) -> Iterator[list[connection.Connection]]:
     """Processes at work, by their pipes; ended in the end, whatever they are at."""
     context = get_context("spawn")  # neither threads nor the pipes of others are inherited
     pipes: list[connection.Connection] = []
@@ -154,13 +154,13 @@ def _leave(number: int, frame: FrameType | None) -> None:
     sys.exit(128 + number)  # in order: programs are closed, which could go on without us
 
 
-def _work(pipe: Any, match: Match, means: Means) -> None:
+def _work(pipe: Any, match: Match, means: ExecutionConfig) -> None:
     """A process: plays the games that it is told to until there are no more."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
     signal.signal(signal.SIGTERM, _leave)
     try:
         with _players(match, means) as players:
-            hall = Hall(match, players, means.records, on_result=pipe.send)
+            hall = BatchedGames(match, players, means.records, on_result=pipe.send)
             has_more = True
             while has_more or len(hall):
                 while has_more and (not len(hall) or pipe.poll()):

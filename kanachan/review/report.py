@@ -9,7 +9,7 @@ import numpy as np
 from annotate.annotation import Annotation
 from annotate.game.record import Game, Round
 from annotate.game.tiles import WINDS
-from annotate.replay.replay import GameReport, round_part
+from annotate.replay.replay import ReplayResult, round_part
 from annotate.vocabulary import Vocabulary
 from annotate.words import ROOMS, ROUND_RESULTS, STYLES, WIND_NAMES
 from kanachan.evaluation.decision_metrics import KINDS
@@ -38,7 +38,7 @@ class Reviewer:
 
 
 def review_of(
-    record: str, game: Game, report: GameReport, seat: int, reviewers: Sequence[Reviewer], chunk: int
+    record: str, game: Game, report: ReplayResult, seat: int, reviewers: Sequence[Reviewer], chunk: int
 ) -> Data:
     """The review of one seat's decisions.
 

@@ -22,7 +22,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 from annotate.runtime.files import replacing
 from kanachan.config import RunConfig
 from kanachan.models.weights import FORMAT_VERSION, other_version
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
@@ -130,7 +130,7 @@ class StopSignals:
         self.received = signal.Signals(number)
 
 
-class Snapshots(L.Callback):
+class CheckpointCallback(L.Callback):
     """Writes checkpoints, and stops the run with one if any process was told to stop."""
 
     def __init__(
@@ -143,6 +143,10 @@ class Snapshots(L.Callback):
         self.lineage = lineage
         """the stages before this one; kept in the checkpoint, so that a resumed run needs no --init"""
         self.signals = signals
+
+    @property
+    def state_key(self) -> str:
+        return "Snapshots"  # in checkpoints, whatever the class is named
 
     def state_dict(self) -> dict[str, Any]:
         return {"lineage": self.lineage}
@@ -164,7 +168,7 @@ class Snapshots(L.Callback):
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        assert isinstance(pl_module, Stage)
+        assert isinstance(pl_module, StageModule)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
@@ -199,7 +203,7 @@ class Snapshots(L.Callback):
         raise Stopped(received.name if received else "a signal to another process", step)
 
 
-class BestWeights(L.Callback):
+class BestCheckpoint(L.Callback):
     """Keeps the weights with the lowest validation loss so far; stops the run when it stays away too long.
 
     Args:
@@ -221,6 +225,10 @@ class BestWeights(L.Callback):
         """step and metrics of the latest validation of this process"""
         self._fruitless = 0
 
+    @property
+    def state_key(self) -> str:
+        return "BestWeights"  # in checkpoints, whatever the class is named
+
     def state_dict(self) -> dict[str, Any]:
         return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}
 
@@ -240,7 +248,7 @@ class BestWeights(L.Callback):
             trainer.should_stop = True
 
 
-class Reseeding(L.Callback):
+class DeterministicSeeding(L.Callback):
     """Draws the random numbers of a micro-batch from its place in the run alone, so that none need to be saved."""
 
     def __init__(self, seed: int) -> None:
@@ -278,7 +286,7 @@ def _validate(trainer: L.Trainer) -> None:
     trainer.training = True
 
 
-def _require_finite(stage: Stage, step: int) -> None:
+def _require_finite(stage: StageModule, step: int) -> None:
     if not all(bool(torch.isfinite(parameter).all()) for parameter in stage.network.parameters()):
         raise ValueError(
             f"weights are no longer finite after step {step}: lower optim.learning_rate; "

@@ -6,7 +6,7 @@ import lightning as L
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
-from kanachan.data.loader import Batches, Sequential
+from kanachan.data.loader import EvalLoader, TrainLoader
 from kanachan.data.shards import Shards, open_shards, splits_in
 
 
@@ -60,16 +60,16 @@ class ShardData(L.LightningDataModule):
         """Where the data are and how they were made, as plain values."""
         return {"path": self.config.path, **self._shards["train"].made}
 
-    def train_dataloader(self) -> Batches:
+    def train_dataloader(self) -> TrainLoader:
         trainer = self._trainer()
         pin = trainer.strategy.root_device.type == "cuda"
         return self._batches(trainer.global_rank, trainer.world_size, pin)
 
-    def val_dataloader(self) -> Sequential | list[Any]:
+    def val_dataloader(self) -> EvalLoader | list[Any]:
         return self._sequential("validation", self._trainer().limit_val_batches)
 
-    def _batches(self, rank: int, world: int, pin: bool) -> Batches:
-        return Batches(
+    def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
+        return TrainLoader(
             self._shards["train"],
             self.vocabulary,
             batch=self.config.batch,
@@ -84,14 +84,14 @@ class ShardData(L.LightningDataModule):
             pin=pin,
         )
 
-    def _sequential(self, split: str, limit: int | float | None) -> Sequential | list[Any]:
+    def _sequential(self, split: str, limit: int | float | None) -> EvalLoader | list[Any]:
         """The batches of a split, none if it is empty; as few rows as fit into `limit` batches, if it is an integer."""
         if split not in self._shards:
             return []
         trainer = self._trainer()
         size = self.config.validation_batch
         shards: Shards = self._shards[split]
-        return Sequential(
+        return EvalLoader(
             shards,
             self.vocabulary,
             batch=size,

@@ -32,16 +32,16 @@ class Devices:
     """What the settings of a run mean on this machine."""
 
     is_gpu: bool
-    is_half: bool
+    use_bf16: bool
     """matrix products in bf16; weights are fp32 in any case"""
-    packs: bool
-    """rows lie end to end (`kanachan.models.attention.Packed`)"""
+    use_varlen: bool
+    """rows lie end to end (`kanachan.models.attention.VarlenAttention`)"""
     world: World
 
     @property
     def dtype(self) -> torch.dtype:
         """Of matrix products."""
-        return torch.bfloat16 if self.is_half else torch.float32
+        return torch.bfloat16 if self.use_bf16 else torch.float32
 
 
 def devices_of(run: RunConfig) -> Devices:
@@ -49,11 +49,11 @@ def devices_of(run: RunConfig) -> Devices:
     if run.accelerator == "gpu" and not torch.cuda.is_available():
         raise ValueError("--run.accelerator gpu: torch sees no GPU here")
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
-    is_half = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
-    if run.attention == "packed" and is_gpu and not is_half:
+    use_bf16 = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
+    if run.attention == "packed" and is_gpu and not use_bf16:
         raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
-    packs = run.attention == "packed" or (run.attention == "auto" and is_gpu and is_half)
-    return Devices(is_gpu, is_half, packs, _world(run, is_gpu))
+    use_varlen = run.attention == "packed" or (run.attention == "auto" and is_gpu and use_bf16)
+    return Devices(is_gpu, use_bf16, use_varlen, _world(run, is_gpu))
 
 
 def _multiplies_bf16(is_gpu: bool) -> bool:
@@ -64,7 +64,7 @@ def _multiplies_bf16(is_gpu: bool) -> bool:
     return any(capabilities.get(name, False) for name in _BF16_UNITS)
 
 
-def exact_dtype(device: torch.device) -> torch.dtype:
+def accumulation_dtype(device: torch.device) -> torch.dtype:
     """Of sums that must not lose small parts: fp64 wherever the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64
 

@@ -11,12 +11,13 @@ import lightning as L
 import torch
 from torch import Tensor
 
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 
 _STATE = "average"
+_STATE_KEY = "Average"  # of this callback in checkpoints, whatever the class is named
 
 
-class Average(L.Callback):
+class EMA(L.Callback):
     """Follows the network's parameters. After step t it takes 1 - min(decay, (1 + t) / (10 + t)) of them, so that the
     first ones are soon forgotten.
 
@@ -28,6 +29,10 @@ class Average(L.Callback):
         self.decay = decay
         self.average: dict[str, Tensor] = {}
         self._own: dict[str, Tensor] = {}
+
+    @property
+    def state_key(self) -> str:
+        return _STATE_KEY
 
     def state_dict(self) -> dict[str, Any]:
         return {_STATE: self.average}
@@ -67,9 +72,9 @@ class Average(L.Callback):
 
 def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> dict[str, Tensor]:
     """The tensors of a network's state with the average of a checkpoint in their place, if it has one."""
-    return {**tensors, **checkpoint["callbacks"].get(Average.__name__, {}).get(_STATE, {})}
+    return {**tensors, **checkpoint["callbacks"].get(_STATE_KEY, {}).get(_STATE, {})}
 
 
 def _parameters(module: L.LightningModule) -> dict[str, Tensor]:
-    assert isinstance(module, Stage)
+    assert isinstance(module, StageModule)
     return {name: parameter.detach() for name, parameter in module.network.named_parameters()}

@@ -20,13 +20,13 @@ from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
 from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights, weights_file
 from kanachan.objectives.registry import load_network
-from kanachan.training.devices import exact_dtype
+from kanachan.training.devices import accumulation_dtype
 
 INIT_NAME = "init.safetensors"
 _STATE_PREFIX = "network."  # of the keys of the stage's state
 
 
-class FormerStage:
+class PreviousStage:
     """The decoder, the heads and the objective of an earlier stage, and its encoder as a file.
 
     Args:
@@ -72,7 +72,7 @@ class FormerStage:
         """1 - cosine between the encoder's weights then and now, 0 for no change: of `embeddings`, `block_01`, …
 
         Args:
-            state: the state of the run's `Stage`, all tensors whole.
+            state: the state of the run's `StageModule`, all tensors whole.
         """
         products: dict[str, list[Tensor]] = {}
         with safe_open(self.path, framework="pt") as opened:
@@ -80,7 +80,7 @@ class FormerStage:
                 part = _part(name)
                 if part is not None:
                     now = state[_STATE_PREFIX + name].detach().flatten()
-                    exact = exact_dtype(now.device)
+                    exact = accumulation_dtype(now.device)
                     then, now = opened.get_tensor(name).to(now.device).flatten().to(exact), now.to(exact)
                     products.setdefault(part, []).append(torch.stack([then @ now, then @ then, now @ now]))
         sums_P3 = torch.stack([torch.stack(of_part).sum(dim=0) for of_part in products.values()])
@@ -88,7 +88,7 @@ class FormerStage:
         return dict(sorted(zip(products, drift_P.clamp(min=0).tolist(), strict=True)))
 
 
-def former_stage(init: str | None, out: Path, *, is_resumed: bool) -> FormerStage | None:
+def former_stage(init: str | None, out: Path, *, is_resumed: bool) -> PreviousStage | None:
     """The stage that a run in `out` started from; None if it started from scratch.
 
     A resumed run takes its own copy. Where that is gone, it says so and goes on without.
@@ -97,9 +97,9 @@ def former_stage(init: str | None, out: Path, *, is_resumed: bool) -> FormerStag
     if init is None:
         return None
     if not is_resumed:
-        return FormerStage(weights_file(init), kept)
+        return PreviousStage(weights_file(init), kept)
     if kept.exists():
-        return FormerStage(kept, kept)
+        return PreviousStage(kept, kept)
     print(f"{kept} is gone: the curves old/… and drift/… end here", file=sys.stderr)
     return None
 

@@ -20,13 +20,13 @@ from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
-from kanachan.training.devices import exact_dtype
+from kanachan.training.devices import accumulation_dtype
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
 from kanachan.training.throughput import Meter, peak_memory
 
 
-class Stage(L.LightningModule):
+class StageModule(L.LightningModule):
     """Trains a network for an objective.
 
     Args:
@@ -170,9 +170,9 @@ class Stage(L.LightningModule):
         device = strategy.root_device
         work, seconds = meter.work, meter.seconds
         rates = (work.decisions / seconds, work.tokens / seconds, work.flops / seconds, meter.waited / seconds)
-        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=exact_dtype(device), device=device)
+        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=accumulation_dtype(device), device=device)
         samples, tokens, flops, waited, peak = strategy.reduce(sums, reduce_op="sum").tolist()
-        memory = torch.tensor(peak_memory(device) / 1e9, dtype=exact_dtype(device), device=device)
+        memory = torch.tensor(peak_memory(device) / 1e9, dtype=accumulation_dtype(device), device=device)
         row = {
             "train/samples_per_second": samples,
             "train/tokens_per_second": tokens,
@@ -253,7 +253,7 @@ class Sums:
 
     def add(self, means: Mapping[str, Tensor], weight: float) -> None:
         for name, mean in means.items():
-            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(exact_dtype(mean.device)) * weight
+            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(accumulation_dtype(mean.device)) * weight
         self._weight += weight
 
     def totals(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
@@ -261,7 +261,9 @@ class Sums:
         names = sorted(self._sums)
         device = trainer.strategy.root_device
         sums = [*(self._sums[name] for name in names), self._weight]
-        packed = torch.stack([torch.as_tensor(value, dtype=exact_dtype(device), device=device) for value in sums])
+        packed = torch.stack(
+            [torch.as_tensor(value, dtype=accumulation_dtype(device), device=device) for value in sums]
+        )
         *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
         return dict(zip(names, totals, strict=True)), weight
 

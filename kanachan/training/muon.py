@@ -71,12 +71,12 @@ class MuonWithAdamW(AdamW):
             is_taken = 1 - found_inf
         state["step"] += is_taken
         momentum_MN.lerp_(gradient_MN, 1 - _MOMENTUM)
-        step_MN = evened(gradient_MN.lerp(momentum_MN, _MOMENTUM))
+        step_MN = orthogonalize(gradient_MN.lerp(momentum_MN, _MOMENTUM))
         length = rate * _LENGTH * max(matrix_MN.shape) ** 0.5
         matrix_MN.mul_(1 - is_taken * rate * decay).sub_(step_MN * (is_taken * length))
 
 
-def evened(matrix_MN: Tensor) -> Tensor:
+def orthogonalize(matrix_MN: Tensor) -> Tensor:
     """The matrix with its singular values brought near 1 (0.7 to 1.2), by Newton and Schulz's iteration."""
     is_tall = matrix_MN.shape[0] > matrix_MN.shape[1]
     wide = matrix_MN.T if is_tall else matrix_MN

@@ -97,19 +97,19 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
         "train_micro_batch_size_per_gpu": micro_batch,
         "steps_per_print": 2**31,  # no lines of its own
     }
-    if devices.is_half:
+    if devices.use_bf16:
         # weights stay in fp32, as without DeepSpeed: in bf16 a score of 25,300 points would be read as 25,344
         config["torch_autocast"] = {"enabled": True, "dtype": "bfloat16"}
     if run.deepspeed is not None:
         config = _merged(config, _deepspeed_file(Path(run.deepspeed), ZERO_STAGES[name]))
     if not is_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    return Zero(config=config, timeout=_TIMEOUT)
+    return ZeroStrategy(config=config, timeout=_TIMEOUT)
 
 
 def precision_for(strategy: Strategy, devices: Devices) -> Literal["32-true", "bf16-mixed"]:
     """Lightning's name of the precision; DeepSpeed does the mixing itself."""
-    return "bf16-mixed" if devices.is_half and not isinstance(strategy, Zero) else "32-true"
+    return "bf16-mixed" if devices.use_bf16 and not isinstance(strategy, ZeroStrategy) else "32-true"
 
 
 def _deepspeed_file(path: Path, stage: int) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def _merged(config: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-class Zero(DeepSpeedStrategy):
+class ZeroStrategy(DeepSpeedStrategy):
     """DeepSpeed with ZeRO, with checkpoints that do not depend on the processes, and on CPUs too."""
 
     # Weights are put into the module before DeepSpeed shares it out, states of the optimiser afterwards.
@@ -278,7 +278,7 @@ def is_lost_process(error: RuntimeError) -> bool:
 
 def is_sharded(trainer: L.Trainer) -> bool:
     """Whether DeepSpeed holds gradients and states, clips, and leaves out steps that are not finite."""
-    return isinstance(trainer.strategy, Zero)
+    return isinstance(trainer.strategy, ZeroStrategy)
 
 
 def gradient_of(trainer: L.Trainer) -> Callable[[nn.Parameter], Tensor | None]:
@@ -303,6 +303,6 @@ def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:
 
 
 def tensors_of_network(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of the state of a `kanachan.training.module.Stage`: the network's, by the names of a weights file."""
+    """Of the state of a `kanachan.training.module.StageModule`: the network's, by the names of a weights file."""
     prefix = "network."
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}

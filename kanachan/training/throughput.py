@@ -24,23 +24,23 @@ _PRODUCTS = 4
 
 
 @dataclass(frozen=True)
-class Work:
+class FlopCount:
     """What some batches ask of the device; padding is no work."""
 
     decisions: int
     tokens: int
     """that pass the encoder: own tokens of each decision, events of each group"""
     flops: float
-    """floating-point operations to train on them, by the formula of `work_of`"""
+    """floating-point operations to train on them, by the formula of `count_flops`"""
 
-    def __add__(self, other: "Work") -> "Work":
-        return Work(self.decisions + other.decisions, self.tokens + other.tokens, self.flops + other.flops)
-
-
-NO_WORK = Work(0, 0, 0.0)
+    def __add__(self, other: "FlopCount") -> "FlopCount":
+        return FlopCount(self.decisions + other.decisions, self.tokens + other.tokens, self.flops + other.flops)
 
 
-def work_of(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> Work:
+NO_WORK = FlopCount(0, 0, 0.0)
+
+
+def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> FlopCount:
     """The work of a batch that is on the CPU.
 
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
@@ -66,12 +66,12 @@ def work_of(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) ->
     flops = 6 * (model.layers * encoder + model.decoder_layers * (decoder + keys_and_values))
     if not trains_encoder:
         flops -= 4 * model.layers * encoder + 2 * model.decoder_layers * keys_and_values
-    return Work(len(batch), tokens, float(flops))
+    return FlopCount(len(batch), tokens, float(flops))
 
 
 def training_flops(model: ModelConfig, batches: Sequence[Batch]) -> float:
-    """Floating-point operations to train on one decision of the batches, by the formula of `work_of`."""
-    work = sum((work_of(model, batch) for batch in batches), NO_WORK)
+    """Floating-point operations to train on one decision of the batches, by the formula of `count_flops`."""
+    work = sum((count_flops(model, batch) for batch in batches), NO_WORK)
     return work.flops / work.decisions
 
 
@@ -86,7 +86,7 @@ class Meter:
     Counts on the CPU, before a batch leaves for the device, and never asks the device for anything.
 
     Args:
-        trains_encoder: as for `work_of`.
+        trains_encoder: as for `count_flops`.
     """
 
     def __init__(self, model: ModelConfig, *, trains_encoder: bool = True) -> None:
@@ -106,7 +106,7 @@ class Meter:
     def count(self, batch: Batch) -> None:
         """A batch has come."""
         self.waited += time.perf_counter() - self._asked
-        self.work += work_of(self.model, batch, trains_encoder=self.trains_encoder)
+        self.work += count_flops(self.model, batch, trains_encoder=self.trains_encoder)
 
     def ask(self) -> None:
         """All that the program had to do with the last batch is done: from here on it waits for the next."""

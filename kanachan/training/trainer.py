@@ -29,10 +29,10 @@ from kanachan.objectives.registry import build_network, inherit_encoder
 from kanachan.training.checkpointing import (
     BEST_NAME,
     LAST_NAME,
-    BestWeights,
+    BestCheckpoint,
+    CheckpointCallback,
     CheckpointFiles,
-    Reseeding,
-    Snapshots,
+    DeterministicSeeding,
     Stopped,
     StopSignals,
     newest_checkpoint,
@@ -41,10 +41,10 @@ from kanachan.training.checkpointing import (
 )
 from kanachan.training.datamodule import ShardData
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
-from kanachan.training.ema import Average, averaged
+from kanachan.training.ema import EMA, averaged
 from kanachan.training.forgetting import former_stage
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
 from kanachan.training.strategies import (
     ZERO_STAGES,
@@ -56,7 +56,7 @@ from kanachan.training.strategies import (
     tensors_of_network,
 )
 from kanachan.training.throughput import matrix_flops_per_second
-from kanachan.training.validation_metrics import Watching
+from kanachan.training.validation_metrics import ValidationMetrics
 
 _MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
 
@@ -91,7 +91,7 @@ def _run(request: Request, held: ExitStack) -> int:
     _set_up(config.run)
     devices = devices_of(config.run)
     # kept with the run, so that it goes on in the same precision wherever it is resumed
-    config = replace(config, run=replace(config.run, precision="bf16" if devices.is_half else "fp32"))
+    config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     data = _data(config, devices, FOUR_PLAYERS)
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
@@ -117,11 +117,11 @@ def _run(request: Request, held: ExitStack) -> int:
             ancestors = former.lineage if former else []
             is_resumed = resumption is not None
             loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
-    snapshots = Snapshots(out / CHECKPOINTS, config.run, steps, lineage, signals)
+    snapshots = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = _Writer(config, data, snapshots)
-    best = BestWeights(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [Reseeding(config.run.seed), Progress(steps), Watching(FOUR_PLAYERS, former), best]
-    callbacks += [Average(config.optim.average)] if config.optim.average else []
+    best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
+    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), ValidationMetrics(FOUR_PLAYERS, former), best]
+    callbacks += [EMA(config.optim.average)] if config.optim.average else []
     callbacks += [snapshots]  # last: what the others have done in a step is in the step's checkpoint
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
     if config.run.measure_peak:
@@ -140,7 +140,7 @@ def _run(request: Request, held: ExitStack) -> int:
     return 0
 
 
-def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumption | None) -> None:
+def _fit(trainer: L.Trainer, stage: StageModule, data: ShardData, resumption: _Resumption | None) -> None:
     """Raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
@@ -156,7 +156,7 @@ def _fit(trainer: L.Trainer, stage: Stage, data: ShardData, resumption: _Resumpt
         ) from error
 
 
-def _finish(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights, writer: "_Writer") -> None:
+def _finish(trainer: L.Trainer, stage: StageModule, data: ShardData, best: BestCheckpoint, writer: "_Writer") -> None:
     """Writes the weights file, and says what came out."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
         trainer.validate(stage, datamodule=data, verbose=False)  # a run that was killed just before its last validation
@@ -172,7 +172,7 @@ def _finish(trainer: L.Trainer, stage: Stage, data: ShardData, best: BestWeights
 class _Writer:
     """Writes the network of a run with a card that says where it comes from."""
 
-    def __init__(self, config: TrainConfig, data: ShardData, snapshots: Snapshots) -> None:
+    def __init__(self, config: TrainConfig, data: ShardData, snapshots: CheckpointCallback) -> None:
         self.config = config
         self.out = Path(config.run.out)
         self.data = data
@@ -243,14 +243,14 @@ def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> Shar
         config.run.seed,
         vocabulary,
         world=devices.world.size,
-        segments=devices.packs,
+        segments=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,
     )
 
 
 def _stage(
     config: TrainConfig, devices: Devices, vocabulary: Vocabulary, steps: int, inherits: bool
-) -> tuple[Stage, list[dict[str, Any]]]:
+) -> tuple[StageModule, list[dict[str, Any]]]:
     """The network to be trained, and the stages before it."""
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
     lineage = []
@@ -266,8 +266,8 @@ def _stage(
         lineage = lineage_of(weights)
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
-        _compile(network, is_dynamic=not devices.packs)
-    return Stage(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
+        _compile(network, is_dynamic=not devices.use_varlen)
+    return StageModule(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
 
 
 def _compile(network: Network, is_dynamic: bool) -> None:
@@ -285,7 +285,7 @@ def _compile(network: Network, is_dynamic: bool) -> None:
     network.compile(dynamic=is_dynamic)
 
 
-def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Strategy, str]:
+def _strategy(config: TrainConfig, devices: Devices, stage: StageModule) -> tuple[Strategy, str]:
     """The strategy, and what to tell of it and of the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.optim.average and name == "zero3":
@@ -296,10 +296,10 @@ def _strategy(config: TrainConfig, devices: Devices, stage: Stage) -> tuple[Stra
             "--run.strategy ddp, or begin a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
-    world, attention = devices.world, "packed" if devices.packs else "padded"
+    world, attention = devices.world, "packed" if devices.use_varlen else "padded"
     told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     told += f" on {world.nodes} machines" if world.nodes > 1 else ""
-    return strategy, f"{told}, {name} ({reason}), {'bf16' if devices.is_half else 'fp32'}, {attention}"
+    return strategy, f"{told}, {name} ({reason}), {'bf16' if devices.use_bf16 else 'fp32'}, {attention}"
 
 
 def _trainer(
@@ -341,7 +341,7 @@ def _trainer(
 
 
 def _announce(
-    config: TrainConfig, data: ShardData, stage: Stage, steps: int, resumption: _Resumption | None, told: str
+    config: TrainConfig, data: ShardData, stage: StageModule, steps: int, resumption: _Resumption | None, told: str
 ) -> None:
     encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
     passes = steps * config.data.batch / data.num_train_rows

@@ -3,7 +3,7 @@ what becomes of the encoder that it started from.
 
 All of it is measured while a validation passes, on the device, and joins the row that the validation writes:
 
-- `kind/<kind>/accuracy`, `…/recall` and, in imitation, `…/loss`: as `decision_figures` has them
+- `kind/<kind>/accuracy`, `…/recall` and, in imitation, `…/loss`: as `decision_metrics` has them
 - `calibration/error`: mean distance of what was predicted from what came true, over groups of decisions with like
   predictions: in imitation 15 bins of the probability of the top choice, in the other stages tenths of the predicted
   value, in points; the groups themselves go to wandb as a chart
@@ -25,20 +25,20 @@ from kanachan.evaluation.calibration import CALIBRATION_BINS
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
-from kanachan.training.devices import exact_dtype
-from kanachan.training.forgetting import FormerStage
+from kanachan.training.devices import accumulation_dtype
+from kanachan.training.forgetting import PreviousStage
 from kanachan.training.loggers import ReliabilityPoint, log_reliability
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 
 NUM_TENTHS = 10
 MOST_BATCHES_OF_FORMER = 4
 """of a validation, on each rank, that are also put to the former stage: evenly spread, and the same ones each time"""
 
 
-class Watching(L.Callback):
-    """Adds figures to each validation of a `Stage`."""
+class ValidationMetrics(L.Callback):
+    """Adds figures to each validation of a `StageModule`."""
 
-    def __init__(self, vocabulary: Vocabulary, former: FormerStage | None) -> None:
+    def __init__(self, vocabulary: Vocabulary, former: PreviousStage | None) -> None:
         self._meter = DecisionMeter(vocabulary)
         self._former = former
         self._kinds = KindSums()
@@ -49,7 +49,7 @@ class Watching(L.Callback):
     def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         """Takes part in the steps of validations: there, and not after them, weights that are shared out over processes
         are at hand, and the precision is that of the run."""
-        assert isinstance(pl_module, Stage)
+        assert isinstance(pl_module, StageModule)
 
         def watch(batch: Batch, index: int, output: Output, score_BA: Tensor) -> None:
             self._watch(pl_module.objective, batch, output, score_BA)
@@ -65,7 +65,7 @@ class Watching(L.Callback):
     @torch.no_grad()
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         """Where the curves of the former stage begin."""
-        assert isinstance(pl_module, Stage)
+        assert isinstance(pl_module, StageModule)
         if self._former is None or trainer.global_step or not trainer.val_dataloaders:
             return
         self._begin(trainer, pl_module)
@@ -83,7 +83,7 @@ class Watching(L.Callback):
         self._begin(trainer, pl_module)
 
     def on_validation_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, Stage)
+        assert isinstance(pl_module, StageModule)
         has_value = pl_module.objective.has_value
         row = self._kinds.figures(trainer, has_probability=not has_value)
         points = self._values.tenths(trainer) if has_value else self._confidence.bins(trainer)
@@ -96,7 +96,7 @@ class Watching(L.Callback):
             log_reliability(trainer, points, unit, pl_module.samples)
 
     def _begin(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, Stage)
+        assert isinstance(pl_module, StageModule)
         self._kinds, self._confidence, self._values = KindSums(), ConfidenceSums(), Values()
         self._former_loss = MeanOfRows()
         if self._former is not None:
@@ -144,7 +144,7 @@ class KindSums:
             taken_BK & measures.is_top_B[:, None],
             surprise_BK.where(offered_BK, 0.0),
         )
-        exact = exact_dtype(offered_BK.device)
+        exact = accumulation_dtype(offered_BK.device)
         self._sums_SK = self._sums_SK + torch.stack([column.sum(dim=0, dtype=exact) for column in columns])
 
     def figures(self, trainer: L.Trainer, *, has_probability: bool) -> dict[str, float]:
@@ -173,7 +173,9 @@ class ConfidenceSums:
         group_B = (confidence_B * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
         columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
         if self._sums_GS is None:
-            self._sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=exact_dtype(columns.device))
+            self._sums_GS = columns.new_zeros(
+                CALIBRATION_BINS, columns.shape[1], dtype=accumulation_dtype(columns.device)
+            )
         self._sums_GS.index_add_(0, group_B, columns.to(self._sums_GS.dtype))
 
     def bins(self, trainer: L.Trainer) -> list[ReliabilityPoint]:
@@ -221,7 +223,7 @@ class MeanOfRows:
 
     def add(self, mean: Tensor, weight: int) -> None:
         row = torch.stack([mean.detach() * weight, torch.full_like(mean, weight)])
-        self._sums = self._sums + row.to(exact_dtype(mean.device))
+        self._sums = self._sums + row.to(accumulation_dtype(mean.device))
 
     def mean(self, trainer: L.Trainer) -> float:
         """Over all ranks. Every rank must call it."""

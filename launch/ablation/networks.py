@@ -16,7 +16,7 @@ from torch.nn.utils import parametrize
 import kanachan.models.transformer
 from kanachan.config import ModelConfig
 from kanachan.data.batch import TokenLayout
-from kanachan.models.attention import Arrangement, Padded
+from kanachan.models.attention import AttentionBackend, PaddedAttention
 from kanachan.models.transformer import DecoderBlock, Encoder
 
 _ROTARY_PERIOD = 10_000.0
@@ -57,7 +57,7 @@ class WithoutPositions(Encoder):
         self.position_embedding = nn.Embedding.from_pretrained(nothing_ED, freeze=True)
 
 
-class RotaryPadded(Padded):
+class RotaryPadded(PaddedAttention):
     """Queries and keys are turned by their place among the events. What a seat has before it, and what it may do, stand
     at the place of the next event."""
 
@@ -88,7 +88,7 @@ class RotaryPadded(Padded):
         return torch.cat((turned, part[..., num_turned:, :, :]), dim=-3).flatten(-3)
 
 
-class AttendedPadded(Padded):
+class AttendedPadded(PaddedAttention):
     """Padding of tiles, events and candidates is attended to, as if it were tokens. Events that come later are not."""
 
     def __init__(self, tile_BT: Tensor, event_GE: Tensor, group_B: Tensor, *others: Any) -> None:
@@ -125,6 +125,6 @@ class _OneForAllScores(nn.Module):
 class LonelyCandidates(DecoderBlock):
     """Candidates look at the situation alone, not at each other."""
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: Arrangement) -> Tensor:
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
         hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
         return hidden + self.feedforward(hidden)

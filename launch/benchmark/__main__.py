@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from annotating import measure_annotating
 from answering import measure_answering
-from figures import Figure
+from figures import Estimate
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
@@ -63,7 +63,7 @@ def main() -> int:
 
 def _multiplies_half() -> bool:
     """Whether this CPU has units for bf16."""
-    return devices_of(RunConfig(accelerator="cpu")).is_half
+    return devices_of(RunConfig(accelerator="cpu")).use_bf16
 
 
 def _measure(arguments: argparse.Namespace) -> None:
@@ -75,7 +75,7 @@ def _measure(arguments: argparse.Namespace) -> None:
         print(
             f"{len(files)} games ({kind}), {len(lines):,} decisions; {torch.get_num_threads()} threads", file=sys.stderr
         )
-        figures: list[Figure] = []
+        figures: list[Estimate] = []
         if "annotate" in parts:
             figures += measure_annotating(files, kind, arguments.repeats, work)
         if set(parts) - _PLAYED - {"annotate"}:
@@ -97,7 +97,7 @@ def _measure(arguments: argparse.Namespace) -> None:
         model = MODEL_SIZES[arguments.size]
         figures.append(measure_arena(model, arguments.repeats))
         if _multiplies_half():
-            figures.append(measure_arena(model, arguments.repeats, is_half=True))
+            figures.append(measure_arena(model, arguments.repeats, use_bf16=True))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for figure in figures:
         label = f"{figure.what}, {figure.unit}"

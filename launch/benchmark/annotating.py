@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from figures import Figure, in_turns
+from figures import Estimate, in_turns
 
 import annotate.game.engine
 from annotate.records.reading import Record, read_record
@@ -52,7 +52,7 @@ class _RecordingEnv:
 _ENGINE = annotate.game.engine.RiichiEnv
 
 
-def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Figure]:
+def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Estimate]:
     """Decision points a second, of `files` and of the same made-up games in every format."""
     figures = [_measure(files, f"annotate ({kind})", repeats)]
     jobs = num_cores()
@@ -64,10 +64,10 @@ def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) ->
     return figures
 
 
-def _measure(files: list[str], what: str, repeats: int) -> Figure:
+def _measure(files: list[str], what: str, repeats: int) -> Estimate:
     num_decisions, step_alone = _engine_alone(files)
     ours, plain = in_turns(_packing(files, 1), step_alone, repeats)
-    return Figure(
+    return Estimate(
         part="annotate",
         what=f"{what}, to shards, one core",
         unit="decisions/s",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from figures import Figure, in_turns
+from figures import Estimate, in_turns
 
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
 from annotate.simulation.simulate import simulate
@@ -17,14 +17,14 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import Policy
 from kanachan.objectives.registry import build_network
-from kanachan.play.mjai_bot import Mind
+from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 
 _SEAT = 0
 _STYLE = 1  # East and South
 
 
-def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Figure:
+def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Estimate:
     """Answers a second of a fresh network to what a seat decides in a simulated game, line in, line out, in one thread;
     and how long a player waits for one."""
     torch.set_num_threads(1)
@@ -39,8 +39,8 @@ def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Figure:
     milliseconds: list[float] = []
 
     def answer() -> None:
-        writer = SituationWriter(FOUR_PLAYERS, DEFAULT_ROOM, _STYLE, (DEFAULT_GRADE,) * FOUR_PLAYERS.num_seats)
-        bot = Bot(Mind(policy, _SEAT, "mjsoul", writer))
+        writer = ObservationEncoder(FOUR_PLAYERS, DEFAULT_ROOM, _STYLE, (DEFAULT_GRADE,) * FOUR_PLAYERS.num_seats)
+        bot = Bot(MjaiBot(policy, _SEAT, "mjsoul", writer))
         milliseconds.clear()
         for line in lines:
             start = time.perf_counter()
@@ -55,7 +55,7 @@ def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Figure:
     ours, plain = in_turns(answer, ask, repeats)
     median, most, slowest = np.quantile(milliseconds, (0.5, 0.95, 1.0))
     num_parameters = sum(p.numel() for p in network.parameters())
-    return Figure(
+    return Estimate(
         part="bot",
         what=f"answer an mjai table, {num_parameters:,} parameters",
         unit="decisions/s",

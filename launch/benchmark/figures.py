@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Figure:
+class Estimate:
     """One line of the table."""
 
     part: str

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from figures import Figure
+from figures import Estimate
 from loading import batches_of
 
 from annotate.vocabulary import FOUR_PLAYERS
@@ -37,7 +37,7 @@ _UNITS = {
 }
 
 
-def measure_growing(shards: Path, repeats: int, work: Path) -> list[Figure]:
+def measure_growing(shards: Path, repeats: int, work: Path) -> list[Estimate]:
     """Figures with the most rows beside those with the fewest."""
     folders = {size: _grown(shards, size, work / f"rows-{size}") for size in SIZES}
     found: dict[int, list[dict[str, float]]] = {size: [] for size in SIZES}
@@ -48,7 +48,7 @@ def measure_growing(shards: Path, repeats: int, work: Path) -> list[Figure]:
     median = {size: {n: statistics.median(r[n] for r in found[size]) for n in _UNITS} for size in SIZES}
     few, some, many = SIZES
     return [
-        Figure(
+        Estimate(
             part="growing",
             what=f"{what}: {many:,}",
             unit=unit,

@@ -4,19 +4,19 @@ from collections.abc import Iterator
 from itertools import chain, islice, repeat
 from pathlib import Path
 
-from figures import Figure, in_turns
+from figures import Estimate, in_turns
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch, batch_of_annotations
-from kanachan.data.loader import Batches
+from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
 
 _NUM_BATCHES = 400
 
 
-def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
+def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
     """Decisions a second from shards to augmented batches, against parsing the text of the same number of lines."""
     size = DataConfig.batch
     plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
@@ -31,7 +31,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
             pass
 
     ours, plain = in_turns(read, parse, repeats)
-    return Figure(
+    return Estimate(
         part="data",
         what=f"shards to batches of {size}, suits exchanged",
         unit="decisions/s",
@@ -44,7 +44,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Figure:
 
 def batches_of(shards: Path, batch: int, micro_batch: int, actor_first: bool = False) -> Iterator[Batch]:
     """The micro-batches as training gets them, epoch after epoch."""
-    batches = Batches(
+    batches = TrainLoader(
         open_shards(shards, "train", FOUR_PLAYERS),
         FOUR_PLAYERS,
         batch=batch,

@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from figures import Figure
+from figures import Estimate
 from loading import batches_of
 from torch import nn
 
@@ -14,13 +14,13 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
 from kanachan.objectives.registry import build_network
 from kanachan.training.optimizers import make_optimizer
-from kanachan.training.throughput import NO_WORK, matrix_flops_per_second, work_of
+from kanachan.training.throughput import NO_WORK, count_flops, matrix_flops_per_second
 
 SIZES = ("small", "base")
 _STEPS = {"small": 8, "base": 1}
 
 
-def measure_peak(shards: Path, size: str, repeats: int) -> Figure:
+def measure_peak(shards: Path, size: str, repeats: int) -> Estimate:
     """Floating-point operations of a step, by formula, in a second, beside those of a square matrix product."""
     model, batch, micro_batch = MODEL_SIZES[size], DataConfig.batch, DataConfig.micro_batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
@@ -32,7 +32,7 @@ def measure_peak(shards: Path, size: str, repeats: int) -> Figure:
         for _ in range(_STEPS[size] if number else 1):
             for micro in islice(batches, batch // micro_batch):
                 (objective.loss(network(micro), micro)["loss"] * micro_batch / batch).backward()
-                work += work_of(model, micro)
+                work += count_flops(model, micro)
             nn.utils.clip_grad_norm_(network.parameters(), OptimConfig.clip)
             optimizer.step()
             optimizer.zero_grad()
@@ -41,7 +41,7 @@ def measure_peak(shards: Path, size: str, repeats: int) -> Figure:
             speeds.append(work.flops / seconds / 1e9)
             decisions.append(work.decisions / seconds)
             peaks.append(matrix_flops_per_second(torch.device("cpu"), torch.float32) / 1e9)
-    return Figure(
+    return Estimate(
         part="peak",
         what=f"training step of {size}, {sum(p.numel() for p in network.parameters()):,} parameters",
         unit="GFLOP/s",

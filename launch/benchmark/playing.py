@@ -3,19 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from figures import Figure, in_turns
+from figures import Estimate, in_turns
 
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import Policy
 from kanachan.objectives.registry import build_network
-from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Player, Situation
-from kanachan.play.agent_factory import make_player
-from kanachan.play.agent_spec import parse_player
+from kanachan.play.agent import UNBATCHED, Agent, BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, Match
-from kanachan.play.policy_agent import PolicyPlayer, Scorer
-from kanachan.play.rollout import Hall
+from kanachan.play.policy_agent import PolicyAgent, Scorer
+from kanachan.play.rollout import BatchedGames
 from kanachan.play.workers import TOGETHER
 
 _MATCH = Match(players=("rule", "rule"), style=0)
@@ -29,7 +29,7 @@ Choices = dict[tuple[GameKey, int, int], int]
 class Noting:
     """A player whose choices are written down."""
 
-    def __init__(self, player: Player, choices: Choices) -> None:
+    def __init__(self, player: Agent, choices: Choices) -> None:
         self._player, self._choices = player, choices
         self.plays_forced = player.plays_forced
         self.group, self.end, self.close = player.group, player.end, player.close
@@ -50,13 +50,13 @@ class Repeating:
 
     plays_forced = False
 
-    def __init__(self, choices: Choices, advisor: Player | None) -> None:
+    def __init__(self, choices: Choices, advisor: Agent | None) -> None:
         self._choices = choices
         self._advisor = advisor
         self.num_chosen = 0
 
-    def group(self, situation: Situation) -> Group:
-        return WITHOUT_WAITING if self._advisor is None else self._advisor.group(situation)
+    def group(self, situation: Situation) -> BatchKey:
+        return UNBATCHED if self._advisor is None else self._advisor.group(situation)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         if self._advisor is not None:
@@ -72,7 +72,7 @@ class Repeating:
         pass
 
 
-def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) -> Figure:
+def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -> Estimate:
     """Decisions a second of a network in all seats, which may multiply in bf16, and of the engine alone, situations and
     options written as for a network. Both play what rule-based players have chosen before: a fresh network would play
     as nobody does. In one process with one thread each, as in the middle of a long match: at its end batches are not
@@ -81,13 +81,13 @@ def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) ->
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     choices: Choices = {}
-    rules = {letter: make_player(parse_player("rule"), Lots(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
+    rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
     _advance({letter: Noting(player, choices) for letter, player in rules.items()})
 
     num_played = {True: 0, False: 0}
     """by networks, or the engine alone: a few more than are asked for"""
 
-    def repeat(advisors: Mapping[str, Player | None]) -> None:
+    def repeat(advisors: Mapping[str, Agent | None]) -> None:
         players = {letter: Repeating(choices, advisors[letter]) for letter in PLAYERS}
 
         def num_chosen() -> int:
@@ -98,14 +98,19 @@ def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) ->
 
     def play() -> None:
         policies = {letter: Policy(network, objective, actor_first=True) for letter in PLAYERS}
-        repeat({letter: PolicyPlayer(Scorer([p], is_half=is_half), Lots(0, letter)) for letter, p in policies.items()})
+        repeat(
+            {
+                letter: PolicyAgent(Scorer([p], use_bf16=use_bf16), SeededSampler(0, letter))
+                for letter, p in policies.items()
+            }
+        )
 
     ours, plain = in_turns(play, lambda: repeat(dict.fromkeys(PLAYERS)), repeats)
     speed, plain_speed = num_played[True] / ours, num_played[False] / plain
     num_parameters = sum(p.numel() for p in network.parameters())
-    return Figure(
+    return Estimate(
         part="arena",
-        what=f"play{' in bf16' if is_half else ''}, {num_parameters:,} parameters in all seats",
+        what=f"play{' in bf16' if use_bf16 else ''}, {num_parameters:,} parameters in all seats",
         unit="decisions/s",
         ours=speed,
         plain="the engine alone: the same choices, read off a list",
@@ -117,9 +122,9 @@ def measure_arena(model: ModelConfig, repeats: int, *, is_half: bool = False) ->
     )
 
 
-def _advance(players: Mapping[str, Player], goes_on: Callable[[], bool] = lambda: True) -> None:
+def _advance(players: Mapping[str, Agent], goes_on: Callable[[], bool] = lambda: True) -> None:
     """Many games beside each other, to their ends if nothing stops them before."""
-    hall = Hall(_MATCH, players)
+    hall = BatchedGames(_MATCH, players)
     for wall in range(TOGETHER // FOUR_PLAYERS.num_seats):
         for seating in range(FOUR_PLAYERS.num_seats):
             hall.begin(GameKey(wall, seating))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from figures import Figure, in_turns
+from figures import Estimate, in_turns
 from loading import batches_of
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
@@ -85,7 +85,7 @@ class PlainNetwork(nn.Module):
         return F.cross_entropy(logit_BT, batch["chosen"])
 
 
-def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int, repeats: int) -> Figure:
+def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
     """Decisions a second, from shards on disk to updated weights, against the plain way from lines of text."""
     micro_batch = 64 if batch % 64 == 0 else batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
@@ -104,7 +104,7 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
     )
     speed, plain_speed = _STEPS * batch / ours, _STEPS * batch / plain
     work, matrix_speed = training_flops(model, seen), matrix_flops_per_second(torch.device("cpu"), torch.float32)
-    return Figure(
+    return Estimate(
         part="train",
         what=f"train, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
         unit="decisions/s",
@@ -120,22 +120,22 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
     )
 
 
-def measure_half(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Figure:
+def measure_half(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
     """Decisions a second with matrix products in bf16, against fp32, each with batches of its own."""
     micro_batch = 64 if batch % 64 == 0 else batch
 
-    def losses(is_half: bool, network: Network, objective: Objective) -> Iterator[Tensor]:
+    def losses(use_bf16: bool, network: Network, objective: Objective) -> Iterator[Tensor]:
         for micro in batches_of(shards, batch, micro_batch, actor_first=True):
-            with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+            with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
                 loss = objective.loss(network(micro), micro)["loss"] * micro_batch / batch
             yield loss
 
     steps = []
-    for is_half in (True, False):
+    for use_bf16 in (True, False):
         network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
-        steps.append(_steps(network, losses(is_half, network, objective), batch // micro_batch))
+        steps.append(_steps(network, losses(use_bf16, network, objective), batch // micro_batch))
     half, single = in_turns(*steps, repeats)
-    return Figure(
+    return Estimate(
         part="train",
         what=f"train in bf16, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
         unit="decisions/s",

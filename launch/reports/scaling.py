@@ -21,8 +21,8 @@ from torch import nn
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, RunConfig
-from kanachan.data.batch import Batch, TokenLayout, with_segments
-from kanachan.data.loader import Batches
+from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
+from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
 from kanachan.models.transformer import Network
 from kanachan.objectives.registry import build_network
@@ -134,7 +134,7 @@ def zero_settings(strategy: StrategyName, processes: int, settings: dict[str, An
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
     from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
 
-    devices = Devices(is_gpu=True, is_half=True, packs=True, world=World(processes, 1))
+    devices = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(processes, 1))
     config: Any = make_strategy(strategy, RunConfig(), devices, DataConfig.micro_batch)
     return DeepSpeedZeroConfig(**{**config.config["zero_optimization"], **(settings or {})})
 
@@ -161,7 +161,7 @@ def rows_of(batch: Batch) -> Rows:
     )
 
 
-def activations_of(model: ModelConfig, rows: Rows, *, is_half: bool, recomputes: bool = False) -> float:
+def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes: bool = False) -> float:
     """Bytes that a micro-batch keeps for the backward pass, without dropout.
 
     An encoder block keeps, of each row, what enters its two norms (2 D), what they give to matrices (2 D), queries,
@@ -173,14 +173,14 @@ def activations_of(model: ModelConfig, rows: Rows, *, is_half: bool, recomputes:
         recomputes: whether of each encoder block only what enters it is kept, and one block at a time computed again.
     """
     width, feedforward = model.width, model.feedforward
-    byte = BF16 if is_half else FP32
+    byte = BF16 if use_bf16 else FP32
     block = rows.encoded * (2 * FP32 * width + byte * (7 * width + 2 * feedforward)) + rows.seen * byte * 2 * width
     decoder = rows.candidates * (3 * FP32 * width + byte * (9 * width + 2 * feedforward)) + rows.seen * byte * 2 * width
     encoder = model.layers * block
     if recomputes:
         encoder = model.layers * FP32 * width * rows.encoded + block
     # the last norm of the encoder and what it gives, cast once for each decoder block; the last norm of the decoder
-    ends = rows.encoded * width * (FP32 + (byte * model.decoder_layers if is_half else byte))
+    ends = rows.encoded * width * (FP32 + (byte * model.decoder_layers if use_bf16 else byte))
     ends += rows.candidates * width * (FP32 + byte)
     return encoder + model.decoder_layers * decoder + ends
 
@@ -217,7 +217,7 @@ def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_bat
 
 def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
     batches = list(islice(_batches(shards, micro_batch), num_batches))
-    packed = [rows_of(with_segments(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
+    packed = [rows_of(with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
     sizes = {name: size_of(model) for name, model in SIZES.items()}
     flops = {name: training_flops(model, batches) for name, model in SIZES.items()}
     yield _sizes_table(sizes, flops)
@@ -320,8 +320,8 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
     return f"{title}:\n\n" + "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
 
 
-def _batches(shards: Path, size: int) -> Batches:
-    return Batches(
+def _batches(shards: Path, size: int) -> TrainLoader:
+    return TrainLoader(
         open_shards(shards, "train", FOUR_PLAYERS),
         FOUR_PLAYERS,
         batch=size,

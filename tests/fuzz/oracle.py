@@ -12,7 +12,7 @@ from typing import Any
 from annotate.annotation import Annotation, format_line, parse_line
 from annotate.checks.verify import Part, verify_part
 from annotate.records.reading import Record, read_record
-from annotate.replay.replay import GameReport, annotate_game
+from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.fuzz.compare import disagreement, put_in_order
 from tests.fuzz.plain_reading import (
@@ -80,7 +80,7 @@ def examine(record: Record, reader: str, writes_hidden: bool = False, content: b
         content: of a compressed record, decompressed.
     """
     outcome = Outcome()
-    reports: list[GameReport] = []
+    reports: list[ReplayResult] = []
     try:
         with time_limit(TIME_LIMIT):
             reports = [annotate_game(game, FOUR_PLAYERS, writes_hidden=writes_hidden) for game in read_record(record)]
@@ -129,7 +129,7 @@ def _check_lines(lines: Sequence[str], annotations: Sequence[Annotation], outcom
         _VERIFIED[key] = True
 
 
-def _check_told(reader: str, data: bytes, reports: Sequence[GameReport], outcome: Outcome) -> None:
+def _check_told(reader: str, data: bytes, reports: Sequence[ReplayResult], outcome: Outcome) -> None:
     try:
         told = _TELL[reader](data.removeprefix(codecs.BOM_UTF8))
     except Exception as error:

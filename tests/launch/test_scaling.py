@@ -69,7 +69,7 @@ def test_settings_for_deepspeed_change_what_it_takes_besides(scaling: ModuleType
         assert its_own.halves == ours.halves
 
 
-def kept_by_torch(is_half: bool, recomputes: bool) -> int:
+def kept_by_torch(use_bf16: bool, recomputes: bool) -> int:
     """Bytes that autograd keeps of a batch, the copies of weights left out."""
     batch = batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS)
     network, objective = build_network("imitation", MODEL, ObjectiveConfig(), FOUR_PLAYERS)
@@ -86,27 +86,27 @@ def kept_by_torch(is_half: bool, recomputes: bool) -> int:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
             objective.loss(network(batch), batch)
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
 
 
 @pytest.mark.parametrize("is_half", [False, True], ids=["fp32", "bf16"])
-def test_activations_are_what_torch_keeps(scaling: ModuleType, is_half: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activations_are_what_torch_keeps(scaling: ModuleType, use_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for of_cpus in ("_fills_up", "_is_slow_in_half"):  # on a GPU there is neither
         monkeypatch.setattr(arrangement, of_cpus, lambda *_: False)
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
-    computed = scaling.activations_of(MODEL, rows, is_half=is_half)
-    assert kept_by_torch(is_half, recomputes=False) == pytest.approx(computed, rel=0.02)
+    computed = scaling.activations_of(MODEL, rows, use_bf16=use_bf16)
+    assert kept_by_torch(use_bf16, recomputes=False) == pytest.approx(computed, rel=0.02)
 
 
 def test_what_is_computed_again_is_not_kept(scaling: ModuleType) -> None:
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
     deeper = replace(MODEL, layers=MODEL.layers + 1)
-    shallow, deep = (scaling.activations_of(model, rows, is_half=False) for model in (MODEL, deeper))
-    computed = scaling.activations_of(MODEL, rows, is_half=False, recomputes=True)
+    shallow, deep = (scaling.activations_of(model, rows, use_bf16=False) for model in (MODEL, deeper))
+    computed = scaling.activations_of(MODEL, rows, use_bf16=False, recomputes=True)
     # at the end of the forward pass no block has been computed again yet
-    assert kept_by_torch(is_half=False, recomputes=True) == pytest.approx(computed - (deep - shallow), rel=0.02)
+    assert kept_by_torch(use_bf16=False, recomputes=True) == pytest.approx(computed - (deep - shallow), rel=0.02)
 
 
 def test_traffic_is_that_of_rings(scaling: ModuleType) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from annotate.annotation import Annotation
 from annotate.game.decisions import Decision
 from annotate.game.engine import Turn
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
 from annotate.records.mjai.reader import seen_event
@@ -33,7 +33,7 @@ def turns(seat: int, events: Sequence[Event], rules: Rules = "mjsoul") -> Iterat
 
 
 def at_the_table(
-    seat: int, events: Sequence[Event], writer: SituationWriter, rules: Rules = "mjsoul"
+    seat: int, events: Sequence[Event], writer: ObservationEncoder, rules: Rules = "mjsoul"
 ) -> list[tuple[Any, ...]]:
     """The decisions of `seat` in one round: sparse, numeric, progression, actions."""
     return [

@@ -15,7 +15,7 @@ from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine import Table, Turn
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import final_scores
 from annotate.game.tiles import IDS_OF_TILE, TILE_OF_ID
@@ -83,8 +83,8 @@ def start_of_round(
     }
 
 
-def writer_of(room: int = 4, style: int = 1, grades: Sequence[int] = (14,) * NUM_SEATS) -> SituationWriter:
-    return SituationWriter(V, room, style, tuple(grades))
+def writer_of(room: int = 4, style: int = 1, grades: Sequence[int] = (14,) * NUM_SEATS) -> ObservationEncoder:
+    return ObservationEncoder(V, room, style, tuple(grades))
 
 
 @dataclass
@@ -188,7 +188,7 @@ def situation(decision: Decision) -> tuple[Any, ...]:
     return decision.seat, decision.sparse, decision.numeric, decision.progression, decision.actions
 
 
-def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: SituationWriter) -> Played:
+def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: ObservationEncoder) -> Played:
     table = Table.of_round(rules, start, wall, V)
     scripted = Script(script)
     decisions, _ = play(table, writer, scripted.choose)
@@ -205,7 +205,7 @@ def play_round(
     dora: str = "",
     ura: str = "",
     rinshan: str = "",
-    writer: SituationWriter | None = None,
+    writer: ObservationEncoder | None = None,
     start: Event | None = None,
 ) -> Played:
     """Plays one round to its end; see the top of the file for `script`."""

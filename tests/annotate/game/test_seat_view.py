@@ -10,7 +10,7 @@ import pytest
 
 from annotate.game.decisions import Decision
 from annotate.game.engine import Table
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import choice_of_event, events_of_option
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.seat_view import SeatTable
@@ -117,7 +117,7 @@ def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: R
 def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(rules: Rules) -> None:
     game = simulate_game(11, 0 if rules == "mjsoul" else 1, rules=rules, room=2, grades=(6, 7, 8, 8))
     for seat in SEATS:
-        writer = SituationWriter(V, 2, 1, (6, 7, 8, 8))
+        writer = ObservationEncoder(V, 2, 1, (6, 7, 8, 8))
         found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
         assert found == as_decided(seat, game.annotations)
 
@@ -227,7 +227,7 @@ def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
 # Real records --------------------------------------------------------------------------------------------------------
 
 
-def played_again(recorded: Round, rules: Rules, writer: SituationWriter) -> list[list[tuple]]:
+def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
     """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
     table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, is_wall_true=False, is_told=True)
     script = Script(recorded, table)

@@ -14,7 +14,7 @@ import pytest
 from annotate.annotation import Annotation, format_line
 from annotate.game.record import Game, Rules
 from annotate.records.reading import Record, read_record
-from annotate.replay.replay import GameReport, annotate_game
+from annotate.replay.replay import ReplayResult, annotate_game
 from tests.support.rounds import V
 from tests.support.writers.all_formats import WRITERS, of_tenhou, tenhou_xml
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
@@ -70,7 +70,7 @@ def whole(rules: Rules, seed: int) -> MadeGame:
     return made if rules == "mjsoul" else of_tenhou(made)
 
 
-def annotated(game: Game, writes_hidden: bool = False) -> GameReport:
+def annotated(game: Game, writes_hidden: bool = False) -> ReplayResult:
     report = annotate_game(game, V, writes_hidden=writes_hidden)
     assert (report.left_out, report.differences) == ([], [])
     return report

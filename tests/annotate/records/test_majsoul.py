@@ -16,7 +16,7 @@ from annotate.game.record import Game
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.reading import read_games
-from annotate.replay.replay import GameReport, annotate_game
+from annotate.replay.replay import ReplayResult, annotate_game
 from tests.support.real_records import real_records
 from tests.support.rounds import V
 from tests.support.writers.majsoul_made import MadeGame, made_round, simulated
@@ -40,7 +40,7 @@ def rare(name: str) -> MadeGame:
     return made_round(script, hands, draws, **more)
 
 
-def annotated(game: Game) -> GameReport:
+def annotated(game: Game) -> ReplayResult:
     report = annotate_game(game, V)
     for annotation in report.annotations:
         check(annotation, V)
@@ -53,7 +53,7 @@ def lines(game: Game) -> list[str]:
     return [format_line(annotation) for annotation in report.annotations]
 
 
-def situations(report: GameReport) -> list[tuple[Any, ...]]:
+def situations(report: ReplayResult) -> list[tuple[Any, ...]]:
     return [(a.sparse, a.numeric, a.progression, a.actions, a.chosen) for a in report.annotations]
 
 

@@ -11,8 +11,8 @@ import pytest
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.records.mjai.reader import read_mjai
 from annotate.replay.consistency import Disagreement
-from annotate.replay.continuity import Course, Start, scores_at_end, start_after, start_of
-from annotate.replay.replay import GameReport, annotate_game
+from annotate.replay.continuity import RoundSequence, Start, scores_at_end, start_after, start_of
+from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.simulation.simulate import simulate_game
 from tests.support.rounds import DULL, V, play_round, start_of_round
 
@@ -31,7 +31,7 @@ def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Gam
 
 def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
     """Why rounds do not follow, by their place; none of them is replayed."""
-    course, found = Course(rounds, style), {}
+    course, found = RoundSequence(rounds, style), {}
     for place, recorded in enumerate(rounds):
         try:
             with course.through(recorded):
@@ -56,7 +56,7 @@ def moved(scores: list[int], points: int = 1000) -> list[int]:
     return [scores[0] - points, scores[1] + points, *scores[2:]]
 
 
-def lines(report: GameReport) -> set[str]:
+def lines(report: ReplayResult) -> set[str]:
     return {str(annotation) for annotation in report.annotations}
 
 
@@ -237,7 +237,7 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
 # The end of the game -------------------------------------------------------------------------------------------------
 
 
-def ended(game: Game, scores: tuple[int, ...]) -> GameReport:
+def ended(game: Game, scores: tuple[int, ...]) -> ReplayResult:
     return annotate_game(replace(game, final_scores=scores), V)
 
 

@@ -9,7 +9,7 @@ from annotate.annotation import Annotation, check, format_line, parse_line
 from annotate.game.grading import mjsoul_delta
 from annotate.game.record import Event, Round, Rules
 from annotate.records.reading import read_games
-from annotate.replay.replay import Disagreement, GameReport, annotate_game, replay_round
+from annotate.replay.replay import Disagreement, ReplayResult, annotate_game, replay_round
 from tests.golden.golden import LINES, RECORD, lines_text, record_text
 from tests.support.real_records import real_records
 from tests.support.rounds import (
@@ -36,7 +36,7 @@ def replayed(events: Played | list[Event], rules: Rules = "mjsoul"):
     return replay_round(Round(tuple(events)), rules, writer_of())[:3]
 
 
-def annotated(*rounds: Round, **told) -> GameReport:
+def annotated(*rounds: Round, **told) -> ReplayResult:
     report = annotate_game(game_of(*rounds, **told), V)
     for annotation in report.annotations:
         check(annotation, V)
@@ -302,7 +302,7 @@ def test_the_golden_lines_are_valid_and_show_every_kind_of_own_turn_and_claim() 
     assert chosen == {*"discard ankan kakan tsumo kyushu skip chi pon daiminkan ron".split()}
 
 
-def annotate_records(paths: Iterable[Path]) -> Iterator[GameReport]:
+def annotate_records(paths: Iterable[Path]) -> Iterator[ReplayResult]:
     """One report after another, its lines looked at."""
     for path in paths:
         for game in read_games(str(path)):

@@ -1,7 +1,7 @@
 import pytest
 
 from annotate.game.engine import Table, Turn
-from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedPlayer, Temperament
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent, Temperament
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe_action
 from tests.support.rounds import DULL, Script, start_of_round, wall_of_deal
@@ -25,7 +25,7 @@ def turn_of(seat: int, hands: tuple[str, ...], draws: str, script: str = "", cla
 
 
 def choice(temperament: Temperament, turn: Turn, seed: int = 0) -> str:
-    return describe_action(RuleBasedPlayer(temperament, seed, V).choose(turn), V)
+    return describe_action(RuleBasedAgent(temperament, seed, V).choose(turn), V)
 
 
 @every_temperament
@@ -90,21 +90,21 @@ def test_a_careful_player_folds_against_riichi_and_a_bold_one_does_not() -> None
 @every_temperament
 def test_a_choice_depends_on_seed_and_situation_alone(temperament: Temperament) -> None:
     hands, draws = ("135m468p2468s1123z",), "5z"
-    players = [RuleBasedPlayer(temperament, 3, V, carelessness=0.5) for _ in range(2)]
+    players = [RuleBasedAgent(temperament, 3, V, carelessness=0.5) for _ in range(2)]
     first, second = (player.choose(turn_of(0, hands, draws)) for player in players)
     assert first == second == players[0].choose(turn_of(0, hands, draws))
 
 
 def test_a_careless_player_takes_its_second_choice() -> None:
     turn = turn_of(0, ("123m456p11s568s13m",), "4z")
-    choices = {RuleBasedPlayer(BY_NAME["steady"], seed, V, carelessness=0.5).choose(turn) for seed in range(20)}
+    choices = {RuleBasedAgent(BY_NAME["steady"], seed, V, carelessness=0.5).choose(turn) for seed in range(20)}
     assert len(choices) == 2
 
 
 @every_temperament
 def test_any_four_players_finish_a_game_with_actions_that_are_possible(temperament: Temperament) -> None:
     table = Table.of_game("mjsoul", 0, 1, V)
-    player = RuleBasedPlayer(temperament, 0, V)
+    player = RuleBasedAgent(temperament, 0, V)
     while not table.done:
         tokens = {turn.seat: player.choose(turn) for turn in table.turns}
         table.step({turn.seat: turn.options[tokens[turn.seat]][0] for turn in table.turns})

@@ -20,12 +20,12 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import locking, reading_text
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.arena import main
-from kanachan.play.agent import GameKey, Lots, Situation
-from kanachan.play.agent_factory import make_player
-from kanachan.play.agent_spec import parse_player
+from kanachan.play.agent import GameKey, SeededSampler, Situation
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import Match, num_seatings, players_by_seat
-from kanachan.play.rollout import Hall
+from kanachan.play.rollout import BatchedGames
 from tests.kanachan.play.test_agent import mjai
 from tests.kanachan.play.test_statistics import made_up
 from tests.support.paths import ROOT
@@ -249,7 +249,7 @@ def test_a_program_from_outside_plays_whole_games(tmp_path: Path, capsys: pytest
 def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_path: Path) -> None:
     match = Match(players=("rule:bold", "rule:flush"), format="2v2", rules=rules, style=style, room=2, grades=(9, 7))
     watched = [Watched(name, letter) for letter, name in zip("AB", match.players, strict=True)]
-    hall = Hall(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
+    hall = BatchedGames(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
     hall.begin(GameKey(3, 1))
     while len(hall):
         hall.advance()
@@ -274,7 +274,7 @@ class Watched:
     plays_forced = False
 
     def __init__(self, name: str, letter: str) -> None:
-        self._player = make_player(parse_player(name), Lots(0, letter), V)
+        self._player = make_agent(parse_agent(name), SeededSampler(0, letter), V)
         self.seen: list[tuple[Situation, int]] = []
         self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
 

@@ -8,10 +8,10 @@ from annotate.annotation import format_line
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.loader import Batches, Sequential
+from kanachan.data.loader import EvalLoader, TrainLoader
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
-from kanachan.data.sampler import Order
+from kanachan.data.sampler import EpochSampler
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import suit_permutations
 from tests.support.packed import packed
@@ -26,9 +26,9 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     return open_shards(packed(tmp_path_factory.mktemp("data") / "shards", ROWS, rows_per_shard=100), "train", V)
 
 
-def batches(shards: Shards, **changes: Any) -> Batches:
+def batches(shards: Shards, **changes: Any) -> TrainLoader:
     settings: dict[str, Any] = dict(batch=BATCH, micro_batch=8, seed=0, exchange_suits=True, actor_first=False)
-    return Batches(shards, V, **settings | changes)
+    return TrainLoader(shards, V, **settings | changes)
 
 
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
@@ -61,32 +61,32 @@ def all_rows(shards: Shards) -> Counter[tuple[Any, ...]]:
     return Counter(rows(collate(shards.gather(np.arange(len(shards)), V), LAYOUT)))
 
 
-def epoch(loader: Batches | Sequential) -> list[list[tuple[Any, ...]]]:
+def epoch(loader: TrainLoader | EvalLoader) -> list[list[tuple[Any, ...]]]:
     return [rows(batch) for batch in loader]
 
 
 @pytest.mark.parametrize("num_rows", [1, 7, 8, 64, 65, 500])
 def test_an_epoch_orders_every_row_once(num_rows: int) -> None:
-    order = Order(num_rows, seed=0, unit=4, block=8, blocks_per_window=4)
+    order = EpochSampler(num_rows, seed=0, unit=4, block=8, blocks_per_window=4)
     for number in range(3):
         assert sorted(order.rows(number, 0, num_rows).tolist()) == list(range(num_rows))
 
 
 def test_a_stretch_of_the_order_does_not_depend_on_what_was_asked_before() -> None:
-    whole = Order(500, seed=3, unit=2, block=8, blocks_per_window=4).rows(2, 0, 500)
-    order, rng = Order(500, seed=3, unit=2, block=8, blocks_per_window=4), np.random.default_rng(0)
+    whole = EpochSampler(500, seed=3, unit=2, block=8, blocks_per_window=4).rows(2, 0, 500)
+    order, rng = EpochSampler(500, seed=3, unit=2, block=8, blocks_per_window=4), np.random.default_rng(0)
     for first, last in np.sort(rng.integers(501, size=(100, 2)), axis=1).tolist():
         assert order.rows(2, first, last).tolist() == whole[first:last].tolist()
         order.rows(1, 0, 5)
 
 
 def test_the_order_stays_within_windows_so_that_reading_is_local() -> None:
-    order = Order(10_000, seed=0, unit=5, block=10, blocks_per_window=20).rows(0, 0, 200)
+    order = EpochSampler(10_000, seed=0, unit=5, block=10, blocks_per_window=20).rows(0, 0, 200)
     assert len({row // 10 for row in order.tolist()}) == 20
 
 
 def test_neighbours_stay_together_in_units() -> None:
-    order = Order(1000, seed=0, unit=4, block=8, blocks_per_window=4).rows(0, 0, 1000).reshape(-1, 4)
+    order = EpochSampler(1000, seed=0, unit=4, block=8, blocks_per_window=4).rows(0, 0, 1000).reshape(-1, 4)
     assert (np.diff(order, axis=1) == 1).all()
     assert np.mean(np.diff(order[:, 0]) == 4) < 0.3
 
@@ -102,7 +102,7 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
 
 
 def test_small_data_are_one_window() -> None:
-    order = Order(100_000, seed=0).rows(0, 0, 100_000)
+    order = EpochSampler(100_000, seed=0).rows(0, 0, 100_000)
     assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
 
 
@@ -251,7 +251,7 @@ def test_renamed_seats_make_every_actor_seat_0(shards: Shards) -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
 def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, batch: int) -> None:
-    loaders = [Sequential(shards, V, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
+    loaders = [EvalLoader(shards, V, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
     seen = [epoch(loader) for loader in loaders]
     assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
     assert {len(batches) for batches in seen} == {len(loaders[0])}
@@ -262,18 +262,18 @@ def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, 
 @pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
 def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
     few = {"batch": 1, "actor_first": False, "limit": num_rows, "world": world}
-    seen = [epoch(Sequential(shards, V, rank=rank, **few)) for rank in range(world)]
+    seen = [epoch(EvalLoader(shards, V, rank=rank, **few)) for rank in range(world)]
     assert {len(batches) for batches in seen} == {num_rows // world}
     assert all(batch for batches in seen for batch in batches)
     assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
 def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:
-    seen = epoch(Sequential(shards, V, batch=16, actor_first=False, limit=100))
+    seen = epoch(EvalLoader(shards, V, batch=16, actor_first=False, limit=100))
     assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100), V), LAYOUT)))
 
 
 def test_a_sequential_pass_hands_out_rows_of_like_length_together(shards: Shards) -> None:
-    longest = [int(b.seen_B.max()) for b in Sequential(shards, V, batch=16, actor_first=False)]
+    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, V, batch=16, actor_first=False)]
     assert len(longest) > 16
     assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

@@ -4,7 +4,7 @@ import pytest
 from annotate.annotation import Annotation
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.data.symmetry import SUIT_ORDERS, SeatRenaming, seat_rotations, suit_permutations
+from kanachan.data.symmetry import SUIT_ORDERS, SeatRotation, seat_rotations, suit_permutations
 from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
@@ -98,7 +98,7 @@ def test_exchanging_suits_gives_the_annotation_of_the_exchanged_tiles(which: int
 def test_renaming_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int, names: tuple[int, ...]) -> None:
     columns = columns_of_annotations([situation("mps", dealer=3, actor=actor)], V)
 
-    renamed = SeatRenaming(V).actor_first(columns)
+    renamed = SeatRotation(V).actor_first(columns)
 
     assert lists(renamed) == lists(columns_of_annotations([situation("mps", dealer=3, actor=actor, names=names)], V))
     assert renamed.seat.tolist() == [0]
@@ -109,7 +109,7 @@ def test_renaming_seats_moves_these_columns() -> None:
         numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
     )
 
-    renamed = SeatRenaming(V).actor_first(columns_of_annotations([annotation], V))
+    renamed = SeatRotation(V).actor_first(columns_of_annotations([annotation], V))
 
     assert renamed.numeric.tolist() == [[1, 2, 400, 100, 200, 300]]
     assert renamed.results.tolist() == [[7, 4, 1, 2, 3, 0, 3, 2, 1, 0, 9, 8]]
@@ -118,7 +118,7 @@ def test_renaming_seats_moves_these_columns() -> None:
 def test_actor_first_keeps_which_seat_it_renamed_so_that_the_round_can_still_be_told() -> None:
     columns = columns_of_annotations([situation("mps", dealer=1, actor=3)], V)
 
-    sparse = lists(SeatRenaming(V).actor_first(columns))[0]
+    sparse = lists(SeatRotation(V).actor_first(columns))[0]
 
     assert V.sparse["seat"].token(3) in sparse
     assert V.sparse["round"].token(2) in sparse  # seat 1 sits two places after seat 3; 2 + 3 = 1 modulo 4

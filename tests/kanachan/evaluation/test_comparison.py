@@ -13,11 +13,11 @@ from safetensors.torch import load_file, save_file
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
-from kanachan.evaluation.bootstrap import Figure
+from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.comparison import compared
-from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, decision_figures
-from kanachan.evaluation.evaluator import Answers
-from kanachan.evaluation.value_metrics import value_figures
+from kanachan.evaluation.decision_metrics import KINDS, DecisionRows, decision_metrics
+from kanachan.evaluation.evaluator import Predictions
+from kanachan.evaluation.value_metrics import value_metrics
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
@@ -28,7 +28,7 @@ TAKEN_BK = OFFERED_BK & (np.random.default_rng(2).random(OFFERED_BK.shape) < 0.5
 TARGET_B = np.random.default_rng(3).normal(size=NUM_ROWS) + np.random.default_rng(4).normal(size=NUM_GAMES)[GAME_B // 7]
 
 
-def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Answers:
+def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Predictions:
     """Of a network that errs mostly where all others do; `own`: how much of its error is its alone."""
     common_B, own_B = np.random.default_rng(5).normal(size=NUM_ROWS), np.random.default_rng(seed).normal(size=NUM_ROWS)
     ease_B = 0.5 + TARGET_B + common_B + own * own_B
@@ -39,7 +39,7 @@ def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: 
         OFFERED_BK, TAKEN_BK, predicted_BK,
     )  # fmt: skip
     values = {"target": TARGET_B, "action": TARGET_B + common_B + own * own_B} if has_value else {}
-    return Answers(rows, {**values, **numbers})
+    return Predictions(rows, {**values, **numbers})
 
 
 def rows_of_draws() -> list[np.ndarray]:
@@ -50,25 +50,25 @@ def rows_of_draws() -> list[np.ndarray]:
     return [np.concatenate([rows_of[g] for g, n in enumerate(draw) for _ in range(n)]) for draw in draws]
 
 
-def accuracy(found: Answers, rows: np.ndarray) -> float:
+def accuracy(found: Predictions, rows: np.ndarray) -> float:
     return float(found.decisions.is_top_B[rows].mean())
 
 
-def loss_of_riichi(found: Answers, rows: np.ndarray) -> float:
+def loss_of_riichi(found: Predictions, rows: np.ndarray) -> float:
     rows = rows[OFFERED_BK[rows, KINDS.index("riichi")]]
     return -float(found.decisions.log_probability_B[rows].astype(np.float64).mean())
 
 
-def recall_of_chi(found: Answers, rows: np.ndarray) -> float:
+def recall_of_chi(found: Predictions, rows: np.ndarray) -> float:
     return float(found.decisions.is_top_B[rows[TAKEN_BK[rows, KINDS.index("chi")]]].mean())
 
 
-def explained(found: Answers, rows: np.ndarray) -> float:
+def explained(found: Predictions, rows: np.ndarray) -> float:
     target_B = TARGET_B[rows]
     return float(1 - ((found.numbers["action"][rows] - target_B) ** 2).mean() / target_B.var())
 
 
-def absolute_error(found: Answers, rows: np.ndarray) -> float:
+def absolute_error(found: Predictions, rows: np.ndarray) -> float:
     return float(np.abs(found.numbers["action"][rows] - TARGET_B[rows]).mean())
 
 
@@ -84,7 +84,7 @@ def absolute_error(found: Answers, rows: np.ndarray) -> float:
     ],
 )
 def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
-    name: str, plain: Callable[[Answers, np.ndarray], float], has_value: bool
+    name: str, plain: Callable[[Predictions, np.ndarray], float], has_value: bool
 ) -> None:
     a, b = (answers(seed, has_value=has_value) for seed in (10, 11))
     found = compared(a, b, GAME_B, replicates=DRAWS).differences[name]
@@ -116,7 +116,7 @@ def test_intervals_are_narrower_than_those_of_networks_measured_apart() -> None:
     a, b = answers(10, has_value=True), answers(11, has_value=True)
     found = compared(a, b, GAME_B).differences
     for name, apart in (
-        ("agreement/top1", [decision_figures(side.decisions)["top1"] for side in (a, b)]),
+        ("agreement/top1", [decision_metrics(side.decisions)["top1"] for side in (a, b)]),
         ("values/action/explained_variance", [explained_variance(side) for side in (a, b)]),
     ):
         unpaired = math.hypot(*(figure.high - figure.low for figure in apart))
@@ -124,8 +124,8 @@ def test_intervals_are_narrower_than_those_of_networks_measured_apart() -> None:
         assert paired.high - paired.low < 0.6 * unpaired, name
 
 
-def explained_variance(found: Answers) -> Figure:
-    return value_figures(GAME_B, found.numbers["action"], TARGET_B, TARGET_B)["explained_variance"]
+def explained_variance(found: Predictions) -> Estimate:
+    return value_metrics(GAME_B, found.numbers["action"], TARGET_B, TARGET_B)["explained_variance"]
 
 
 def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:

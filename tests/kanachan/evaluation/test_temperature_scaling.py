@@ -19,7 +19,7 @@ from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
-from kanachan.evaluation.temperature_scaling import certainty_figures, fitted_temperature, questions_of
+from kanachan.evaluation.temperature_scaling import certainty_metrics, collect_logits, fitted_temperature
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.play.rank_forecast import by_weights
@@ -139,7 +139,7 @@ def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -
         np.testing.assert_allclose(prediction.rank_probability, expected, atol=1e-5)
         np.testing.assert_allclose(prediction.score, expected @ np.array([90, 45, 0, -135]), atol=1e-2)
     policy, columns = Policy.load(path), columns_of_annotations(annotations, FOUR_PLAYERS)
-    questions = questions_of(policy, columns, 4, lambda _: None)["temperature"]
+    questions = collect_logits(policy, columns, 4, lambda _: None)["temperature"]
     for i, annotation in enumerate(annotations):
         rank = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True))["rank"]
         assert int(questions.answer_B[i]) == rank
@@ -260,9 +260,9 @@ def test_a_missing_split_is_named(original: Path, shards: str, capsys: pytest.Ca
 
 def test_figures_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
     columns = columns_of_annotations(played, FOUR_PLAYERS)
-    questions = questions_of(Policy.load(original), columns, 64, lambda _: None)
+    questions = collect_logits(Policy.load(original), columns, 64, lambda _: None)
     assert set(questions) == {"temperature"}  # of the orders of the seats imitation says nothing
-    figures = certainty_figures(questions["temperature"], 2.0, replicates=20)
+    figures = certainty_metrics(questions["temperature"], 2.0, replicates=20)
     losses, hits = [], []
     for annotation, score in zip(played, Policy.load(original).scores(played), strict=True):
         weight = np.exp(score.astype(float) / 2)

@@ -13,7 +13,7 @@ from kanachan.cli.export import main
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.inference.huggingface import KanachanEncoder
-from kanachan.models.transformer import arrangement_of
+from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.registry import build_network, load_network
 from tests.support.paths import ROOT
@@ -47,7 +47,7 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     inputs = encoder.inputs_of(LINES)
     with torch.inference_mode():
         batch = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS)
-        arrangement = arrangement_of(batch)
+        arrangement = attention_backend(batch)
         encoded_XD = load_network(weights).network.encoder(
             batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement
         )

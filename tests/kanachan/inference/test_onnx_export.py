@@ -18,7 +18,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.inference.export_inputs import inputs_of_lines, onnx_inputs_of
 from kanachan.inference.onnx_export import PolicyGraph, check, simulated_situations
 from kanachan.inference.policy import Policy
-from kanachan.models.transformer import arrangement_of
+from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed
 from tests.support.paths import ROOT
@@ -77,7 +77,7 @@ def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: 
     assert found["tokens"].shape == (len(LINES), 1 + 4 + inputs["tiles"].shape[1], 16)
     np.testing.assert_array_equal(found["situation"], found["tokens"][:, 0])
     batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=policy.actor_first)
-    arrangement = arrangement_of(batch)
+    arrangement = attention_backend(batch)
     with torch.inference_mode():
         encoder = policy.network.encoder
         expected_XD = encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)

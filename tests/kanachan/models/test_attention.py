@@ -9,9 +9,9 @@ from torch import Tensor
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import STAGES, ModelConfig, ObjectiveConfig, StageName
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_segments
-from kanachan.models.attention import Packed
-from kanachan.models.transformer import Network, Output, arrangement_of
+from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_varlen_layout
+from kanachan.models.attention import VarlenAttention
+from kanachan.models.transformer import Network, Output, attention_backend
 from kanachan.objectives.registry import build_network
 from tests.support.random_annotations import random_annotations
 
@@ -55,8 +55,10 @@ def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packe
     ways = {
         "padded": said(network, batch_of(annotations)),
         "sorted": [of_sorted[order.index(row)] for row in range(len(annotations))],
-        "packed": said(network, with_segments(batch_of(annotations), LAYOUT)),
-        "packed alone": [said(network, with_segments(batch_of([annotation]), LAYOUT))[0] for annotation in annotations],
+        "packed": said(network, with_varlen_layout(batch_of(annotations), LAYOUT)),
+        "packed alone": [
+            said(network, with_varlen_layout(batch_of([annotation]), LAYOUT))[0] for annotation in annotations
+        ],
     }
     assert min(float(outputs.abs().max()) for outputs in alone) > 0.1
     for way in ways.values():
@@ -70,7 +72,7 @@ def test_both_ways_give_the_same_loss_and_gradients(stage: StageName) -> None:
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
     losses, gradients = [], []
-    for each in (batch, with_segments(batch, LAYOUT)):
+    for each in (batch, with_varlen_layout(batch, LAYOUT)):
         network.zero_grad()
         loss = objective.loss(network(each), each)["loss"]
         loss.backward()
@@ -89,9 +91,9 @@ def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage:
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
     losses, gradients = [], []
-    for is_half in (False, True):
+    for use_bf16 in (False, True):
         network.zero_grad()
-        with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+        with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
             loss = objective.loss(network(batch), batch)["loss"]
         loss.backward()
         losses.append(float(loss.detach()))
@@ -103,11 +105,11 @@ def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage:
 def test_in_half_precision_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
     """Each new one costs oneDNN a new kernel."""
     numbers: dict[bool, set[int]] = {False: set(), True: set()}
-    is_half = False
-    hook = network.encoder.norm.register_forward_hook(lambda _, __, hidden_XD: numbers[is_half].add(len(hidden_XD)))
-    for is_half in numbers:
+    use_bf16 = False
+    hook = network.encoder.norm.register_forward_hook(lambda _, __, hidden_XD: numbers[use_bf16].add(len(hidden_XD)))
+    for use_bf16 in numbers:
         for num in range(4, 40, 2):
-            with torch.autocast("cpu", torch.bfloat16, enabled=is_half):
+            with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
                 said(network, batch_of(decisions(num)))
     hook.remove()
     assert len(numbers[True]) < len(numbers[False]) / 2
@@ -126,9 +128,9 @@ def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
 
 
 def test_segments_hold_each_decision_and_what_it_sees() -> None:
-    batch = with_segments(batch_of(decisions(30)), LAYOUT)
-    segments, arrangement = batch.segments, arrangement_of(batch)
-    assert segments is not None and isinstance(arrangement, Packed)
+    batch = with_varlen_layout(batch_of(decisions(30)), LAYOUT)
+    segments, arrangement = batch.segments, attention_backend(batch)
+    assert segments is not None and isinstance(arrangement, VarlenAttention)
     seats = 5 * len(batch)
     of_row = torch.cat((torch.full((seats,), -1), segments.tile_Y, segments.event_Z))[segments.row_X]
     for row, (tiles, events, candidates) in enumerate(slow_rows(batch)):
@@ -145,7 +147,7 @@ def test_segments_hold_each_decision_and_what_it_sees() -> None:
 
 def test_what_fills_up_is_in_segments_that_are_no_longer_than_a_decision() -> None:
     for num in (2, 30, 300):
-        segments = with_segments(batch_of(decisions(num)), LAYOUT).segments
+        segments = with_varlen_layout(batch_of(decisions(num)), LAYOUT).segments
         assert segments is not None
         assert len(segments.own_N) == len(segments.seen_N) == len(segments.candidates_N)
         own_rows = len(segments.row_X) - len(segments.event_Z)
@@ -164,7 +166,7 @@ def test_shapes_repeat_from_batch_to_batch() -> None:
     annotations = random_annotations(6000, seed=0)
     shapes, lengths = set(), set()
     for first in range(0, 6000, 600):
-        batch = with_segments(batch_of(annotations[first : first + 600]), LAYOUT)
+        batch = with_varlen_layout(batch_of(annotations[first : first + 600]), LAYOUT)
         assert batch.segments is not None
         shapes.add(tuple(len(getattr(batch.segments, name)) for name in TENSORS))
         lengths.add(int(batch.seen_B.sum()))
@@ -173,6 +175,6 @@ def test_shapes_repeat_from_batch_to_batch() -> None:
 
 
 def test_a_packed_batch_moves_whole() -> None:
-    batch = with_segments(batch_of(decisions(4)), LAYOUT).to("meta")
+    batch = with_varlen_layout(batch_of(decisions(4)), LAYOUT).to("meta")
     assert batch.segments is not None
     assert {getattr(batch.segments, name).device.type for name in TENSORS} == {"meta"}

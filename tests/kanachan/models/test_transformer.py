@@ -9,8 +9,8 @@ from torch import Tensor
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
-from kanachan.models.attention import Padded
-from kanachan.models.transformer import Encoder, Network, Output, arrangement_of
+from kanachan.models.attention import PaddedAttention
+from kanachan.models.transformer import Encoder, Network, Output, attention_backend
 from tests.support.random_annotations import random_annotations
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
@@ -37,7 +37,7 @@ def assert_same(left: Tensor, right: Tensor) -> None:
 
 
 def encoded_of(encoder: Encoder, batch: Batch) -> Tensor:
-    return encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement_of(batch))
+    return encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention_backend(batch))
 
 
 @pytest.fixture
@@ -97,13 +97,13 @@ def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> N
     """The plain way: one row of own tokens and events, with a mask that says which attends to which."""
     batch = random_batch(4)
     encoder = network.encoder
-    arrangement = arrangement_of(batch)
-    assert isinstance(arrangement, Padded)
+    arrangement = attention_backend(batch)
+    assert isinstance(arrangement, PaddedAttention)
     own_BOD, event_GED = arrangement.split(encoded_of(encoder, batch))
     for row in range(len(batch)):
         one = batch_of_annotations(random_annotations(4, seed=0)[row : row + 1], FOUR_PLAYERS)
         # own tokens of the only decision, then its events
-        hidden_VD = encoder._embed(one.table_BS, one.standing_BP2, one.numeric_BN, arrangement_of(one))
+        hidden_VD = encoder._embed(one.table_BS, one.standing_BP2, one.numeric_BN, attention_backend(one))
         num_events = int(one.seen_B)
         num_own = len(hidden_VD) - num_events
         may_look = torch.ones(len(hidden_VD), len(hidden_VD), dtype=torch.bool).tril()

@@ -15,7 +15,7 @@ from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
 from kanachan.objectives.registry import OBJECTIVES
-from kanachan.objectives.value import Bins, Points, RoundDelta
+from kanachan.objectives.value import HLGauss, RoundDelta, ValueObjective
 from tests.support.random_annotations import random_annotations
 
 VALUE_STAGES = ("round_delta", "rank", "grading")
@@ -136,7 +136,7 @@ def test_the_actors_rank_is_the_sum_over_the_orders_that_give_it(batch: Batch) -
 
 
 def test_bins_hold_the_gaussian_mass_around_the_target() -> None:
-    bins = Bins(count=11, sigma=0.75, unit=1000.0, reach=100_000.0)
+    bins = HLGauss(count=11, sigma=0.75, unit=1000.0, reach=100_000.0)
     limit = math.log1p(100)
     width = 2 * limit / 10
     for points in (0.0, 300.0, -8000.0, 96_000.0):
@@ -148,7 +148,7 @@ def test_bins_hold_the_gaussian_mass_around_the_target() -> None:
 
 
 def test_targets_beyond_the_reach_fall_into_the_edge_bins() -> None:
-    bins = Bins(count=101, sigma=0.75, unit=1000.0, reach=100_000.0)
+    bins = HLGauss(count=101, sigma=0.75, unit=1000.0, reach=100_000.0)
     target_BK = bins.smooth(torch.tensor([-1e7, 1e7]))
     assert target_BK.argmax(dim=1).tolist() == [0, 100]
     torch.testing.assert_close(target_BK.sum(dim=1), torch.ones(2))
@@ -157,7 +157,7 @@ def test_targets_beyond_the_reach_fall_into_the_edge_bins() -> None:
 @pytest.mark.parametrize("stage, share", [("round_delta", 0.0028), ("grading", 0.00075)])
 def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage: str, share: float) -> None:
     objective = OBJECTIVES[stage](ObjectiveConfig())
-    assert isinstance(objective, Points)
+    assert isinstance(objective, ValueObjective)
     target = objective.unit * torch.linspace(-9, 9, 997)
     error = (objective.bins.smooth(target) @ objective.bins.points_K - target).abs()
     assert (error <= share * (target.abs() + objective.unit)).all()

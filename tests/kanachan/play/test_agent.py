@@ -15,13 +15,13 @@ from annotate.game.record import Event
 from annotate.game.tiles import RED_IDS
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.policy import Policy
-from kanachan.play.agent import GameKey, IllegalAction, Lots, Player, Situation
-from kanachan.play.agent_factory import make_player
-from kanachan.play.agent_spec import PlayerSpec, parse_player
+from kanachan.play.agent import Agent, GameKey, IllegalAction, SeededSampler, Situation
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import GameResult, Match
 from kanachan.play.mjai_agent import Program, _Seated
-from kanachan.play.policy_agent import PolicyPlayer
-from kanachan.play.rollout import Hall
+from kanachan.play.policy_agent import PolicyAgent
+from kanachan.play.rollout import BatchedGames
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
@@ -54,7 +54,7 @@ def mjai(habit: str = "fair") -> str:
 class Watched:
     """A player, and all that it was asked and did."""
 
-    def __init__(self, player: Player) -> None:
+    def __init__(self, player: Agent) -> None:
         self.player = player
         self.plays_forced, self.group = player.plays_forced, player.group
         self.asked: Asked = {}
@@ -78,10 +78,10 @@ def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_00
     """East games of A against random players, or the first `most` moves of them."""
     match = Match(players=(name, "random"), style=0)
     players: Mapping[str, Watched] = {
-        letter: Watched(make_player(parse_player(text), Lots(5, letter), V))
+        letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), V))
         for letter, text in zip("AB", match.players, strict=True)
     }
-    hall, waiting, results = Hall(match, players), list(games), []
+    hall, waiting, results = BatchedGames(match, players), list(games), []
     try:
         while waiting or len(hall):
             while waiting and len(hall) < together:
@@ -151,18 +151,18 @@ def plain_policy(name: str) -> Policy:
     """The policy of a name, which remembers nothing."""
     from kanachan.inference.advantage_policy import AdvantagePolicy
 
-    spec = parse_player(name)
+    spec = parse_agent(name)
     policies = [Policy.load(path) for path in spec.files]
     return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
 
 
 @pytest.mark.parametrize(("is_half", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
 def test_scores_with_events_kept_equal_those_computed_from_scratch(
-    is_half: bool, largest: float, typical: float, names: dict[str, str]
+    use_bf16: bool, largest: float, typical: float, names: dict[str, str]
 ) -> None:
     found: dict[tuple[GameKey, int, int], np.ndarray] = {}
-    player = make_player(parse_player(names["greedy"]), Lots(0, "A"), V, is_half=is_half)
-    assert isinstance(player, PolicyPlayer)
+    player = make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16)
+    assert isinstance(player, PolicyAgent)
     _, watched = played("random", GAMES, together=3, most=120)
     for key, situation in watched.asked.items():
         (found[key],) = player.scorer.scores([situation])
@@ -175,16 +175,16 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
 
 
 @pytest.mark.parametrize("is_half", [False, True])
-def test_a_score_does_not_depend_on_those_asked_for_beside_it(is_half: bool, names: dict[str, str]) -> None:
+def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, names: dict[str, str]) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[Situation]] = {}
     for (_, _, number), situation in watched.asked.items():
         by_number.setdefault(number, []).append(situation)
     one_by_one, together = (
-        make_player(parse_player(names["greedy"]), Lots(0, "A"), V, is_half=is_half) for _ in range(2)
+        make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16) for _ in range(2)
     )
-    assert isinstance(one_by_one, PolicyPlayer)
-    assert isinstance(together, PolicyPlayer)
+    assert isinstance(one_by_one, PolicyAgent)
+    assert isinstance(together, PolicyAgent)
     assert any(len(situations) > 1 for situations in by_number.values())
     for situations in by_number.values():
         alone = [one_by_one.scorer.scores([situation])[0] for situation in situations]
@@ -199,7 +199,7 @@ def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str])
     weight_A = np.exp((score_A - score_A.max()) / 2.0)
     counts = np.zeros(len(score_A))
     for seed in range(2000):
-        player = PolicyPlayer(FixedScores(score_A), Lots(seed, "A"), temperature=2.0)
+        player = PolicyAgent(FixedScores(score_A), SeededSampler(seed, "A"), temperature=2.0)
         counts[situation.actions.index(player.choose([situation])[0])] += 1
     np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
 
@@ -216,7 +216,7 @@ class FixedScores:
 
 def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> None:
     _, watched = played("random", GAMES[:1], together=1)
-    lots = [[Lots(0, letter).of(situation) for situation in watched.asked.values()] for letter in "AB"]
+    lots = [[SeededSampler(0, letter).of(situation) for situation in watched.asked.values()] for letter in "AB"]
     assert not set(lots[0]) & set(lots[1])
     assert 0.35 < np.mean(lots) < 0.65
 
@@ -295,7 +295,7 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
     situation = Situation(GameKey(0, 0), 0, turn, (), (), ())
-    player = make_player(parse_player(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), Lots(0, "A"), V)
+    player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
     try:
         (token,) = player.choose([situation])
     finally:
@@ -355,17 +355,17 @@ class Stopped:
 )
 def test_a_name_that_is_none_is_refused(text: str, told: str, names: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=told):
-        parse_player(text.format(weights=names["greedy"]))
+        parse_agent(text.format(weights=names["greedy"]))
 
 
 def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     weights = written(tmp_path / "run@0.5")
-    assert parse_player(str(weights.parent)).temperature is None
-    assert parse_player(f"{weights.parent}@2").temperature == 2
+    assert parse_agent(str(weights.parent)).temperature is None
+    assert parse_agent(f"{weights.parent}@2").temperature == 2
 
 
 def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:
-    spec: PlayerSpec = parse_player(names["advantage"] + "@1.5")
+    spec: AgentSpec = parse_agent(names["advantage"] + "@1.5")
     assert (spec.points, spec.temperature) == (20, 1.5)
     assert [Path(path).parent.name for path in spec.files] == ["imitation", "rank"]
 
@@ -373,6 +373,6 @@ def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:
 def test_values_without_a_prior_of_imitation_are_refused(names: dict[str, str]) -> None:
     prior, _, rest = names["advantage"].partition("+")
     values = rest.partition("~")[0]
-    make: Callable[[], object] = lambda: make_player(parse_player(f"{values}+{prior}~5"), Lots(0, "A"), V)  # noqa: E731
+    make: Callable[[], object] = lambda: make_agent(parse_agent(f"{values}+{prior}~5"), SeededSampler(0, "A"), V)  # noqa: E731
     with pytest.raises(ValueError, match="a network after rank is no prior"):
         make()

@@ -10,7 +10,7 @@ from annotate.game.engine import Table
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play.agent import GameKey, Situation
-from kanachan.play.mjai_agent import MjaiPlayer, Program, _Seated
+from kanachan.play.mjai_agent import MjaiAgent, Program, _Seated
 from tests.kanachan.cli.test_arena import arena, journal
 from tests.kanachan.play.test_agent import mjai
 from tests.support.mjai_table import hidden_from
@@ -77,7 +77,7 @@ def first_claim(*habits: str) -> str:
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    player = MjaiPlayer([sys.executable, "-c", CALLS, "+".join(habits)], V)
+    player = MjaiAgent([sys.executable, "-c", CALLS, "+".join(habits)], V)
     try:
         (token,) = player.choose([Situation(GameKey(0, 0), 0, turn, (), (), ())])
     finally:

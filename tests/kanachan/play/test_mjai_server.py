@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import Event
 from annotate.game.tiles import TILE_OF_MJAI
@@ -24,7 +24,7 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.objectives.rank import Rank
-from kanachan.play.mjai_bot import Mind
+from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import action46
 from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
@@ -45,8 +45,8 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
 
 
 def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
-    writer = SituationWriter(V, 4, style, (14,) * 4)
-    return Bot(Mind(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
+    writer = ObservationEncoder(V, 4, style, (14,) * 4)
+    return Bot(MjaiBot(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
 
 
 def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
@@ -385,7 +385,7 @@ def test_missing_weights_and_weights_that_tell_no_ranks_are_named(
 
 def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     policy = AdvantagePolicy(Policy.load(weights["imitation"]), Policy.load(weights["rank"]), 20.0)
-    mind = Mind(policy, 1, "mjsoul", SituationWriter(V, 4, 1, (14,) * 4))
+    mind = MjaiBot(policy, 1, "mjsoul", ObservationEncoder(V, 4, 1, (14,) * 4))
     metas = [answer.get("meta", {}) for answer in answers(Bot(mind), stream(1, rounds[:1]))]
     whole = [meta for meta in metas if "q_values" in meta]
     assert whole and all({"probabilities", "expected_points", "rank_probabilities"} <= meta.keys() for meta in whole)
@@ -394,6 +394,6 @@ def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[l
 @pytest.mark.records
 def test_a_real_game_is_reviewed(weights: dict[StageName, Path]) -> None:
     (game,) = read_games(str(real_records("tenhou/houou-4p-2021")[0]))
-    mind = Mind(Policy.load(weights["imitation"]), 2, "tenhou", SituationWriter(V, 4, 1, (14,) * 4))
+    mind = MjaiBot(Policy.load(weights["imitation"]), 2, "tenhou", ObservationEncoder(V, 4, 1, (14,) * 4))
     found = answers(Bot(mind, True), stream(2, [r.events for r in game.rounds], is_open=True))
     assert "error" not in {answer["type"] for answer in found}

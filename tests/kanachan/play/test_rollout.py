@@ -7,11 +7,11 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play import rollout as arena_game
-from kanachan.play.agent import WITHOUT_WAITING, GameKey, Group, Lots, Situation
-from kanachan.play.agent_factory import make_player
-from kanachan.play.agent_spec import parse_player
+from kanachan.play.agent import UNBATCHED, BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import Match
-from kanachan.play.rollout import Hall
+from kanachan.play.rollout import BatchedGames
 
 
 class InThrees:
@@ -20,12 +20,12 @@ class InThrees:
     plays_forced = False
 
     def __init__(self) -> None:
-        self._player = make_player(parse_player("rule"), Lots(0, "A"), V)
-        self.asked: list[list[Group]] = []
+        self._player = make_agent(parse_agent("rule"), SeededSampler(0, "A"), V)
+        self.asked: list[list[BatchKey]] = []
         self.end, self.close = self._player.end, self._player.close
 
-    def group(self, situation: Situation) -> Group:
-        return Group(len(situation.actions) > 5, 3)
+    def group(self, situation: Situation) -> BatchKey:
+        return BatchKey(len(situation.actions) > 5, 3)
 
     def choose(self, situations: Sequence[Situation]) -> list[int]:
         self.asked.append([self.group(situation) for situation in situations])
@@ -35,7 +35,7 @@ class InThrees:
 def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arena_game, "_MOST_MOVES_WAITED", 1_000_000)
     in_threes = InThrees()
-    hall = Hall(Match(players=("rule", "rule"), style=0), {"A": in_threes, "B": in_threes})
+    hall = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": in_threes, "B": in_threes})
     for wall in range(9):  # two at most wait for each of two groups of both players
         hall.begin(GameKey(wall, 0))
     results = hall.advance()
@@ -49,11 +49,11 @@ def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes(monkeypa
 
 def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     class WithRareGroup(InThrees):
-        def group(self, situation: Situation) -> Group:
+        def group(self, situation: Situation) -> BatchKey:
             is_rare = situation.number % 7 == 3
             if is_rare:
                 begun[situation.game] = num_moves
-            return Group("rare", 1000) if is_rare else WITHOUT_WAITING
+            return BatchKey("rare", 1000) if is_rare else UNBATCHED
 
         def choose(self, situations: Sequence[Situation]) -> list[int]:
             waited.extend(num_moves - begun.pop(s.game) for s in situations if s.game in begun)
@@ -62,7 +62,7 @@ def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arena_game, "_MOST_MOVES_WAITED", 10)
     begun, waited, num_moves = dict[GameKey, int](), list[int](), 0
     player = WithRareGroup()
-    hall = Hall(Match(players=("rule", "rule"), style=0), {"A": player, "B": player})
+    hall = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": player, "B": player})
     for wall in range(4):
         hall.begin(GameKey(wall, 0))
     while len(hall):

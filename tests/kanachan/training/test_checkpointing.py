@@ -13,7 +13,7 @@ import torch
 from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 from kanachan.training.settings import load_config
 from tests.support.forked import made_by_one
 from tests.support.stopped import signal_after_rows, wait_for_rows
@@ -67,15 +67,15 @@ def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
 def test_a_stop_signal_does_not_wait_for_a_validation(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validated, validate = [], Stage.validation_step
+    validated, validate = [], StageModule.validation_step
 
-    def stopped_in_the_third(stage: Stage, batch: Batch, batch_idx: int) -> None:
+    def stopped_in_the_third(stage: StageModule, batch: Batch, batch_idx: int) -> None:
         validated.append(batch_idx)
         if len(validated) == 3:
             os.kill(os.getpid(), signal.SIGTERM)
         validate(stage, batch, batch_idx)
 
-    monkeypatch.setattr(Stage, "validation_step", stopped_in_the_third)
+    monkeypatch.setattr(StageModule, "validation_step", stopped_in_the_third)
     one_by_one = ("--data.validation_batch", "1", "--run.validate_batches", "null", "--run.validate_every", "2")
     assert run("rank", shards, tmp_path / "run", *ENDLESS, *one_by_one) == 0
     assert validated == [0, 1, 2]

@@ -19,7 +19,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.registry import OBJECTIVES
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 from kanachan.training.optimizers import learning_rate_factor, parameter_groups
 from kanachan.training.throughput import training_flops
 from tests.support.random_annotations import random_annotations
@@ -62,7 +62,7 @@ class SaveAt(L.Callback):
 
 def make_stage(
     stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
-) -> Stage:
+) -> StageModule:
     torch.manual_seed(0)
     objective = OBJECTIVES[stage](ObjectiveConfig())
     network = Network(
@@ -72,7 +72,7 @@ def make_stage(
         objective.num_candidate_outputs,
         objective.num_summary_outputs,
     )
-    return Stage(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model)
+    return StageModule(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model)
 
 
 def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:
@@ -102,7 +102,7 @@ def make_trainer(rows: Rows | None = None, steps: int = 6, **settings: Any) -> L
 
 
 @torch.no_grad()
-def mean_loss(stage: Stage, batch: Batch) -> dict[str, Tensor]:
+def mean_loss(stage: StageModule, batch: Batch) -> dict[str, Tensor]:
     return stage.objective.loss(stage.network(batch), batch)
 
 
@@ -319,7 +319,7 @@ def test_between_two_rows_no_tensor_is_read_back() -> None:
 # Recomputing ---------------------------------------------------------------------------------------------------------
 
 
-def learnt(stage: Stage, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:
+def learnt(stage: StageModule, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:
     """Loss, gradients, and the bytes that were kept for the backward pass."""
     kept = 0
 

@@ -13,7 +13,7 @@ from torch.optim import AdamW, Muon
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
 from kanachan.objectives.registry import build_network
-from kanachan.training.muon import MuonWithAdamW, evened
+from kanachan.training.muon import MuonWithAdamW, orthogonalize
 from kanachan.training.optimizers import make_optimizer
 from tests.support.forked import Run, made_by_two
 from tests.support.stopped import signal_after_rows
@@ -69,9 +69,9 @@ def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
 @pytest.mark.parametrize("shape", [(6, 6), (24, 8), (8, 24)])
 def test_singular_values_are_brought_near_one(shape: tuple[int, int]) -> None:
     matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) * 100
-    lengths = torch.linalg.svdvals(evened(matrix))
+    lengths = torch.linalg.svdvals(orthogonalize(matrix))
     assert 0.6 < float(lengths.min()) and float(lengths.max()) < 1.3
-    assert evened(torch.zeros(shape)).equal(torch.zeros(shape))
+    assert orthogonalize(torch.zeros(shape)).equal(torch.zeros(shape))
 
 
 def test_a_step_of_muon_moves_a_matrix_along_all_directions_alike() -> None:

@@ -32,7 +32,7 @@ QUICKLY = (
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
 """of imitation: they move all scores alike, so that their gradient is rounding alone, which Adam makes large"""
-ON_CPU = Devices(is_gpu=False, is_half=False, packs=False, world=World(2, 1))
+ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(2, 1))
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path
 
 
 def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
-    alone = Devices(is_gpu=False, is_half=False, packs=False, world=World(1, 1))
+    alone = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
     assert chosen_strategy(RunConfig(), alone, 10**12)[0] == "plain"
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
 
@@ -259,8 +259,8 @@ def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
 
 @pytest.mark.parametrize(("unit", "is_half"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
 def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
-    unit: str, is_half: bool, monkeypatch: pytest.MonkeyPatch
+    unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
-    assert devices_of(RunConfig(accelerator="cpu")).is_half is is_half
-    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).is_half
+    assert devices_of(RunConfig(accelerator="cpu")).use_bf16 is use_bf16
+    assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).use_bf16

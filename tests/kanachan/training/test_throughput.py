@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.objectives.registry import build_network
-from kanachan.training.throughput import matrix_flops_per_second, peak_memory, training_flops, work_of
+from kanachan.training.throughput import count_flops, matrix_flops_per_second, peak_memory, training_flops
 from tests.support.random_annotations import random_annotations
 
 MODEL = ModelConfig(width=64, layers=3, heads=4, feedforward=128, decoder_layers=2)
@@ -23,14 +23,14 @@ def test_the_work_of_a_decision_is_what_torch_counts(trains_encoder: bool) -> No
     network.encoder.requires_grad_(trains_encoder)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         objective.loss(network(batch), batch)["loss"].backward()
-    work = work_of(MODEL, batch, trains_encoder=trains_encoder)
+    work = count_flops(MODEL, batch, trains_encoder=trains_encoder)
     assert work.flops == pytest.approx(counter.get_total_flops(), rel=0.01)
 
 
 def test_tokens_are_counted_without_padding_and_shared_events_once() -> None:
     decisions = [a for a in random_annotations(12, seed=0) if len(a.progression) > 1]
-    separate = work_of(MODEL, batch_of_annotations(decisions, FOUR_PLAYERS))
-    twice = work_of(MODEL, batch_of_annotations([a for a in decisions for _ in range(2)], FOUR_PLAYERS))
+    separate = count_flops(MODEL, batch_of_annotations(decisions, FOUR_PLAYERS))
+    twice = count_flops(MODEL, batch_of_annotations([a for a in decisions for _ in range(2)], FOUR_PLAYERS))
     # one vector for six tokens of the table, and one for a grade and a rank
     own = sum(len(a.sparse) - 6 - 4 * 2 + 1 + 4 for a in decisions)
     events = sum(len(a.progression) for a in decisions)
@@ -51,7 +51,7 @@ def test_counting_is_quick_beside_computing() -> None:
     seconds = []
     for _ in range(20):
         start = time.perf_counter()
-        work_of(MODEL, batch)
+        count_flops(MODEL, batch)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.001
 

@@ -56,7 +56,7 @@ def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
 def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
     assert run("rank", shards, tmp_path / "run", "--run.precision", "auto", "--run.steps", "2") == 0
     chosen = load_config(tmp_path / "run" / "config.yaml").run.precision
-    assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).is_half else "fp32")
+    assert chosen == ("bf16" if devices_of(RunConfig(accelerator="cpu")).use_bf16 else "fp32")
     assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
 
 

@@ -16,27 +16,27 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.evaluation.calibration import reliability
-from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_figures
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.models.weights import make_card, write_weights
-from kanachan.training.forgetting import INIT_NAME, FormerStage, former_stage
+from kanachan.training.forgetting import INIT_NAME, PreviousStage, former_stage
 from kanachan.training.loggers import ReliabilityPoint
-from kanachan.training.module import Stage
-from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, KindSums, MeanOfRows, Values, Watching
+from kanachan.training.module import StageModule
+from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, KindSums, MeanOfRows, ValidationMetrics, Values
 from tests.kanachan.training.test_module import MODEL, Rows, batches, make_stage, make_trainer
 
 NUM_ROWS = 211
 
 
-def validated(stage: Stage, former: FormerStage | None = None) -> Rows:
+def validated(stage: StageModule, former: PreviousStage | None = None) -> Rows:
     """The rows of a validation in unequal batches."""
     rows = Rows()
-    trainer = make_trainer(rows, callbacks=[Watching(FOUR_PLAYERS, former)])
+    trainer = make_trainer(rows, callbacks=[ValidationMetrics(FOUR_PLAYERS, former)])
     trainer.validate(stage, batches(NUM_ROWS, rows_per_batch=25), verbose=False)
     return rows
 
 
 @torch.no_grad()
-def answers(stage: Stage) -> tuple[DecisionRows, Batch, Tensor]:
+def answers(stage: StageModule) -> tuple[DecisionRows, Batch, Tensor]:
     """Rows of decisions, all of them as one batch, and their predicted values if there are any."""
     whole = batches(NUM_ROWS, rows_per_batch=NUM_ROWS).dataset[0]
     output = stage.network.eval()(whole)
@@ -44,7 +44,7 @@ def answers(stage: Stage) -> tuple[DecisionRows, Batch, Tensor]:
     return DecisionMeter(FOUR_PLAYERS).rows(stage.objective.score(output), whole), whole, value_B
 
 
-def weights_of(stage: Stage, name: StageName, path: Path) -> Path:
+def weights_of(stage: StageModule, name: StageName, path: Path) -> Path:
     card = make_card(name, MODEL, ObjectiveConfig(), FOUR_PLAYERS, lineage=[], steps=1, samples=1, metrics={})
     write_weights(path, stage.network.state_dict(), card)
     return path
@@ -65,7 +65,7 @@ def test_figures_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
     stage = make_stage(name)
     rows, _, _ = answers(stage)
     is_imitation = name == "imitation"
-    figures = decision_figures(rows, has_probability=is_imitation, replicates=1)
+    figures = decision_metrics(rows, has_probability=is_imitation, replicates=1)
     expected = {
         f"kind/{key.replace('nll', 'loss')}": figure.value
         for key, figure in figures.items()
@@ -82,7 +82,7 @@ def test_figures_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
 
 def test_the_calibration_error_of_imitation_is_that_of_an_evaluation() -> None:
     stage = make_stage()
-    expected = decision_figures(answers(stage)[0], replicates=1)["ece"].value
+    expected = decision_metrics(answers(stage)[0], replicates=1)["ece"].value
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
 
 
@@ -172,7 +172,7 @@ def test_kinds_and_means_are_taken_over_the_decisions_of_all_ranks() -> None:
 @torch.no_grad()
 def test_the_old_loss_is_that_of_the_former_decoder_over_the_encoder_of_today(imitated: Path, tmp_path: Path) -> None:
     stage = make_stage("rank")
-    logged = validated(stage, FormerStage(imitated, tmp_path / "kept")).of("old/imitation_loss")
+    logged = validated(stage, PreviousStage(imitated, tmp_path / "kept")).of("old/imitation_loss")
     together = make_stage()
     own = {name: tensor for name, tensor in stage.network.state_dict().items() if name.startswith("encoder.")}
     together.network.load_state_dict({**load_file(imitated), **own})
@@ -185,7 +185,7 @@ def test_the_old_loss_is_that_of_the_former_decoder_over_the_encoder_of_today(im
 
 def test_drift_is_one_less_the_cosine_of_each_part(imitated: Path, tmp_path: Path) -> None:
     stage = make_stage("rank")
-    row = validated(stage, FormerStage(imitated, tmp_path / "kept")).rows[-1][1]
+    row = validated(stage, PreviousStage(imitated, tmp_path / "kept")).rows[-1][1]
     then, now = load_file(imitated), stage.network.state_dict()
     of_part = {
         "block_01": [name for name in then if name.startswith("encoder.blocks.0.")],
@@ -203,7 +203,7 @@ def test_a_run_begins_with_the_curves_of_its_former_stage(imitated: Path, tmp_pa
     stage.network.encoder.load_state_dict(
         {n.removeprefix("encoder."): t for n, t in load_file(imitated).items() if n.startswith("encoder.")}
     )
-    watching = Watching(FOUR_PLAYERS, FormerStage(imitated, tmp_path / INIT_NAME))
+    watching = ValidationMetrics(FOUR_PLAYERS, PreviousStage(imitated, tmp_path / INIT_NAME))
     trainer = make_trainer(rows, steps=4, val_check_interval=2, callbacks=[watching])
     trainer.fit(stage, batches(24), batches(40))
     assert list(rows.of("old/imitation_loss")) == list(rows.of("drift/block_01")) == [0, 2, 4]
@@ -216,7 +216,7 @@ def test_a_former_stage_draws_no_random_numbers_and_lends_the_encoder_without_mo
     imitated: Path, tmp_path: Path
 ) -> None:
     network, before = make_stage("rank").network, torch.get_rng_state()
-    former = FormerStage(imitated, tmp_path / "kept")
+    former = PreviousStage(imitated, tmp_path / "kept")
     assert torch.equal(torch.get_rng_state(), before)
     weight = network.encoder.token_embedding.weight
     former.join(network, torch.device("cpu"))

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from kanachan.cli import train
 from kanachan.data.batch import Batch
-from kanachan.training.module import Stage
+from kanachan.training.module import StageModule
 
 
 def numbers_of(batch: Batch) -> list[int]:
@@ -28,14 +28,14 @@ def numbers_of(batch: Batch) -> list[int]:
 
 def record(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    learns = Stage.training_step
+    learns = StageModule.training_step
 
-    def training_step(self: Stage, batch: Batch, batch_idx: int) -> Tensor:
+    def training_step(self: StageModule, batch: Batch, batch_idx: int) -> Tensor:
         with open(folder / f"{self.trainer.global_rank}.txt", "a") as file:
             file.write(" ".join(map(str, (self.trainer.global_step, *numbers_of(batch)))) + "\n")
         return learns(self, batch, batch_idx)
 
-    setattr(Stage, "training_step", training_step)  # noqa: B010, else mypy sees a method assigned
+    setattr(StageModule, "training_step", training_step)  # noqa: B010, else mypy sees a method assigned
 
 
 def main(argv: list[str]) -> Any:

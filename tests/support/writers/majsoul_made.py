@@ -6,13 +6,13 @@ from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine import Table, Turn
-from annotate.game.features import SituationWriter
+from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_delta, ranks_of
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.record_writer import rounds_of
 from annotate.game.results import final_scores
 from annotate.game.tiles import TILE_OF_ID
-from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedPlayer
+from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import CHI_TILES, TILE_NAMES
 from tests.support.rounds import Script, V, events_of_round, start_of_round, wall_of_deal, writer_of
 
@@ -89,11 +89,11 @@ class MadeGame:
 
 def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul") -> MadeGame:
     """A whole game of careless rule-based players."""
-    players = [RuleBasedPlayer(TEMPERAMENTS[seat], seed * 4 + seat, V, 0.1) for seat in range(V.num_seats)]
+    players = [RuleBasedAgent(TEMPERAMENTS[seat], seed * 4 + seat, V, 0.1) for seat in range(V.num_seats)]
     watch = Watch(lambda turns: {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns})
     made = MadeGame([], [], [], style=style, rules=rules)
     table = Table.of_game(rules, style, seed, V)
-    made.decisions = play(table, SituationWriter(V, made.room, style, tuple(made.grades)), watch)[0]
+    made.decisions = play(table, ObservationEncoder(V, made.room, style, tuple(made.grades)), watch)[0]
     made.rounds, made.windows = rounds_of(table.log()), watch.windows
     return made
 
