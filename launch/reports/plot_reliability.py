@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Estimate
+from matplotlib.figure import Figure
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
@@ -60,7 +60,7 @@ def draw(evaluation: Path, out: Path) -> None:
         raise ValueError(f"{evaluation}: there is no network in it")
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
-    figure = Estimate(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
+    figure = Figure(figsize=(columns * _INCHES, rows * _INCHES), layout="constrained")
     for number, (title, found) in enumerate(panels.items()):
         axes = figure.add_subplot(rows, columns, number + 1)
         drawn = {_name(network, found): network["reliability"][places[title]] for network in found}

@@ -265,7 +265,7 @@ def _activations_table(micro_batch: int, largest: Rows) -> str:
         f"Activations of a micro-batch of {micro_batch} decisions in bf16, GB",
         ("size", "kept", "computed again"),
         [
-            (name, *(f"{activations_of(m, largest, is_half=True, recomputes=r) / 1e9:.1f}" for r in (False, True)))
+            (name, *(f"{activations_of(m, largest, use_bf16=True, recomputes=r) / 1e9:.1f}" for r in (False, True)))
             for name, m in SIZES.items()
         ],
     )

@@ -91,7 +91,7 @@ def kept_by_torch(use_bf16: bool, recomputes: bool) -> int:
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
 
 
-@pytest.mark.parametrize("is_half", [False, True], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
 def test_activations_are_what_torch_keeps(scaling: ModuleType, use_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for of_cpus in ("_fills_up", "_is_slow_in_half"):  # on a GPU there is neither
         monkeypatch.setattr(arrangement, of_cpus, lambda *_: False)

@@ -156,7 +156,7 @@ def plain_policy(name: str) -> Policy:
     return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
 
 
-@pytest.mark.parametrize(("is_half", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
+@pytest.mark.parametrize(("use_bf16", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
 def test_scores_with_events_kept_equal_those_computed_from_scratch(
     use_bf16: bool, largest: float, typical: float, names: dict[str, str]
 ) -> None:
@@ -174,7 +174,7 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
     assert np.sqrt((difference**2).mean()) < typical
 
 
-@pytest.mark.parametrize("is_half", [False, True])
+@pytest.mark.parametrize("use_bf16", [False, True])
 def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, names: dict[str, str]) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[Situation]] = {}

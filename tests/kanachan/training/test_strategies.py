@@ -257,7 +257,7 @@ def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("unit", "is_half"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
+@pytest.mark.parametrize(("unit", "use_bf16"), [("avx512_f", False), ("avx512_bf16", True), ("amx_bf16", True)])
 def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
     unit: str, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
