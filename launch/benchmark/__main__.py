@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from annotating import measure_annotating
+from annotating import SIMULATED, measure_annotating, simulated_games
 from answering import measure_answering
 from figures import Estimate
 from growing import measure_growing
@@ -27,7 +27,6 @@ from annotate.records.reading import Record, find_records, read_games, read_reco
 from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
 from kanachan.data.pack import pack
@@ -131,9 +130,7 @@ def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], 
         if not files:
             raise ValueError(f"{folder}: no game that can be read")
         return files, "real, mjlog" if houou.is_dir() else "real"
-    if simulate(["-n", str(num_games), "--seed", "1", "-o", str(work / "games")]):
-        raise ValueError("the games could not be simulated")
-    return find_records([str(work / "games")]), "simulated, mjai"
+    return simulated_games(num_games, work / "games"), SIMULATED
 
 
 def _is_readable(path: str) -> bool:

@@ -1,11 +1,9 @@
 """Decision points a second from records to shards, beside the rules engine that does nothing but play the same rounds.
 
-Every format holds the same games, made up here and written by the writers of the tests; mjlog is measured on real
-records too, where there are some.
+Measures the records that are given and games that rule-based agents play.
 """
 
 import io
-import sys
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -15,13 +13,14 @@ from typing import Any
 from figures import Estimate, in_turns
 
 import annotate.game.engine
-from annotate.records.reading import Record, read_record
+from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import annotate_game
 from annotate.runtime.workers import num_cores
+from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.annotate import main as annotate_command
 
-sys.path.append(str(Path(__file__).resolve().parents[2]))
+SIMULATED = "simulated, mjai"
 
 
 class _RecordingEnv:
@@ -52,15 +51,27 @@ class _RecordingEnv:
 _ENGINE = annotate.game.engine.RiichiEnv
 
 
+def simulated_games(number: int, folder: Path) -> list[str]:
+    """Simulates games of rule-based agents as mjai JSON lines and returns their files.
+
+    Raises:
+        ValueError: the games could not be simulated.
+    """
+    if simulate(["-n", str(number), "--seed", "1", "-o", str(folder)]):
+        raise ValueError("the games could not be simulated")
+    return find_records([str(folder)])
+
+
 def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Estimate]:
-    """Decision points a second, of `files` and of the same made-up games in every format."""
+    """Measures decision points a second: of `files`, and of simulated games where `files` are real ones."""
     figures = [_measure(files, f"annotate ({kind})", repeats)]
     jobs = num_cores()
     if jobs > 1:
         one, all_cores = in_turns(_packing(files, 1), _packing(files, jobs), repeats)
         figures[0].more[f"times as quick on {jobs} processes"] = one / all_cores
-    for name, paths in _made_up_games(max(2, len(files) // 4), work).items():
-        figures.append(_measure(paths, f"annotate (made up, {name})", repeats))
+    if kind != SIMULATED:
+        games = simulated_games(max(2, len(files) // 4), work / "simulated")
+        figures.append(_measure(games, f"annotate ({SIMULATED})", repeats))
     return figures
 
 
@@ -108,22 +119,3 @@ def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
                 env.step(actions)
 
     return num_decisions, step_alone
-
-
-def _made_up_games(number: int, work: Path) -> dict[str, list[str]]:
-    """By format: the files of games made up here, the same ones in all formats of a platform."""
-    from tests.support.writers.all_formats import WRITERS, of_tenhou
-    from tests.support.writers.majsoul_made import simulated
-
-    of_mjsoul = [simulated(seed, style=1) for seed in range(number)]
-    on_tenhou = [of_tenhou(simulated(seed, style=1, rules="tenhou")) for seed in range(number)]
-    files: dict[str, list[str]] = {}
-    for name, write in WRITERS.items():
-        folder = work / name.replace("/", " ")
-        folder.mkdir()
-        for number, made in enumerate(on_tenhou if name == "mjlog" else of_mjsoul):
-            # the name of an mjlog is the game's id
-            path = folder / f"20210701{number:02}gm-00a9-0000-{number:08x}"
-            path.write_bytes(write(made))
-            files.setdefault(name, []).append(str(path))
-    return files

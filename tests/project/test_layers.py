@@ -131,6 +131,11 @@ def test_every_package_has_its_level() -> None:
     assert {".".join(name.split(".")[:2]) for name in MODULES if not name.endswith("__init__")} == known
 
 
+@pytest.mark.parametrize("path", [*MODULES.values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_the_product_imports_nothing_of_the_tests(path: Path) -> None:
+    assert "tests" not in {top(name) for name in imports_of(ast.parse(path.read_text()))}
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     imported = {module: {name for name in imports_of(parse(module)) if name in MODULES} for module in MODULES}
     while ends := {module for module, names in imported.items() if not names}:
