@@ -44,7 +44,7 @@ class CachedNetwork(Network):
     network: whose parts it shares.
     num_events: the most that a round can have.
     num_rows: the most rows of own tokens and new events that a batch can have.
-    is_half: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
+    use_bf16: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
     """
 
     def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool = False) -> None:

@@ -13,7 +13,7 @@ def make_agent(
 
     Args:
         device: where networks are computed.
-        is_half: they multiply in bf16.
+        use_bf16: they multiply in bf16.
 
     Raises:
         ValueError: weights that cannot be read, or not together.

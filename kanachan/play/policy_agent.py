@@ -73,7 +73,7 @@ class Scorer:
     Args:
         policies: one, or imitation and values; their networks are made to keep events.
         points: the temperature of the advantages, where there are two.
-        is_half: multiply in bf16.
+        use_bf16: multiply in bf16.
 
     Raises:
         ValueError: the two are not fit to be used together.
