@@ -1,6 +1,7 @@
 """The weights file: what goes in comes out, and what is not right is refused by name."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.models.weights import lineage_of, make_card, read_weights, write_weights
+from kanachan.models.weights import commit_of_program, lineage_of, make_card, read_weights, write_weights
 from kanachan.objectives.registry import build_network, inherit_encoder, load_network
+from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 
 TINY = MODEL_SIZES["tiny"]
@@ -132,3 +134,9 @@ def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: 
     assert second[0] == first[0]
     assert (first[0]["steps"], first[0]["metrics"]) == (3, {"loss": 1.0})
     assert len({entry["sha256"] for entry in second}) == 2
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="the sources are not in a checkout")
+def test_a_card_made_in_a_checkout_has_the_commit_of_the_program() -> None:
+    commit = commit_of_program()
+    assert commit is not None and re.fullmatch("[0-9a-f]{40}(-dirty)?", commit)

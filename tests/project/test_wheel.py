@@ -1,0 +1,50 @@
+"""What an installed package carries besides its modules."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kanachan.config import STAGES
+from tests.support.paths import CONFIGS, ROOT
+
+PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "annotate", "kanachan", "configs")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the wheel, without the checkout around them."""
+    folder = tmp_path_factory.mktemp("wheel")
+    for name in PARTS:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            (folder / "source").mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, folder / "source" / name)
+    command = [sys.executable, "setup.py", "-q", "build", "--build-lib", str(folder / "lib")]
+    subprocess.run(command, cwd=folder / "source", check=True, capture_output=True)
+    return folder / "lib"
+
+
+def test_all_modules_are_in_the_wheel(installed: Path) -> None:
+    for package in ("annotate", "kanachan"):
+        modules = {path.relative_to(ROOT) for path in (ROOT / package).rglob("*.py")}
+        assert {path.relative_to(installed) for path in (installed / package).rglob("*.py")} == modules
+
+
+def test_the_files_of_configs_and_of_the_review_page_are_in_the_wheel(installed: Path) -> None:
+    for source, place in ((CONFIGS, "kanachan/configs"), (ROOT / "kanachan/review/assets", "kanachan/review/assets")):
+        expected = {path.name: path.read_bytes() for path in source.iterdir()}
+        assert expected and {path.name: path.read_bytes() for path in (installed / place).iterdir()} == expected
+
+
+def test_an_installed_program_finds_the_file_of_every_stage(installed: Path) -> None:
+    program = f"from kanachan.training.settings import stage_file; print(*map(stage_file, {STAGES}), sep='\\n')"
+    environment = {**os.environ, "PYTHONPATH": str(installed)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=installed, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [str(installed / "kanachan" / "configs" / f"{stage}.yaml") for stage in STAGES]
