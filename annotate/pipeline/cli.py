@@ -8,17 +8,18 @@ from pathlib import Path
 
 from annotate.annotation import Annotation, parse_line
 from annotate.game.record import Game, all_readable
+from annotate.game.settings import add_assumptions
 from annotate.pipeline.convert import lacks_end
 from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
 from annotate.pipeline.run import Conversion, run
 from annotate.records.finding import SUFFIXES, Shard, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
-from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
 
 
@@ -142,25 +143,6 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
         "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
     )
     return what
-
-
-def add_assumptions(parser: argparse.ArgumentParser) -> None:
-    """Adds the options --room and --grade: what to take for granted where a record does not tell."""
-    parser.add_argument(
-        "--room",
-        type=int,
-        default=DEFAULT_ROOM,
-        choices=range(5),
-        help="room of games whose record does not tell: 0 Bronze ... 4 Throne (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--grade",
-        type=int,
-        default=DEFAULT_GRADE,
-        choices=range(NUM_GRADES),
-        metavar=f"0...{NUM_GRADES - 1}",
-        help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
-    )
 
 
 def _shard(text: str) -> Shard:

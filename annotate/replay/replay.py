@@ -15,14 +15,12 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.vocabulary import Vocabulary
-
-DEFAULT_ROOM = 4  # Throne
-DEFAULT_GRADE = 14  # 雀聖3
 
 
 @dataclass

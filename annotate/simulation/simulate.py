@@ -5,7 +5,6 @@ and a run that was cut short goes on where it stopped.
 """
 
 import argparse
-import hashlib
 import json
 import random
 import sys
@@ -27,6 +26,7 @@ from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.results import EXHAUSTIVE, NAGASHI
+from annotate.game.settings import NUM_ROOMS, STYLES, table_seed
 from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
@@ -34,8 +34,6 @@ from annotate.runtime.workers import in_order, num_cores
 from annotate.simulation.rule_agent import TEMPERAMENTS, Agent, RuleBasedAgent
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 
-STYLES = ("east", "south")
-NUM_ROOMS = 5
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
 _MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; the highest never does
 _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
@@ -104,11 +102,6 @@ def simulate_game(
         ],
         is_preempted=[decision.is_preempted for decision in decisions],
     )
-
-
-def table_seed(seed: int, index: int) -> int:
-    """40 bits that differ between games, so that no two games share their walls."""
-    return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
 
 
 def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) -> list[Agent]:

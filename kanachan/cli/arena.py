@@ -14,12 +14,11 @@ from tqdm import tqdm
 
 from annotate.game.record import Rules
 from annotate.game.record_writer import SUFFIX
-from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, NUM_ROOMS, STYLES
 from annotate.runtime.files import check_output, locking, replacing
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.simulation.simulate import NUM_ROOMS, STYLES
 from annotate.vocabulary import NUM_GRADES
 from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, get_args
 
 from annotate.game.record import Rules
-from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, NUM_ROOMS, STYLES
 from annotate.runtime.terminal import run_cleanly
-from annotate.simulation.simulate import NUM_ROOMS, STYLES
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.game.record import Game
-from annotate.pipeline.cli import add_assumptions
+from annotate.game.settings import add_assumptions
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, replacing, writing_text

@@ -13,7 +13,7 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
-from annotate.simulation.simulate import table_seed
+from annotate.game.settings import table_seed
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.play.agent import Agent, BatchKey, GameKey, Situation, illegal
 from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat

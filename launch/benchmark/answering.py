@@ -10,8 +10,9 @@ import torch
 from figures import Estimate, in_turns
 
 from annotate.game.features import ObservationEncoder
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.records.reading import Record, find_records, read_record
-from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM, annotate_game
+from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig

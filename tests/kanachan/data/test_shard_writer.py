@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from annotate.annotation import FIELDS, Annotation, format_line
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.journal import Journal
 from annotate.pipeline.run import Conversion
-from annotate.replay.replay import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
