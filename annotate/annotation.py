@@ -8,7 +8,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
-from annotate.vocabulary import TABLE, Vocabulary
+from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
@@ -63,6 +63,23 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
     )
     check(annotation, vocabulary)
     return annotation
+
+
+def vocabulary_of_line(line: str) -> Vocabulary:
+    """Returns the vocabulary of an annotation line, which differs from the others by how many numbers field 2 has.
+
+    Raises:
+        ValueError: no vocabulary has so many. The caller adds file and line number.
+    """
+    texts = line.rstrip("\r\n").split("\t")
+    if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
+        raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
+    num_numbers = len(_integers("numeric", texts[2]))
+    for vocabulary in VOCABULARIES.values():
+        if len(vocabulary.numeric) == num_numbers:
+            return vocabulary
+    lengths = " or ".join(str(len(vocabulary.numeric)) for vocabulary in VOCABULARIES.values())
+    raise ValueError(f"field 2 (numeric) must have {lengths} elements, not {num_numbers}")
 
 
 def check(annotation: Annotation, vocabulary: Vocabulary) -> None:

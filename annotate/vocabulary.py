@@ -5,16 +5,18 @@ product of its axes, the last one running fastest: `discard` of the progression 
 Sizes are stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits
 or seats are exchanged (`kanachan.data.symmetry`) and how it is said in words all follow from the axes.
 
-A vocabulary is a value that is passed around, so that another one (three players) can stand beside this one.
+A vocabulary is a value that is passed, never assumed: shards and weights name theirs, an annotation line is told apart
+by how many numbers it has, and `VOCABULARIES` has all that there are.
 """
 
 import hashlib
 import json
 from bisect import bisect_right
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, permutations
 from operator import mul
 from typing import NamedTuple
 
@@ -132,6 +134,25 @@ class Vocabulary:
     num_round_results: int
     max_progression: int
     """longest progression of a round: a reader may size its positions by it"""
+    num_tile_ids: int
+    """physical tiles of a wall"""
+    suit_orders: tuple[tuple[int, ...], ...]
+    """exchanges of suits that change nothing: `suit_orders[p][suit]` is the suit that `suit` becomes; the first leaves
+    all as they are"""
+
+    def __reduce__(self) -> tuple[Callable[[str], "Vocabulary"], tuple[str]]:
+        """Pickles as the name, so that all processes have the one vocabulary of that name."""
+        assert VOCABULARIES.get(self.name) is self, f"{self.name} is not one of VOCABULARIES"
+        return vocabulary_named, (self.name,)
+
+    @property
+    def num_live(self) -> int:
+        """Tiles that can be drawn in a round."""
+        return self.sparse["left"].size
+
+    @property
+    def has_chi(self) -> bool:
+        return "chi" in self.action.blocks
 
     @cached_property
     def place_of_sparse(self) -> tuple[int, ...]:
@@ -242,7 +263,36 @@ FOUR_PLAYERS = Vocabulary(
     # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
     # 4 kans: 1 + 86 + 16 + 4 events.
     max_progression=112,
+    num_tile_ids=136,
+    suit_orders=tuple(permutations(range(NUM_SUITS))),
 )
+
+VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
+"""all that there are, by name"""
+
+
+def vocabulary_named(name: str) -> Vocabulary:
+    """Returns the vocabulary of that name.
+
+    Raises:
+        ValueError: there is none; names those that there are.
+    """
+    if name not in VOCABULARIES:
+        raise ValueError(f"there is no vocabulary {name!r}; this program has {', '.join(VOCABULARIES)}")
+    return VOCABULARIES[name]
+
+
+def vocabulary_with(name: object, fingerprint: object) -> Vocabulary:
+    """Returns the vocabulary that a file names and that still means the same.
+
+    Raises:
+        ValueError: there is none; says what the file has and what there is. The caller adds what reads it.
+    """
+    vocabulary = VOCABULARIES.get(str(name))
+    if vocabulary is None or vocabulary.fingerprint != fingerprint:
+        known = ", ".join(f"{known.name} {known.fingerprint}" for known in VOCABULARIES.values())
+        raise ValueError(f"the vocabulary {name} {fingerprint}; this program has {known}")
+    return vocabulary
 
 
 # Tiles, in the specification's numbering -----------------------------------------------------------------------------

@@ -32,7 +32,6 @@ from annotate.game.tiles import (
     MJAI_NAMES,
     NUM_DEAD,
     NUM_INDICATORS,
-    NUM_TILE_IDS,
     RED_IDS,
     TILE_OF_ID,
     TILE_OF_MJAI,
@@ -46,8 +45,6 @@ _MELD_TYPES = {
     "daiminkan": MeldType.Daiminkan,
     "ankan": MeldType.Ankan,
 }
-
-_NUM_LIVE = NUM_TILE_IDS - NUM_DEAD - 4 * 13
 
 # attributes of the engine's classes are slow to look up
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
@@ -115,7 +112,7 @@ class Table:
         """counts the rounds begun at this table"""
         self.undealt: list[list[int]] = []
         """of each round begun: the tiles that were not dealt, physical, in the order of the wall"""
-        self.left = _NUM_LIVE
+        self.left = vocabulary.num_live
         """live wall tiles of the round that are not yet drawn"""
         self.turns: list[Turn] = []
         self._look(observations)
@@ -294,7 +291,7 @@ class Table:
             self.round_index += 1
             self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
             self._riichi_seat = None
-            self.left = _NUM_LIVE
+            self.left = self.vocabulary.num_live
         elif kind == "reach":
             self._riichi_seat = event["actor"]
         elif kind == "dahai":

@@ -14,7 +14,7 @@ from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import Event, Rules, places_dealt
-from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
+from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_RINSHAN, TILE_OF_MJAI
 from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 # kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
@@ -44,7 +44,7 @@ class SeatTable(Table):
         pool = [list(ids) for ids in IDS_OF_TILE]
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
-        wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator)
+        wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator, vocabulary.num_tile_ids)
         try:
             table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, is_told=True)
         except OverflowError as error:  # the engine counts honba in a byte
@@ -304,8 +304,8 @@ def _taken(pool: list[list[int]], name: str) -> int:
     return pool[tile].pop(0)
 
 
-def _wall(places: Sequence[int], hand: Sequence[int], indicator: int) -> list[int]:
+def _wall(places: Sequence[int], hand: Sequence[int], indicator: int, num_tiles: int) -> list[int]:
     """A wall, in the order of the deal, with a hand at its places and the first indicator; the rest is made up."""
-    known = {**dict(zip(places, hand, strict=True)), NUM_TILE_IDS - 1 - NUM_RINSHAN: indicator}
-    rest = iter(sorted({*range(NUM_TILE_IDS)} - {*known.values()}))
-    return [known[place] if place in known else next(rest) for place in range(NUM_TILE_IDS)]
+    known = {**dict(zip(places, hand, strict=True)), num_tiles - 1 - NUM_RINSHAN: indicator}
+    rest = iter(sorted({*range(num_tiles)} - {*known.values()}))
+    return [known[place] if place in known else next(rest) for place in range(num_tiles)]

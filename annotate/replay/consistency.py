@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from annotate.game.engine import Table
 from annotate.game.record import Event
 from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
-from annotate.game.tiles import NUM_DEAD, NUM_TILE_IDS
 
 
 class Disagreement(ValueError):
@@ -46,7 +45,7 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     """
     num_seats = len(recorded[0]["scores"])
     num_drawn = sum(event["type"] == "tsumo" for event in recorded)
-    _require_same("tiles drawn", num_drawn, NUM_TILE_IDS - NUM_DEAD - 13 * num_seats - table.left)
+    _require_same("tiles drawn", num_drawn, table.vocabulary.num_live - table.left)
     num_dora = 1 + sum(event["type"] == "dora" for event in recorded)
     _require_same("dora indicators", num_dora, table.num_dora)
     winners = {event["actor"] for event in recorded if event["type"] == "hora"}

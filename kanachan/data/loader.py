@@ -20,7 +20,7 @@ from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.sampler import _SUITS, EpochSampler, by_round
 from kanachan.data.shards import Shards, open_shards
-from kanachan.data.symmetry import SUIT_ORDERS, SeatRotation, suit_permutations
+from kanachan.data.symmetry import SeatRotation, suit_permutations
 
 _ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
 
@@ -147,7 +147,8 @@ class TrainLoader:
         if self._suits is not None:
             # one exchange for all that a seat decides in a round, or these would share nothing any more
             seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
-            orders_B = splitmix64(round_keys(columns, self._vocabulary) ^ seed) % np.uint64(len(SUIT_ORDERS))
+            num_orders = np.uint64(len(self._vocabulary.suit_orders))
+            orders_B = splitmix64(round_keys(columns, self._vocabulary) ^ seed) % num_orders
             columns = self._suits.apply(columns, orders_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)

@@ -9,7 +9,6 @@ Shapes: P permutations, B rows, N numeric features, R results.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +26,6 @@ from annotate.vocabulary import (
 from kanachan.data.columns import Columns, Ragged
 
 AxisMap = Callable[[NDArray[np.int64]], NDArray[np.int64]]
-SUIT_ORDERS = tuple(permutations(range(NUM_SUITS)))
-"""`SUIT_ORDERS[p][suit]` is the suit that `suit` becomes; the first leaves all as they are"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +49,11 @@ class Tables:
 
 
 def suit_permutations(vocabulary: Vocabulary) -> Tables:
-    """The six exchanges of characters, circles and bamboos, in the order of SUIT_ORDERS.
+    """Makes the tables of the exchanges of characters, circles and bamboos, in the order of `suit_orders`.
 
     An exact symmetry of the rules but for one hand: all-green is bamboos and green dragons only.
     """
-    return _tables(vocabulary, [_suit_maps(np.array(order)) for order in SUIT_ORDERS])
+    return _tables(vocabulary, [_suit_maps(np.array(order)) for order in vocabulary.suit_orders])
 
 
 def seat_rotations(vocabulary: Vocabulary) -> Tables:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.annotation import Annotation, check, format_line, parse_line
+from annotate.annotation import Annotation, check, format_line, parse_line, vocabulary_of_line
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.random_annotations import random_annotations
 
@@ -119,3 +119,22 @@ def test_a_value_that_cannot_be_is_refused_by_field_and_value(changed: dict, mes
 def test_a_refused_value_is_refused_in_a_line_too() -> None:
     with pytest.raises(ValueError, match="outside the 3 possible actions"):
         parse_line(with_field(5, "3"), V)
+
+
+def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
+    assert vocabulary_of_line(LINE) is V
+    assert vocabulary_of_line(f"{LINE}\t0,1\n") is V
+
+
+@pytest.mark.parametrize(
+    "line, message",
+    [
+        (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 elements, not 3"),
+        (with_field(2, "0,x"), "field 2 (numeric) is no comma-separated list of integers: '0,x'"),
+        ("a line", "7 tab-separated fields expected, 1 found"),
+    ],
+)
+def test_a_line_of_no_vocabulary_is_refused_with_the_count_of_its_numbers(line: str, message: str) -> None:
+    with pytest.raises(ValueError) as error:
+        vocabulary_of_line(line)
+    assert str(error.value) == message

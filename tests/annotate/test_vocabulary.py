@@ -1,5 +1,7 @@
 """The printed integers of the specification."""
 
+import pickle
+
 import pytest
 
 from annotate.vocabulary import (
@@ -9,10 +11,13 @@ from annotate.vocabulary import (
     HAND_SLOT_FIRST,
     NUM_TILES,
     TILE_NAMES,
+    VOCABULARIES,
     Field,
     is_red,
     tile34_of,
     tile_of,
+    vocabulary_named,
+    vocabulary_with,
 )
 from tests.support.rounds import tiles
 
@@ -146,3 +151,36 @@ def test_hand_slots_are_one_for_a_red_five_three_for_other_fives_and_four_for_th
 def test_the_fingerprint_is_the_vocabularys_and_no_accident() -> None:
     # a change here makes every shard and every weights file unreadable: see shards.py and checkpoint.py
     assert V.fingerprint == "5033eb78ab78f9bc"
+
+
+def test_a_vocabulary_is_found_by_its_name() -> None:
+    assert {name: vocabulary.name for name, vocabulary in VOCABULARIES.items()} == {name: name for name in VOCABULARIES}
+    assert vocabulary_named("kanachan-4p") is FOUR_PLAYERS
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match="there is no vocabulary 'kanachan-5p'; this program has kanachan-4p"):
+        vocabulary_named("kanachan-5p")
+
+
+@pytest.mark.parametrize("name, fingerprint", [("kanachan-5p", V.fingerprint), (V.name, "0123"), (None, None)])
+def test_a_vocabulary_that_has_changed_since_is_refused_and_both_are_named(name: object, fingerprint: object) -> None:
+    assert vocabulary_with(V.name, V.fingerprint) is V
+    with pytest.raises(ValueError, match=f"{name} {fingerprint}; this program has {V.name} {V.fingerprint}"):
+        vocabulary_with(name, fingerprint)
+
+
+def test_no_two_vocabularies_have_equally_many_numbers_by_which_lines_are_told_apart() -> None:
+    assert len({len(vocabulary.numeric) for vocabulary in VOCABULARIES.values()}) == len(VOCABULARIES)
+
+
+def test_a_vocabulary_goes_to_another_process_as_its_name() -> None:
+    pickled = pickle.dumps(FOUR_PLAYERS)
+    assert pickle.loads(pickled) is FOUR_PLAYERS
+    assert len(pickled) < 200
+
+
+def test_a_game_of_four_has_all_tiles_of_which_seventy_are_drawn_and_six_orders_of_suits() -> None:
+    assert (V.num_tile_ids, V.num_live, V.has_chi) == (136, 70, True)
+    assert V.num_tile_ids == HAND_SLOT_FIRST[NUM_TILES]
+    assert len(V.suit_orders) == 6 and V.suit_orders[0] == (0, 1, 2)

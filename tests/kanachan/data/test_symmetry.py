@@ -4,7 +4,7 @@ import pytest
 from annotate.annotation import Annotation
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.data.symmetry import SUIT_ORDERS, SeatRotation, seat_rotations, suit_permutations
+from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations
 from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
@@ -82,7 +82,7 @@ def lists(columns: Columns, row: int = 0) -> tuple[list[list[int]], ...]:
 
 @pytest.mark.parametrize("which", range(6))
 def test_exchanging_suits_gives_the_annotation_of_the_exchanged_tiles(which: int) -> None:
-    suits = "".join("mps"[suit] for suit in SUIT_ORDERS[which])
+    suits = "".join("mps"[suit] for suit in V.suit_orders[which])
     columns = columns_of_annotations([situation("mps")], V)
 
     exchanged = suit_permutations(V).apply(columns, np.array([which]))
@@ -129,9 +129,9 @@ def test_suit_permutations_are_a_group_that_acts_on_tokens(field: str) -> None:
     tables = getattr(suit_permutations(V), field)
     assert (np.sort(tables, axis=1) == np.arange(tables.shape[1])).all()
     assert (tables[0] == np.arange(tables.shape[1])).all()
-    for p, first in enumerate(SUIT_ORDERS):
-        for q, second in enumerate(SUIT_ORDERS):
-            both = SUIT_ORDERS.index(tuple(second[suit] for suit in first))
+    for p, first in enumerate(V.suit_orders):
+        for q, second in enumerate(V.suit_orders):
+            both = V.suit_orders.index(tuple(second[suit] for suit in first))
             assert (tables[q][tables[p]] == tables[both]).all()
 
 

@@ -11,7 +11,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.symmetry import SUIT_ORDERS, suit_permutations
+from kanachan.data.symmetry import suit_permutations
 from kanachan.inference.policy import Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from tests.support.packed import packed
@@ -28,7 +28,8 @@ def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: Stage
     policy = Policy.load(written(tmp_path, stage))
     columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
     outputs = [
-        policy.network(policy.batch(TABLES.apply(columns, np.full(20, number)))) for number in range(len(SUIT_ORDERS))
+        policy.network(policy.batch(TABLES.apply(columns, np.full(20, number))))
+        for number in range(len(FOUR_PLAYERS.suit_orders))
     ]
     found = SuitAverage(policy.network, FOUR_PLAYERS)(policy.batch(columns))
     mask_BA = found.mask_BA

@@ -15,7 +15,7 @@ from kanachan.cli import pack
 from kanachan.config import MODEL_SIZES, STAGES, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.symmetry import SUIT_ORDERS, SeatRotation, suit_permutations
+from kanachan.data.symmetry import SeatRotation, suit_permutations
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Network
 from kanachan.models.weights import read_weights
@@ -73,7 +73,7 @@ def test_exchanging_suits_exchanges_them_in_hidden_hands_too(which: int) -> None
     exchanged = suit_permutations(V).apply(columns, np.full(len(columns), which))
     counts = collate(exchanged, LAYOUT).hand_count_BHK
     assert counts is not None
-    assert counts.tolist() == [slow_counts(annotation, SUIT_ORDERS[which]) for annotation in ANNOTATIONS]
+    assert counts.tolist() == [slow_counts(annotation, V.suit_orders[which]) for annotation in ANNOTATIONS]
 
 
 def test_hidden_seats_are_relative_and_keep_their_places_when_seats_are_renamed() -> None:
