@@ -11,8 +11,13 @@
 #     --games N        games to annotate (default: 100)
 #     --size SIZE      network to train and to play: tiny, small, base or large (default: small)
 #     --repeats N      measurements of each figure, of which the median counts (default: 5)
+#
+#   launch/benchmark.sh against CHECKOUT --records RECORDS    this checkout against another one, an earlier commit for
+#                      instance: the same commands in turns, their speeds, and whether they write the same; --help of it
+#                      has the options
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
-[[ " $* " != *" --help "* ]] || { usage && exit; }
+[[ ${1:-} == against || " $* " != *" --help "* ]] || { usage && exit; }
 set_up
+[[ ${1:-} != against ]] || exec python "$CHECKOUT/launch/benchmark/against.py" "${@:2}"
 exec python "$CHECKOUT/launch/benchmark" "$@"
