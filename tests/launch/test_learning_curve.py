@@ -13,7 +13,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
-from tests.launch.test_scripts import program
+from tests.support.launched import program
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_runs import run
 from tests.support.tiny_weights import written

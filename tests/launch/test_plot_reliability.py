@@ -8,7 +8,7 @@ import pytest
 
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import STAGES
-from tests.launch.test_scripts import program
+from tests.support.launched import program
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
 

@@ -1,6 +1,5 @@
 """The launch scripts: that they refuse what they should, use what is there, and hang together with the project."""
 
-import importlib.util
 import json
 import os
 import runpy
@@ -10,31 +9,20 @@ import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
 
+from tests.support.launched import LAUNCH, program
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 
-LAUNCH = ROOT / "launch"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 SCRIPTS = sorted(
     path
     for path in (*LAUNCH.glob("*.sh"), *LAUNCH.glob("slurm/*.sbatch"), ROOT / ".ci" / "run")
     if path.name != "setup.sh"
 )
-
-
-def program(name: str) -> ModuleType:
-    """A Python program of launch/, which is no package."""
-    spec = importlib.util.spec_from_file_location(f"launch_{name}", LAUNCH / "reports" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def run(command: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:

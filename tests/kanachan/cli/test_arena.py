@@ -26,30 +26,9 @@ from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import Match, num_seatings, players_by_seat
 from kanachan.play.rollout import BatchedGames
-from tests.kanachan.play.test_agent import mjai
-from tests.kanachan.play.test_statistics import made_up
+from tests.support.matches import SHORT, arena, journal, left_of, mjai, random_results, result_of
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
-
-SHORT = ["--style", "east", "--bootstrap", "50"]
-
-
-def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "random"), games: int = 4) -> int:
-    """Runs the command; its output goes into the folder."""
-    arguments = [*players, "-n", str(games), *SHORT, "--json", str(folder / "result.json"), *options]
-    if "--processes" not in options:
-        arguments += ["--processes", "1"]
-    return main(arguments)
-
-
-def journal(folder: Path) -> list[Any]:
-    """Its header, then the games in order."""
-    header, *games = map(json.loads, (folder / "result.json.games").read_text().splitlines())
-    return [header, *sorted(games, key=lambda game: (game["wall"], game["seating"]))]
-
-
-def result_of(folder: Path) -> dict[str, Any]:
-    return json.loads((folder / "result.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -220,13 +199,6 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
     assert before < num_journalled(games) == 40
 
 
-def left_of(session: int) -> list[str]:
-    """Processes of the arena's session, zombies aside, and its programs."""
-    listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(maxsplit=2) for line in listed.splitlines()]
-    return [a for s, stat, a in lines if "Z" not in stat and (s == str(session) or "mjai_seat.py" in a)]
-
-
 def test_an_illegal_action_ends_the_run_and_names_the_situation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,7 +300,7 @@ def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
 ) -> None:
     players = ("rule", mjai("wins"))
     unfinished = Journal(tmp_path / "result.json.games", Match(players=players, style=0), resume=False)
-    for result in made_up(0):
+    for result in random_results(0):
         if result.seating != 2:
             unfinished.add(result)
     assert arena(tmp_path, "--resume", players=players, games=120) == 1  # B ends the run at its first turn

@@ -4,55 +4,38 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import zstandard
 
-from annotate.annotation import Annotation, format_line, parse_line
+from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main
 from kanachan.config import SPLITS
-from kanachan.data.columns import game_key
 from kanachan.data.shards import open_shards, splits_in
 from kanachan.data.text import parse_block
+from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
 ANNOTATIONS = random_annotations(400, seed=0, games=20)
 
 
-def write(path: Path, annotations: Sequence[Annotation]) -> str:
-    path.write_text("".join(f"{format_line(a)}\n" for a in annotations))
-    return str(path)
-
-
-def unpacked(folder: Path, *arguments: str) -> list[str]:
-    """The lines in the shards, in their order, with keys for games."""
-    out = folder.parent / "unpacked.txt"
-    assert main(["--unpack", str(folder), "-o", str(out), *arguments]) == 0
-    return out.read_text().splitlines()
-
-
-def with_key(annotation: Annotation) -> str:
-    return format_line(annotation._replace(game=f"{game_key(annotation.game):016x}"))
-
-
 def test_packing_and_unpacking_gives_every_line_again(tmp_path: Path) -> None:
-    assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
 
 
 def test_a_split_can_be_unpacked_alone(tmp_path: Path) -> None:
-    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.5,0"])
+    main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.5,0"])
     lines = [unpacked(tmp_path / "shards", "--split", split) for split in ("train", "validation")]
     assert lines[0] + lines[1] == unpacked(tmp_path / "shards")
 
 
 def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
-    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
+    main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
     games = [
         set(open_shards(tmp_path / "shards", split, V).gather(np.arange(20), V).game.tolist())
         for split in ("train", "validation", "test")
@@ -61,7 +44,7 @@ def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
 
 
 def test_a_game_stays_in_its_split_when_data_are_added(tmp_path: Path) -> None:
-    few, many = write(tmp_path / "a.txt", ANNOTATIONS[:200]), write(tmp_path / "b.txt", ANNOTATIONS)
+    few, many = write_lines(tmp_path / "a.txt", ANNOTATIONS[:200]), write_lines(tmp_path / "b.txt", ANNOTATIONS)
     lines = []
     for number, file in enumerate((few, many)):
         main([file, "-o", str(tmp_path / f"shards{number}"), "--fractions", "0.5,0.25,0.25"])
@@ -74,7 +57,7 @@ def shard_bytes(folder: Path) -> dict[str, list[str]]:
 
 
 def test_the_order_does_not_depend_on_the_order_of_the_files_nor_on_the_size_of_runs(tmp_path: Path) -> None:
-    files = [write(tmp_path / f"{i}.txt", ANNOTATIONS[i * 100 : (i + 1) * 100]) for i in range(4)]
+    files = [write_lines(tmp_path / f"{i}.txt", ANNOTATIONS[i * 100 : (i + 1) * 100]) for i in range(4)]
     main([*files, "-o", str(tmp_path / "a")])
     main([*reversed(files), "-o", str(tmp_path / "b")])
     main([*files, "-o", str(tmp_path / "c"), "--rows-per-shard", "50"])
@@ -84,7 +67,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_files_nor_on_the_size_of_
 
 
 def test_rows_are_shuffled_by_the_seed(tmp_path: Path) -> None:
-    file = write(tmp_path / "a.txt", ANNOTATIONS)
+    file = write_lines(tmp_path / "a.txt", ANNOTATIONS)
     for seed in "01":
         main([file, "-o", str(tmp_path / seed), "--seed", seed])
     first, second = (unpacked(tmp_path / seed, "--split", "train") for seed in "01")
@@ -203,33 +186,39 @@ def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_ref
 def test_a_game_in_two_named_splits_is_an_error_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train, test = write(tmp_path / "a.txt", ANNOTATIONS[:100]), write(tmp_path / "b.txt", ANNOTATIONS[90:200])
+    train, test = (
+        write_lines(tmp_path / "a.txt", ANNOTATIONS[:100]),
+        write_lines(tmp_path / "b.txt", ANNOTATIONS[90:200]),
+    )
     assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 1
     assert ANNOTATIONS[99].game in capsys.readouterr().err
     assert not (tmp_path / "shards").exists()
 
 
 def test_whole_files_can_be_named_as_splits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train, test = write(tmp_path / "a.txt", ANNOTATIONS[:100]), write(tmp_path / "b.txt", ANNOTATIONS[100:200])
+    train, test = (
+        write_lines(tmp_path / "a.txt", ANNOTATIONS[:100]),
+        write_lines(tmp_path / "b.txt", ANNOTATIONS[100:200]),
+    )
     assert main(["--train", train, "--test", test, "-o", str(tmp_path / "shards")]) == 0
     assert sorted(unpacked(tmp_path / "shards", "--split", "test")) == sorted(map(with_key, ANNOTATIONS[100:200]))
     assert "the validation split is empty" in capsys.readouterr().err
 
 
 def test_the_table_at_the_end_counts_decisions_and_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--train", write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
+    main(["--train", write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[1:3]] == [["train", "400", "20"], ["validation", "0", "0"]]
 
 
 def test_nothing_to_pack_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([write(tmp_path / "a.txt", []), "-o", str(tmp_path / "shards")]) == 1
+    assert main([write_lines(tmp_path / "a.txt", []), "-o", str(tmp_path / "shards")]) == 1
     assert "there is no annotation in" in capsys.readouterr().err
     assert not (tmp_path / "shards").exists()
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = write(tmp_path / "a.txt", ANNOTATIONS[:5])
+    lines = write_lines(tmp_path / "a.txt", ANNOTATIONS[:5])
     assert main([lines, "-o", lines, "--force"]) == 1
     assert capsys.readouterr().err.startswith(f"kanachan-pack: error: {lines}: a file; shards need a folder")
     assert len((tmp_path / "a.txt").read_text().splitlines()) == 5
@@ -239,8 +228,8 @@ def test_shards_are_replaced_only_by_force_and_then_all_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shards = str(tmp_path / "shards")
-    main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", shards, "--rows-per-shard", "50"])
-    again = [write(tmp_path / "b.txt", ANNOTATIONS[:60]), "-o", shards, "--fractions", "1,0,0"]
+    main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", shards, "--rows-per-shard", "50"])
+    again = [write_lines(tmp_path / "b.txt", ANNOTATIONS[:60]), "-o", shards, "--fractions", "1,0,0"]
     assert main(again) == 1
     assert "--force" in capsys.readouterr().err
     assert main([*again, "--force"]) == 0
@@ -248,7 +237,7 @@ def test_shards_are_replaced_only_by_force_and_then_all_of_them(
 
 
 def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = write(tmp_path / "a.txt", ANNOTATIONS)
+    file = write_lines(tmp_path / "a.txt", ANNOTATIONS)
     main([file, file, "-o", str(tmp_path / "shards")])
     assert "400 decisions are repetitions" in capsys.readouterr().err
 
@@ -281,7 +270,7 @@ def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path: Path) -> N
     (leftover,) = (tmp_path / "shards").iterdir()
     (leftover / "train-0.run").write_text("half a run")
 
-    assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
 
     assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
     assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
@@ -292,7 +281,7 @@ def test_a_folder_that_another_process_packs_into_is_refused(
 ) -> None:
     process = started(tmp_path / "shards")
     try:
-        assert main([write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
+        assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
         assert f"{tmp_path / 'shards'}: another process is packing into this folder" in capsys.readouterr().err
     finally:
         out = process.communicate("".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode())
@@ -303,7 +292,7 @@ def test_a_folder_that_another_process_packs_into_is_refused(
 def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
     assert main([*again, "--rows-per-shard", "50"]) == 0
     replace = Path.replace
 
@@ -322,7 +311,7 @@ def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them
 
 
 def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> None:
-    again = [write(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
+    again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
     assert main(again) == 0
     names = sorted(path.name for path in (tmp_path / "shards").iterdir())
     (tmp_path / "shards" / "train-00001.arrow").mkdir()  # which no file can replace

@@ -7,9 +7,10 @@ import pytest
 
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.data.columns import Columns, Ragged, columns_of_annotations
+from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards, schema, write_shard
 from kanachan.data.text import parse_block
+from tests.support.packed import assert_equal_columns
 from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
@@ -29,25 +30,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def assert_equal(columns: Columns, expected: Columns) -> None:
-    for name in Columns.__slots__:
-        left, right = getattr(columns, name), getattr(expected, name)
-        if left is None or right is None:
-            assert left is right
-            continue
-        if isinstance(left, Ragged):
-            assert left.starts.tolist() == right.starts.tolist()
-            left, right = left.values, right.values
-        assert left.dtype == right.dtype
-        assert left.tolist() == right.tolist()
-
-
 def test_rows_are_gathered_over_all_files_in_the_order_asked_for(folder: Path) -> None:
     annotations = [a for seed, n in enumerate((40, 1, 25)) for a in random_annotations(n, seed)]
     shards = open_shards(folder, "train", V)
     for rows in ([], [5], [40], [3, 2, 1, 3], np.random.default_rng(0).permutation(66).tolist()):
         gathered = shards.gather(np.array(rows, np.int64), V)
-        assert_equal(gathered, columns_of_annotations([annotations[row] for row in rows], V))
+        assert_equal_columns(gathered, columns_of_annotations([annotations[row] for row in rows], V))
 
 
 def test_one_file_is_gathered_the_same_way(tmp_path: Path) -> None:
@@ -55,7 +43,7 @@ def test_one_file_is_gathered_the_same_way(tmp_path: Path) -> None:
     rows = np.random.default_rng(0).permutation(40)
     annotations = random_annotations(40, seed=3)
     gathered = open_shards(tmp_path, "test", V).gather(rows, V)
-    assert_equal(gathered, columns_of_annotations([annotations[row] for row in rows], V))
+    assert_equal_columns(gathered, columns_of_annotations([annotations[row] for row in rows], V))
 
 
 def test_the_number_of_events_is_known_without_gathering(folder: Path) -> None:

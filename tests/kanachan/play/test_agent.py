@@ -22,11 +22,10 @@ from kanachan.play.match import GameResult, Match
 from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.rollout import BatchedGames
-from tests.support.paths import PROGRAMS
+from tests.support.matches import mjai
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
 
-PROGRAM = PROGRAMS / "mjai_seat.py"
 KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai")
 Asked = dict[tuple[GameKey, int, int], Situation]
 
@@ -45,10 +44,6 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "advantage": f"{imitation}+{rank}~20",
         "mjai": mjai(),
     }
-
-
-def mjai(habit: str = "fair") -> str:
-    return f"mjai:{sys.executable} {PROGRAM} {habit}"
 
 
 class Watched:

@@ -11,8 +11,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play.agent import GameKey, Situation
 from kanachan.play.mjai_agent import MjaiAgent, Program, _Seated
-from tests.kanachan.cli.test_arena import arena, journal
-from tests.kanachan.play.test_agent import mjai
+from tests.support.matches import arena, journal, mjai
 from tests.support.mjai_table import hidden_from
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import Script, start_of_round, wall_of_deal

@@ -28,14 +28,13 @@ from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import action46
 from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
+from tests.support.bots import END_OF_ROUND, START, answers, bot_of
 from tests.support.mjai_table import V, hidden_from, turns
+from tests.support.rare_rounds import TENPAI
 from tests.support.real_records import real_records
 from tests.support.rounds import DULL, play_round
 from tests.support.rounds import words as words_of
 from tests.support.tiny_weights import written
-
-START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
-TENPAI = "123m456p789s1122z"
 
 
 @pytest.fixture(scope="module")
@@ -44,22 +43,10 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
     return {stage: written(folder / stage, stage) for stage in STAGES}
 
 
-def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
-    writer = ObservationEncoder(V, 4, style, (14,) * 4)
-    return Bot(MjaiBot(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
-
-
 def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
     """What a seat is told of a game."""
     told = [event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]]
     return [START, *told, {"type": "end_game"}]
-
-
-END_OF_ROUND = {"type": "end_kyoku"}
-
-
-def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:
-    return [bot.answer(json.dumps(event)) for event in events]
 
 
 @pytest.fixture(scope="module")
@@ -280,6 +267,18 @@ def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_l
     early, late = by_scores(scores, 8), by_scores(scores, 1)
     assert early[0, 0] < late[0, 0] and late.argmax(axis=1).tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(by_scores([25_000] * 4, 8), 0.25, atol=0.02)
+
+
+def test_a_round_that_cannot_be_followed_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """mjai-reviewer ends at an answer that is no event of mjai."""
+    nothing = {"type": "none", "meta": {"mask_bits": 0}}
+    first, second, *_ = rounds_of(simulate_game(5, 0, style=0, annotated=False).events)
+    bot = bot_of(written(tmp_path), 0, is_reviewing=True)
+    told = [START, *first[:2], first[1], *first[2:], END_OF_ROUND]
+    assert answers(bot, told)[3:] == [nothing] * (len(told) - 3)
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said == "kanachan-bot: tsumo: seat 0 cannot draw a tile now; the rest of the round is passed over"
+    assert any(answer["meta"]["mask_bits"] for answer in answers(bot, second))
 
 
 # Errors --------------------------------------------------------------------------------------------------------------

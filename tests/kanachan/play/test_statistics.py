@@ -2,43 +2,19 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 
-from kanachan.play.agent import GameKey
-from kanachan.play.match import GameResult, Match, players_by_seat
+from kanachan.play.match import Match
 from kanachan.play.statistics import PairedTest, figures_of_games, rank_difference
+from tests.support.matches import random_results
 
 POINTS = (90.0, 45.0, 0.0, -135.0)
 
 
-def made_up(seed: int, walls: int = 30) -> list[GameResult]:
-    """Results of 1v3 games drawn at random."""
-    rng = np.random.default_rng(seed)
-    results = []
-    for wall, seating in product(range(walls), range(4)):
-        counts = {name: rng.integers(0, 4, 4).tolist() for name in ("wins", "deal_ins", "calls", "riichis")}
-        results.append(
-            GameResult(
-                wall=wall,
-                seating=seating,
-                players="".join(players_by_seat("1v3", GameKey(wall, seating))),
-                ranks=rng.permutation(4).tolist(),
-                scores=[25_000] * 4,
-                grading_deltas=rng.integers(-100, 100, 4).tolist(),
-                rounds=int(rng.integers(4, 14)),
-                won_points=[1000 * wins for wins in counts["wins"]],
-                decisions=[60] * 4,
-                **counts,
-            )
-        )
-    return results
-
-
 def test_figures_are_what_counting_by_hand_gives() -> None:
-    results = made_up(0)
+    results = random_results(0)
     outcome = figures_of_games(results[::-1], Match(players=("x", "y")), POINTS, replicates=20)
     for letter in "AB":
         at = [(r, seat) for r in results for seat in range(4) if r.players[seat] == letter]
@@ -64,7 +40,7 @@ def test_figures_are_what_counting_by_hand_gives() -> None:
 def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
     results = [
         replace(result, ranks=[2, 3, 0, 1] if result.players[1] == "A" and result.wall < 2 else [0, 1, 2, 3])
-        for result in made_up(0)
+        for result in random_results(0)
         if result.players[3] != "A"
     ]
     figure = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=500).players["A"]["stable_dan"]
@@ -74,14 +50,16 @@ def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables() -> None:
     """7 dan wins 90 + 45 and loses 135."""
     # A is in seat 0, 1, 2, 3 in turn
-    results = [replace(result, ranks=[0, 1, 2, 3]) for result in made_up(0, walls=1)]
+    results = [replace(result, ranks=[0, 1, 2, 3]) for result in random_results(0, walls=1)]
     outcome = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=5)
     assert outcome.players["A"]["stable_dan"].value == pytest.approx(7)
     assert outcome.players["B"]["stable_dan"].value == pytest.approx(7)
 
 
 def test_chance_alone_passes_for_a_difference_as_often_as_the_test_says() -> None:
-    tests = [figures_of_games(made_up(s), Match(players=("x", "y")), POINTS, replicates=2).test for s in range(40)]
+    tests = [
+        figures_of_games(random_results(s), Match(players=("x", "y")), POINTS, replicates=2).test for s in range(40)
+    ]
     assert sum(test.p < 0.05 for test in tests) <= 6
     assert 0.3 < np.mean([test.p for test in tests]) < 0.7
 
@@ -95,8 +73,8 @@ def test_so_many_games_as_are_said_to_be_needed_show_the_difference_in_four_of_f
 
 
 def test_walls_of_which_games_are_missing_do_not_tell_how_much_walls_differ() -> None:
-    whole, match = made_up(0), Match(players=("x", "y"))
-    partial = [replace(result, wall=30 + result.wall) for result in made_up(1, walls=300) if result.seating == 2]
+    whole, match = random_results(0), Match(players=("x", "y"))
+    partial = [replace(result, wall=30 + result.wall) for result in random_results(1, walls=300) if result.seating == 2]
     wanted, found = (figures_of_games(games, match, POINTS, replicates=2).test for games in (whole, whole + partial))
     assert found.wall_deviation == pytest.approx(wanted.wall_deviation)
     assert (found.walls, found.whole_walls) == (330, 30)
@@ -104,12 +82,14 @@ def test_walls_of_which_games_are_missing_do_not_tell_how_much_walls_differ() ->
 
 
 def test_without_a_whole_wall_nobody_knows_how_much_walls_differ() -> None:
-    partial = [result for result in made_up(0) if result.seating != 2]
+    partial = [result for result in random_results(0) if result.seating != 2]
     test = figures_of_games(partial, Match(players=("x", "y")), POINTS, replicates=2).test
     assert math.isnan(test.wall_deviation) and test.whole_walls == 0
 
 
 def test_a_player_that_meets_itself_needs_no_number_of_games() -> None:
-    results = [replace(result, ranks=[(seat + result.seating) % 4 for seat in range(4)]) for result in made_up(0)]
+    results = [
+        replace(result, ranks=[(seat + result.seating) % 4 for seat in range(4)]) for result in random_results(0)
+    ]
     test = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=2).test
     assert test.wall_deviation == pytest.approx(0) and test.games_for(0.05, 4) is None

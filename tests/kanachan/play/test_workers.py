@@ -11,8 +11,7 @@ import pytest
 
 from kanachan.play.agent import GameKey
 from kanachan.play.workers import received
-from tests.kanachan.cli.test_arena import SHORT, left_of
-from tests.kanachan.play.test_agent import mjai
+from tests.support.matches import SHORT, left_of, mjai
 from tests.support.paths import ROOT
 
 

@@ -14,8 +14,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
 from kanachan.cli.review import main
 from kanachan.config import STAGES
-from tests.annotate.game.test_seat_view import events_of as events_of_round
 from tests.support.browser import Browser, browser
+from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
 from tests.support.tiny_weights import written

@@ -18,7 +18,7 @@ from kanachan.cli import pack, train
 from kanachan.config import STAGES, StageName
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.models.weights import read_weights
-from tests.launch.test_scripts import program
+from tests.support.launched import program
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
 

@@ -9,44 +9,16 @@ from typing import Any
 import lightning as L
 import pytest
 import torch
-from lightning.pytorch.loggers import Logger
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import DataLoader
 
-from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
-from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
-from kanachan.models.transformer import Network
-from kanachan.objectives.registry import OBJECTIVES
+from kanachan.config import OptimConfig, StageName
+from kanachan.data.batch import Batch
 from kanachan.training.module import StageModule
 from kanachan.training.optimizers import learning_rate_factor, parameter_groups
 from kanachan.training.throughput import training_flops
-from tests.support.random_annotations import random_annotations
-
-ROWS_PER_BATCH = 4
-MODEL = ModelConfig(width=16, layers=1, heads=2, feedforward=32)
-
-
-class Rows(Logger):
-    """Keeps what is logged."""
-
-    name = "rows"
-    version = ""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[tuple[int, dict[str, float]]] = []
-
-    def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        pass
-
-    def log_metrics(self, metrics: dict[str, float], step: int | None = None) -> None:
-        assert step is not None
-        self.rows.append((step, metrics))
-
-    def of(self, name: str) -> dict[int, float]:
-        return {step: row[name] for step, row in self.rows if name in row}
+from tests.support.tiny_stage import MODEL, ROWS_PER_BATCH, Rows, batches, make_stage, make_trainer
 
 
 class SaveAt(L.Callback):
@@ -58,47 +30,6 @@ class SaveAt(L.Callback):
     def on_train_batch_end(self, trainer: L.Trainer, *args: Any) -> None:
         if trainer.global_step == self.step:
             trainer.save_checkpoint(self.path)
-
-
-def make_stage(
-    stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
-) -> StageModule:
-    torch.manual_seed(0)
-    objective = OBJECTIVES[stage](ObjectiveConfig())
-    network = Network(
-        model,
-        TokenLayout(FOUR_PLAYERS),
-        FOUR_PLAYERS.max_progression,
-        objective.num_candidate_outputs,
-        objective.num_summary_outputs,
-    )
-    return StageModule(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model)
-
-
-def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:
-    annotations = random_annotations(num_rows, seed)
-    return DataLoader(
-        [
-            batch_of_annotations(annotations[first : first + rows_per_batch], FOUR_PLAYERS)
-            for first in range(0, num_rows, rows_per_batch)
-        ],
-        batch_size=None,
-    )
-
-
-def make_trainer(rows: Rows | None = None, steps: int = 6, **settings: Any) -> L.Trainer:
-    return L.Trainer(
-        **{
-            "accelerator": "cpu",
-            "max_steps": steps,
-            "logger": rows or False,
-            "enable_checkpointing": False,
-            "enable_progress_bar": False,
-            "enable_model_summary": False,
-            "num_sanity_val_steps": 0,
-            **settings,
-        }
-    )
 
 
 @torch.no_grad()

@@ -22,7 +22,7 @@ from kanachan.training.forgetting import INIT_NAME, PreviousStage, former_stage
 from kanachan.training.loggers import ReliabilityPoint
 from kanachan.training.module import StageModule
 from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, KindSums, MeanOfRows, ValidationMetrics, Values
-from tests.kanachan.training.test_module import MODEL, Rows, batches, make_stage, make_trainer
+from tests.support.tiny_stage import MODEL, Rows, batches, make_stage, make_trainer
 
 NUM_ROWS = 211
 

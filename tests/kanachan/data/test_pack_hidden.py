@@ -13,8 +13,7 @@ from kanachan.cli.annotate import main as annotate
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.shards import open_shards, rows_of_columns, splits_in
 from kanachan.data.text import parse_block
-from tests.kanachan.data.test_pack import unpacked, with_key, write
-from tests.kanachan.data.test_shards import assert_equal
+from tests.support.packed import assert_equal_columns, unpacked, with_key, write_lines
 from tests.support.paths import HANDMADE_RECORDS
 from tests.support.random_annotations import random_annotations, with_hidden
 
@@ -26,7 +25,7 @@ ANNOTATIONS = with_hidden(PLAIN, seed=0)
 
 def packed(folder: Path, annotations: Sequence[Annotation], *options: str) -> Path:
     folder.parent.mkdir(exist_ok=True)
-    text = write(folder.with_suffix(".txt"), annotations)
+    text = write_lines(folder.with_suffix(".txt"), annotations)
     assert pack.main([text, "-o", str(folder), "--fractions", "1,0,0", *options]) == 0
     return folder
 
@@ -54,7 +53,7 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
 
 def test_rows_stand_where_they_stand_without_hidden_hands(tmp_path: Path) -> None:
     plain, hidden = packed(tmp_path / "plain", PLAIN), packed(tmp_path / "hidden", ANNOTATIONS)
-    assert_equal(gathered(hidden, hidden=False), gathered(plain, hidden=False))
+    assert_equal_columns(gathered(hidden, hidden=False), gathered(plain, hidden=False))
 
 
 def test_hands_are_gathered_over_all_files_where_they_are_asked_for(tmp_path: Path) -> None:
@@ -82,11 +81,11 @@ def test_folders_are_merged_with_their_hands(tmp_path: Path) -> None:
     parts = [str(packed(tmp_path / str(i), ANNOTATIONS[i::2])) for i in range(2)]
     assert pack.main([*parts, "-o", str(tmp_path / "merged"), "--fractions", "1,0,0"]) == 0
     whole = packed(tmp_path / "whole", ANNOTATIONS)
-    assert_equal(gathered(tmp_path / "merged", hidden=True), gathered(whole, hidden=True))
+    assert_equal_columns(gathered(tmp_path / "merged", hidden=True), gathered(whole, hidden=True))
 
 
 def test_rows_with_and_without_hidden_hands_are_not_mixed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with_hands, without = packed(tmp_path / "a", ANNOTATIONS[:20]), write(tmp_path / "b.txt", PLAIN[20:])
+    with_hands, without = packed(tmp_path / "a", ANNOTATIONS[:20]), write_lines(tmp_path / "b.txt", PLAIN[20:])
     assert pack.main([str(with_hands), without, "-o", str(tmp_path / "shards")]) == 1
     assert f"{without}: no hidden hands here, but before" in capsys.readouterr().err
     assert not (tmp_path / "shards").exists()

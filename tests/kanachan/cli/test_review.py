@@ -24,7 +24,7 @@ from kanachan.inference.policy import Policy
 from kanachan.review.answers import answers, kinds_offered
 from kanachan.review.board import Meld, table_of
 from kanachan.review.page import embedded, page
-from tests.annotate.game.test_seat_view import ROUNDS
+from tests.support.rare_rounds import ROUNDS
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
 from tests.support.rounds import V, options, play_round
 from tests.support.tiny_weights import written

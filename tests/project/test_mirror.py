@@ -1,0 +1,36 @@
+"""Tests stand by the package and the module that they test, and share nothing but what is in support."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+TESTS = ROOT / "tests"
+TEST_FILES = sorted(TESTS.rglob("test_*.py"))
+MIRRORS = [path for path in TEST_FILES if path.relative_to(TESTS).parts[0] in ("annotate", "kanachan")]
+SPREAD = {"tests/kanachan/evaluation/test_metrics.py", "tests/kanachan/objectives/test_objectives.py"}
+"""over the modules of a package"""
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MIRRORS, ids=name_of)
+def test_a_test_stands_where_its_module_stands_and_is_named_for_it(path: Path) -> None:
+    """test_<module>.py, or test_<module>_<topic>.py; a format's or another nested package counts as a module."""
+    package = ROOT / path.relative_to(TESTS).parent
+    assert (package / "__init__.py").is_file()
+    modules = {
+        module.stem for module in package.iterdir() if module.suffix == ".py" or (module / "__init__.py").is_file()
+    }
+    title = path.stem.removeprefix("test_")
+    assert name_of(path) in SPREAD or any(f"{title}_".startswith(f"{module}_") for module in modules)
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=name_of)
+def test_what_tests_share_is_in_support(path: Path) -> None:
+    imported = [node.module or "" for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    assert not [module for module in imported if module.rpartition(".")[2].startswith("test_")]

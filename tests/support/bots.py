@@ -1,0 +1,25 @@
+"""kanachan-bot with a network in a seat, and what it answers to the lines of a game."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from annotate.game.features import ObservationEncoder
+from annotate.game.record import Event
+from kanachan.inference.policy import Policy
+from kanachan.play.mjai_bot import MjaiBot
+from kanachan.play.mjai_server import Bot
+from tests.support.mjai_table import V
+
+START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
+END_OF_ROUND = {"type": "end_kyoku"}
+
+
+def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
+    writer = ObservationEncoder(V, 4, style, (14,) * 4)
+    return Bot(MjaiBot(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
+
+
+def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:
+    return [bot.answer(json.dumps(event)) for event in events]

@@ -1,0 +1,73 @@
+"""Short matches of kanachan-arena, the files that they leave, the mjai program that takes part, and made-up results."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kanachan.cli.arena import main
+from kanachan.play.agent import GameKey
+from kanachan.play.match import GameResult, players_by_seat
+from tests.support.paths import PROGRAMS
+
+SHORT = ["--style", "east", "--bootstrap", "50"]
+_PROGRAM = PROGRAMS / "mjai_seat.py"
+
+
+def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "random"), games: int = 4) -> int:
+    """Runs the command; its output goes into the folder."""
+    arguments = [*players, "-n", str(games), *SHORT, "--json", str(folder / "result.json"), *options]
+    if "--processes" not in options:
+        arguments += ["--processes", "1"]
+    return main(arguments)
+
+
+def journal(folder: Path) -> list[Any]:
+    """The header of the journal, then the games in order."""
+    header, *games = map(json.loads, (folder / "result.json.games").read_text().splitlines())
+    return [header, *sorted(games, key=lambda game: (game["wall"], game["seating"]))]
+
+
+def result_of(folder: Path) -> dict[str, Any]:
+    """What --json wrote."""
+    return json.loads((folder / "result.json").read_text())
+
+
+def left_of(session: int) -> list[str]:
+    """Processes of the arena's session, zombies aside, and its programs."""
+    listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=2) for line in listed.splitlines()]
+    return [a for s, stat, a in lines if "Z" not in stat and (s == str(session) or "mjai_seat.py" in a)]
+
+
+def mjai(habit: str = "fair") -> str:
+    """How a command line names the mjai program with one of its habits."""
+    return f"mjai:{sys.executable} {_PROGRAM} {habit}"
+
+
+def random_results(seed: int, walls: int = 30) -> list[GameResult]:
+    """Results of 1v3 games drawn at random."""
+    rng = np.random.default_rng(seed)
+    results = []
+    for wall, seating in product(range(walls), range(4)):
+        counts = {name: rng.integers(0, 4, 4).tolist() for name in ("wins", "deal_ins", "calls", "riichis")}
+        results.append(
+            GameResult(
+                wall=wall,
+                seating=seating,
+                players="".join(players_by_seat("1v3", GameKey(wall, seating))),
+                ranks=rng.permutation(4).tolist(),
+                scores=[25_000] * 4,
+                grading_deltas=rng.integers(-100, 100, 4).tolist(),
+                rounds=int(rng.integers(4, 14)),
+                won_points=[1000 * wins for wins in counts["wins"]],
+                decisions=[60] * 4,
+                **counts,
+            )
+        )
+    return results
