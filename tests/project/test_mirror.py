@@ -27,7 +27,8 @@ def test_a_test_stands_where_its_module_stands_and_is_named_for_it(path: Path) -
         module.stem for module in package.iterdir() if module.suffix == ".py" or (module / "__init__.py").is_file()
     }
     title = path.stem.removeprefix("test_")
-    assert name_of(path) in SPREAD or any(f"{title}_".startswith(f"{module}_") for module in modules)
+    is_named = any(f"{title}_".startswith(f"{module}_") for module in modules)
+    assert is_named or name_of(path) in SPREAD, f"one of {', '.join(sorted(modules))} expected behind test_"
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=name_of)

@@ -27,7 +27,7 @@ from kanachan.data.pack_options import UNFINISHED, Packing
 from kanachan.data.shard_writer import ShardOutput, encode_rows
 from kanachan.data.shards import open_shards, rows_of_columns, splits_in
 from kanachan.data.text import parse_block
-from tests.project.test_layers import MODULES, reached_from
+from tests.support.imports import MODULES, reached_from
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
