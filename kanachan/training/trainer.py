@@ -40,6 +40,7 @@ from kanachan.training.checkpointing import (
     remove_unfinished,
 )
 from kanachan.training.datamodule import ShardData
+from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA, averaged
 from kanachan.training.forgetting import former_stage
@@ -47,7 +48,6 @@ from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finis
 from kanachan.training.module import StageModule
 from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
 from kanachan.training.strategies import (
-    ZERO_STAGES,
     chosen_strategy,
     is_lost_process,
     make_strategy,

@@ -44,7 +44,7 @@ SHARE = 0.4
 """of the peak that training is assumed to reach"""
 FP32, BF16 = 4, 2
 ITS_OWN = {"reduce_bucket_size": 500_000_000}
-"""what DeepSpeed takes if it is not told otherwise, as it is by `kanachan.training.strategies`"""
+"""what DeepSpeed takes if it is not told otherwise, as it is by `kanachan.training.deepspeed`"""
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
