@@ -17,7 +17,7 @@ from annotate.records.reading import ACCEPTED, Record, find_records, games_of, r
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
@@ -168,8 +168,7 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     """The command kanachan-annotate, which can write text and `other_format`."""
     parser = _parser(other_format)
     options = parser.parse_args(argv)
-    if options.jobs < 1:
-        parser.error(f"--jobs must be at least 1, not {options.jobs}")
+    require_positive(parser, options, "jobs")
 
     def body() -> int:
         if options.verify:

@@ -1,5 +1,6 @@
 """How the commands meet the terminal: a user's mistake is one clean line, never a traceback."""
 
+import argparse
 import os
 import sys
 from collections.abc import Callable
@@ -31,3 +32,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether Python or torch, on whichever device, could not get the memory that was asked for."""
     said = ("out of memory", "can't allocate memory", "not enough memory")
     return isinstance(error, MemoryError) or any(text in str(error).lower() for text in said)
+
+
+def require_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace, *names: str) -> None:
+    """Exits with the parser's error if a whole number among the arguments `names` is given and is less than 1."""
+    for name in names:
+        value = getattr(arguments, name)
+        if value is not None and value < 1:
+            parser.error(f"--{name.replace('_', '-')} must be at least 1, not {value}")

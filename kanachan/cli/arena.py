@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.game.record import Rules
 from annotate.game.record_writer import SUFFIX
-from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, NUM_ROOMS, STYLES
+from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.files import check_output, locking, replacing
 from annotate.runtime.signals import noting_stop_signals
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUM_GRADES
+from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options
 from kanachan.play.agent import GameKey, IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.journal import Journal
@@ -61,10 +61,7 @@ _LABELS: dict[str, tuple[str, int, float]] = {
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    for name in ("games", "processes", "together", "bootstrap"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1, not {value}")
+    require_positive(parser, arguments, "games", "processes", "together", "bootstrap")
     if not _LEAST_DIFFERENCE <= arguments.difference <= _GREATEST_DIFFERENCE:
         parser.error(
             f"--difference must be from {_LEAST_DIFFERENCE} to {_GREATEST_DIFFERENCE}, not {arguments.difference}"
@@ -105,9 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         default=0.05,
         help="difference of mean ranks for which to tell the number of games needed (default: %(default)s)",
     )
-    parser.add_argument(
-        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
-    )
+    add_bootstrap_option(parser)
     parser.add_argument("--json", metavar="FILE", help="where to write all figures; the journal is FILE.games")
     parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file a game")
     parser.add_argument(
@@ -127,7 +122,7 @@ def _parser() -> argparse.ArgumentParser:
         help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    add_device_option(parser)
     parser.add_argument(
         "--precision",
         choices=get_args(Precision),
@@ -139,15 +134,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_rules(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
-    parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
-    parser.add_argument(
-        "--room",
-        type=int,
-        choices=range(NUM_ROOMS),
-        default=DEFAULT_ROOM,
-        help="0 Bronze ... 4 Throne, which models are told; grading points are Mahjong Soul's of that room, under any "
-        "rules (default: %(default)s)",
+    add_table_options(
+        parser,
+        rules="mjsoul",
+        room=", which models are told; grading points are Mahjong Soul's of that room, under any rules",
     )
     parser.add_argument(
         "--grades",

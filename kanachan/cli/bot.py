@@ -4,12 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
-from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, NUM_ROOMS, STYLES
-from annotate.runtime.terminal import run_cleanly
+from annotate.game.settings import DEFAULT_GRADE, STYLES
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from kanachan.cli.options import add_table_options
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
@@ -40,8 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_options(parser, arguments)
     if arguments.sample is not None and not arguments.sample > 0:
         parser.error(f"--sample must be positive, not {arguments.sample}")
-    if arguments.threads < 1:
-        parser.error(f"--threads must be at least 1, not {arguments.threads}")
+    require_positive(parser, arguments, "threads")
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.rank_weights is not None and os.environ.get(REVIEW_MODE) != "1":
@@ -123,15 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("seat", metavar="SEAT", type=int, choices=range(_NUM_SEATS), help="the seat to play, 0 ... 3")
     table = parser.add_argument_group("the table, of which mjai does not tell")
-    table.add_argument("--rules", choices=get_args(Rules), default="tenhou", help="rule set (default: %(default)s)")
-    table.add_argument("--style", choices=STYLES, default="south", help="length of the game (default: %(default)s)")
-    table.add_argument(
-        "--room",
-        type=int,
-        choices=range(NUM_ROOMS),
-        default=DEFAULT_ROOM,
-        help="0 Bronze ... 4 Throne (default: %(default)s)",
-    )
+    add_table_options(table, rules="tenhou")
     grades = table.add_mutually_exclusive_group()
     grades.add_argument(
         "--grade",

@@ -9,7 +9,8 @@ from typing import Any
 from tqdm import tqdm
 
 from annotate.runtime.files import check_output
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
+from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.config import SPLITS
 
 PROGRAM = "kanachan-calibrate"
@@ -26,9 +27,7 @@ _NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration err
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    for name in ("batch", "bootstrap"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    require_positive(parser, arguments, "batch", "bootstrap")
     return run_cleanly(PROGRAM, lambda: _calibrate(arguments))
 
 
@@ -45,13 +44,9 @@ def _parser() -> argparse.ArgumentParser:
         default="validation",
         help="decisions to find it on; not those that the network is measured on (default: %(default)s)",
     )
-    parser.add_argument(
-        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    add_bootstrap_option(parser)
+    add_batch_option(parser)
+    add_device_option(parser)
     return parser
 
 

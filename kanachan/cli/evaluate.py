@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from annotate.runtime.files import check_output, replacing
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
+from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.config import SPLITS, STAGES
 
@@ -50,10 +51,7 @@ class _Subject:
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    for name in ("batch", "limit", "bootstrap"):
-        value = getattr(arguments, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name} must be at least 1, not {value}")
+    require_positive(parser, arguments, "batch", "limit", "bootstrap")
     check_options(parser, arguments)
     if arguments.average_suits and arguments.prior is not None:
         parser.error("--average-suits does not go with --prior")
@@ -82,19 +80,15 @@ def _parser() -> argparse.ArgumentParser:
         help="where to write all figures (default: evaluation-SPLIT.json beside each weights file)",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
-    parser.add_argument(
-        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
-    )
+    add_bootstrap_option(parser)
     parser.add_argument(
         "--average-suits",
         action="store_true",
         help="ask every network six times, with the suits exchanged, and measure the mean of its answers",
     )
     add_options(parser, held_out="SHARDS")
-    parser.add_argument(
-        "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    add_batch_option(parser, "a network")
+    add_device_option(parser)
     return parser
 
 

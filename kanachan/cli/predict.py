@@ -10,9 +10,10 @@ from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
 from annotate.runtime.files import check_output, writing_text
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
+from kanachan.cli.options import add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    if arguments.batch < 1:
-        parser.error(f"--batch must be at least 1, not {arguments.batch}")
+    require_positive(parser, arguments, "batch")
     if arguments.prior is None and arguments.held_out is not None:
         parser.error("--held-out means something only with --prior")
     check_options(parser, arguments)
@@ -67,10 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     group = add_options(parser, held_out="--held-out")
     group.add_argument("--held-out", metavar="SHARDS", help="with --divergence: folder made by kanachan-pack")
-    parser.add_argument(
-        "--batch", type=int, default=256, help="decisions that pass the network at once (default: %(default)s)"
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    add_batch_option(parser)
+    add_device_option(parser)
     return parser
 
 

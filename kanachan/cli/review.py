@@ -12,8 +12,9 @@ from annotate.game.settings import add_assumptions
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, replacing, writing_text
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.options import add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 
 if TYPE_CHECKING:
@@ -29,9 +30,7 @@ stand side by side. On the page the arrow keys go through decisions (left, right
 def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
-    for name in ("batch", "game"):
-        if getattr(arguments, name) is not None and getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    require_positive(parser, arguments, "batch", "game")
     check_options(parser, arguments)
     return run_cleanly(PROGRAM, lambda: _review(arguments))
 
@@ -63,10 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     add_options(parser, values="the last of WEIGHTS, in a column of its own")
     add_assumptions(parser)
-    parser.add_argument(
-        "--batch", type=int, default=256, help="decisions that pass a network at once (default: %(default)s)"
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+    add_batch_option(parser, "a network")
+    add_device_option(parser)
     return parser
 
 

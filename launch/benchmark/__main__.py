@@ -25,7 +25,7 @@ from training import measure_half, measure_train
 from annotate.annotation import format_line
 from annotate.records.reading import Record, find_records, read_games, read_record
 from annotate.replay.replay import annotate_game
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
@@ -54,9 +54,7 @@ def main() -> int:
     unknown = [part for part in arguments.parts if part not in PARTS]
     if unknown:
         parser.error(f"{unknown[0]}: no such part; there are {', '.join(PARTS)}")
-    for name in ("games", "repeats"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    require_positive(parser, arguments, "games", "repeats")
     return run_cleanly(parser.prog, lambda: _measure(arguments))
 
 

@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from annotate.records.reading import find_records
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 
 HERE = Path(__file__).resolve().parents[2]
 
@@ -153,9 +153,7 @@ def main() -> int:
     parser.add_argument("--matches", type=int, default=16, help="games of the arena, by fours (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=3, help="runs of each, in turns (default: %(default)s)")
     arguments = parser.parse_args()
-    for name in ("games", "matches", "repeats"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name} must be at least 1, not {getattr(arguments, name)}")
+    require_positive(parser, arguments, "games", "matches", "repeats")
 
     def body() -> None:
         files = list(islice(find_records([str(Path(arguments.records).resolve())]), arguments.games))

@@ -18,7 +18,7 @@ from typing import Any, get_args
 import torch
 from torch import nn
 
-from annotate.runtime.terminal import run_cleanly
+from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, RunConfig
 from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
@@ -342,9 +342,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--batches", type=int, default=20, help="batches to look at (default: %(default)s)")
     arguments = parser.parse_args(argv)
-    for name in ("micro_batch", "batches"):
-        if getattr(arguments, name) < 1:
-            parser.error(f"--{name.replace('_', '-')} must be at least 1, not {getattr(arguments, name)}")
+    require_positive(parser, arguments, "micro_batch", "batches")
 
     def run() -> None:
         for table in tables(arguments.shards, arguments.micro_batch, arguments.batches):

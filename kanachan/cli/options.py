@@ -1,0 +1,44 @@
+"""Options that several commands share."""
+
+import argparse
+from typing import get_args
+
+from annotate.game.record import Rules
+from annotate.game.settings import DEFAULT_ROOM, NUM_ROOMS, STYLES
+
+
+def add_table_options(parser: argparse._ActionsContainer, *, rules: Rules, room: str = "") -> None:
+    """Adds --rules, --style and --room.
+
+    Args:
+        rules: the default rule set.
+        room: what is to be known of the room besides its name.
+    """
+    parser.add_argument("--rules", choices=get_args(Rules), default=rules, help="rule set (default: %(default)s)")
+    parser.add_argument("--style", choices=STYLES, default="south", help="length of a game (default: %(default)s)")
+    parser.add_argument(
+        "--room",
+        type=int,
+        choices=range(NUM_ROOMS),
+        default=DEFAULT_ROOM,
+        help=f"0 Bronze ... 4 Throne{room} (default: %(default)s)",
+    )
+
+
+def add_device_option(parser: argparse._ActionsContainer) -> None:
+    """Adds --device."""
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 ...; auto (default): a GPU if there is one")
+
+
+def add_batch_option(parser: argparse._ActionsContainer, network: str = "the network") -> None:
+    """Adds --batch, which `require_positive` is to check."""
+    parser.add_argument(
+        "--batch", type=int, default=256, help=f"decisions that pass {network} at once (default: %(default)s)"
+    )
+
+
+def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
+    """Adds --bootstrap, which `require_positive` is to check."""
+    parser.add_argument(
+        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+    )
