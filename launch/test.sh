@@ -19,6 +19,7 @@ set_up
 say "style"
 ruff check .
 ruff format --check .
+codespell README.md docs
 say "types"
 mypy
 say "tests"

@@ -1,4 +1,4 @@
-"""What README.md tells people to type exists."""
+"""What README.md and the pages of docs/ name exists: commands, options, paths, modules, links."""
 
 import re
 import shlex
@@ -6,35 +6,54 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from tests.support.paths import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+README_BYTES = 12 * 1024
 SCRIPTS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
+OTHERS = {"cd", "codespell", "export", "git", "mypy", "pip", "pytest", "python3", "ruff", "wandb", ".venv/bin/pip"}
+"""programs that are not ours"""
+OPTIONS_OF_OTHERS = {"--mortal-exe"}
+FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
 
 
-def shell_commands() -> Iterator[list[str]]:
-    for block in re.findall(r"```sh\n(.*?)```", README, re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
+@cache
+def text_of(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def inline_code(page: Path) -> list[str]:
+    return [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", FENCE.sub("", text_of(page)))]
+
+
+def shell_commands(page: Path) -> Iterator[list[str]]:
+    for language, block in FENCE.findall(text_of(page)):
+        for line in block.replace("\\\n", " ").splitlines() if language == "sh" else ():
             if line.strip():
                 yield shlex.split(line, comments=True)
 
 
-def inline_commands() -> Iterator[list[str]]:
-    for text in re.findall(r"`((?:kanachan-|launch/)[^`]+)`", README):
-        yield shlex.split(text)
-
-
-COMMANDS = [*shell_commands(), *inline_commands()]
+def inline_commands(page: Path) -> Iterator[list[str]]:
+    for code in inline_code(page):
+        if re.match(r"kanachan-\w|launch/\w", code):
+            yield shlex.split(code)
 
 
 @cache
 def help_of(command: str) -> str:
     """What `command --help` prints; for a script its text, which has the options."""
     if command.startswith("launch/"):
-        return (ROOT / command).read_text(encoding="utf-8")
+        path = ROOT / command
+        return "".join(p.read_text(encoding="utf-8") for p in [path, *path.with_suffix("").glob("*.py")])
     module, _, function = SCRIPTS[command].partition(":")
     printed: list[str] = []
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as exit_:
@@ -45,42 +64,135 @@ def help_of(command: str) -> str:
     return "".join(printed)
 
 
+def names_option(help_text: str, option: str) -> bool:
+    return re.search(rf"(?<![\w-]){re.escape(option.partition('=')[0])}(?![\w-])", help_text) is not None
+
+
+COMMANDS = sorted(
+    {(name_of(page), *command) for page in PAGES for command in (*shell_commands(page), *inline_commands(page))}
+)
+PATHS = sorted(
+    {
+        (name_of(page), path)
+        for page in PAGES
+        for path in re.findall(
+            r"(?<![\w./-])(?:annotate|kanachan|configs|launch|tests|docs)/[\w./-]*\w",
+            text_of(page),
+        )
+    }
+)
+MODULES = sorted(
+    {
+        (name_of(page), code)
+        for page in PAGES
+        if page.name != "CHANGELOG.md"  # names what has moved
+        for code in re.findall(r"(?<![\w./-])(?:annotate|kanachan)(?:\.[A-Za-z_]\w*)+", " ".join(inline_code(page)))
+    }
+)
+LINKS = sorted(
+    {
+        (name_of(page), link)
+        for page in PAGES
+        for link in re.findall(r"\]\(([^)]+)\)", FENCE.sub("", text_of(page)))
+        if not link.startswith("https://")
+    }
+)
+
+
 def test_there_is_something_to_type() -> None:
-    assert {command[0] for command in COMMANDS} >= {*SCRIPTS, "launch/quickstart.sh", "launch/test.sh"}
+    typed = {command[1] for command in COMMANDS if command[0] == "README.md"}
+    assert typed >= {*SCRIPTS, "launch/quickstart.sh", "launch/test.sh"}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_a_command_and_its_options_exist(command: list[str]) -> None:
-    name, *arguments = command
+def test_a_command_and_its_options_exist(command: tuple[str, ...]) -> None:
+    _, name, *arguments = command
+    if name == "sbatch":
+        while arguments[0].startswith("-"):  # sbatch's own
+            arguments = arguments[1:]
+        name, *arguments = arguments
     if name == ".venv/bin/python":
         name, *arguments = arguments
-    if name in ("python3", ".venv/bin/pip", "pip", "wandb", "sbatch"):
+    if name in OTHERS:
         return
     assert name in SCRIPTS or (ROOT / name).is_file()
-    asked = name
+    program = name
     for argument in arguments:
         if argument == "--":
-            asked = "kanachan-train"  # the scripts hand on what stands behind it
+            program = "kanachan-train"  # the scripts pass on what follows
         elif argument.startswith("-") and argument != "--help":
-            assert re.search(rf"(?<![\w-]){re.escape(argument.partition('=')[0])}(?![\w-])", help_of(asked)), argument
+            assert names_option(help_of(program), argument), argument
 
 
-@pytest.mark.parametrize(
-    "path", sorted(set(re.findall(r"(?:annotate|kanachan|configs|launch|tests)/[\w./-]*\w", README)))
-)
-def test_a_path_exists(path: str) -> None:
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_an_option_named_alone_is_one_of_some_command(page: Path) -> None:
+    options = {word for code in inline_code(page) if code.startswith("--") for word in code.split() if word[:2] == "--"}
+    helps = [help_of(command) for command in [*SCRIPTS, *map(name_of, (ROOT / "launch").glob("*.sh"))]]
+    helps += [path.read_text() for path in (ROOT / "launch").glob("*/*.py")]
+    assert [o for o in options - OPTIONS_OF_OTHERS if not any(names_option(text, o) for text in helps)] == []
+
+
+@pytest.mark.parametrize(("page", "path"), PATHS)
+def test_a_path_exists(page: str, path: str) -> None:
     assert (ROOT / path).exists()
 
 
+@pytest.mark.parametrize(("page", "name"), MODULES)
+def test_a_module_and_its_names_exist(page: str, name: str) -> None:
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        path = ROOT.joinpath(*parts[:length])
+        if path.is_dir() and length == len(parts):
+            return
+        if path.with_suffix(".py").is_file():
+            source = path.with_suffix(".py").read_text(encoding="utf-8")
+            assert all(re.search(rf"\b{part}\b", source) for part in parts[length:])
+            return
+    pytest.fail(f"{name} is no module")
+
+
+@cache
+def anchors_of(page: Path) -> set[str]:
+    titles = re.findall(r"(?m)^#+ (.*)", FENCE.sub("", text_of(page)))
+    return {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_a_link_leads_to_a_file_and_a_heading(page: str, link: str) -> None:
+    path, _, anchor = link.partition("#")
+    target = (ROOT / page).parent / path if path else ROOT / page
+    assert target.is_file()
+    assert not anchor or anchor in anchors_of(target.resolve())
+
+
+def test_readme_leads_to_every_page() -> None:
+    linked = {link.partition("#")[0] for page, link in LINKS if page == "README.md"}
+    assert {name_of(page) for page in PAGES if page != README} <= linked
+
+
+def test_readme_is_short() -> None:
+    assert README.stat().st_size <= README_BYTES
+
+
 def test_the_map_names_every_package() -> None:
-    tree = README[README.index("## Where things are") :]
+    tree = text_of(README)[text_of(README).index("## Where things are") :]
     for package in ("annotate", "kanachan"):
         for folder in (ROOT / package).glob("[a-z]*/"):
             assert re.search(rf"\b{folder.name}/", tree), f"{package}/{folder.name}"
 
 
-def test_every_link_within_the_page_has_its_heading() -> None:
-    headings = {
-        re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"(?m)^#+ (.*)", README)
-    }
-    assert set(re.findall(r"\]\(#([^)]*)\)", README)) <= headings
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_python_example_is_run_by_a_test(page: Path) -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "kanachan").rglob("test_*.py"))
+    examples = re.findall(r"(?m)(?:^<!-- (\w+) -->\n)?^```python$", text_of(page))
+    assert [mark for mark in examples if not mark or f"<!-- {mark} -->" not in tests] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_page_uses_a_refused_phrase_across_lines(page: Path) -> None:
+    """codespell reads line by line."""
+    rows = (ROOT / "docs" / "wordlist.txt").read_text(encoding="utf-8").splitlines()
+    phrases = [phrase for phrase in (row.partition("->")[0] for row in rows) if " " in phrase]
+    text = " ".join(text_of(page).split()).lower()
+    assert phrases
+    assert [phrase for phrase in phrases if re.search(rf"\b{phrase}\b", text)] == []

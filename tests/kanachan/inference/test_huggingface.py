@@ -121,8 +121,7 @@ def test_the_downstream_example_of_the_readme_learns(
     exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = re.search(r"<!-- downstream -->\s*```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
-    if found is None:
-        pytest.skip("README.md has no example marked <!-- downstream -->")
+    assert found is not None
     (tmp_path / "encoder").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
     monkeypatch.chdir(tmp_path)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     InferenceSession = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed").InferenceSession
 
-README = ROOT / "README.md"
+EXAMPLE = ROOT / "docs" / "export.md"
 ANNOTATIONS = random_annotations(40, seed=6, games=3)
 LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
@@ -111,7 +111,7 @@ def test_every_input_and_output_is_explained_beside_the_files(exported: Path) ->
 
 def test_the_files_tell_nothing_of_the_machine_that_made_them(exported: Path) -> None:
     for name in ("encoder.onnx", "policy.onnx"):
-        assert str(README.parent).encode() not in (exported / name).read_bytes()
+        assert str(ROOT).encode() not in (exported / name).read_bytes()
 
 
 def test_a_file_that_answers_otherwise_is_found_out(exported: Path, tmp_path: Path) -> None:
@@ -185,14 +185,14 @@ def test_options_that_make_no_sense_are_refused(
     assert named in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_the_example_of_the_readme_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = re.search(r"<!-- onnx -->\s*```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"<!-- onnx -->\s*```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None
     (tmp_path / "onnx").symlink_to(exported)
     (tmp_path / "annotations.txt").write_text("".join(line + "\n" for line in LINES))
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
-    exec(compile(found[1], str(README), "exec"), names)
+    exec(compile(found[1], str(EXAMPLE), "exec"), names)
     probabilities = names["probabilities"]
     assert isinstance(probabilities, np.ndarray)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
