@@ -55,13 +55,16 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     from kanachan.data.loader import held_out_columns
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
     from kanachan.inference.policy import Policy, chosen_device
-    from kanachan.models.weights import CARD_NAME, TEMPERED_STAGES, read_weights, write_card, write_weights
+    from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
+    from kanachan.objectives.registry import objective_class
+    from kanachan.objectives.stages import STAGES
 
     weights = read_weights(arguments.weights)
-    if weights.stage not in TEMPERED_STAGES:
+    can_be_calibrated = [stage for stage in STAGES if objective_class(stage).temperatures]
+    if weights.stage not in can_be_calibrated:
         raise ValueError(
-            f"{weights.path}: weights of the stage {weights.stage}, which foretells points and no probabilities; "
-            f"only those of {' and '.join(TEMPERED_STAGES)} can be calibrated"
+            f"{weights.path}: weights of the stage {weights.stage}, which predicts points and no probabilities; "
+            f"only those of {' and '.join(can_be_calibrated)} can be calibrated"
         )
     if arguments.output is not None:
         check_output(arguments.output)

@@ -15,7 +15,8 @@ from annotate.runtime.files import check_output, replacing
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
-from kanachan.config import SPLITS, STAGES
+from kanachan.config import SPLITS
+from kanachan.objectives.stages import STAGES
 
 if TYPE_CHECKING:
     from kanachan.evaluation.comparison import Comparison
@@ -105,7 +106,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
         answers = {s: answers_of(s.policy, held_out.columns, arguments.batch, bar.update) for s in subjects}
-    mixture = mixture_of([answers[s] for s in subjects if s.policy.stage == "rank"], held_out)
+    mixture = mixture_of(answers.values(), held_out)
     first = {s.policy.stage: s for s in reversed(subjects)}
     evaluations = {}
     for s in subjects:

@@ -7,7 +7,6 @@ Shapes: B decisions, U distinct situations, F features, S seats, O orders of the
 """
 
 import math
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.data.columns import Columns, Ragged
+from kanachan.objectives.targets import Results, SeatOrders, final_ranks_from_actor
 
 Floats = NDArray[np.float64]
 _WIDTH = 64
@@ -134,22 +134,17 @@ class ScoreBaseline:
 def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """Returns order_B: how the game ended, the actor's rank first, then those of the next seats in turn.
 
-    Numbered as `itertools.permutations` of the ranks.
+    Numbered as `kanachan.objectives.targets.SeatOrders` does, place 0 being the actor.
     """
-    num_seats = vocabulary.num_seats
-    rank_columns = np.array([vocabulary.results.index(f"rank_{seat}") for seat in range(num_seats)])
-    seat_BS = (columns.seat[:, None] + np.arange(num_seats)) % num_seats
-    rank_BS = np.take_along_axis(columns.results[:, rank_columns], seat_BS, axis=1)
-    digit_S = num_seats ** np.arange(num_seats - 1, -1, -1)
-    code_O = np.array(list(permutations(range(num_seats)))) @ digit_S
-    return np.searchsorted(code_O, rank_BS @ digit_S)
+    rank_BS = final_ranks_from_actor(Results.of_columns(columns, vocabulary))
+    return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
 
 
 def rank_probability(probability_BO: Floats) -> Floats:
     """Probabilities of the orders of `actor_orders` to those of the actor's ranks [B, R]."""
     num_orders = probability_BO.shape[1]
     num_seats = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
-    rank_O = np.array([order[0] for order in permutations(range(num_seats))])
+    rank_O = SeatOrders(num_seats).rank_OS[:, 0].numpy()
     return probability_BO @ (rank_O[:, None] == np.arange(num_seats))
 
 

@@ -3,7 +3,7 @@
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,11 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
-from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
 from kanachan.data.loader import held_out_columns
 from kanachan.data.shards import open_shards, splits_in
@@ -43,13 +41,13 @@ from kanachan.evaluation.reliability import (
 )
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.inference.policy import Policy
-from kanachan.models.transformer import Output
-from kanachan.objectives.objective import Objective
-from kanachan.objectives.rank import Rank
+from kanachan.objectives.objective import Objective, RankObjective
+from kanachan.objectives.targets import Results, SeatOrders
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
 _NONE: dict[str, dict[str, Estimate]] = {}
+_RANKS = "rank_probability/action"
 
 
 class Predictions(NamedTuple):
@@ -57,7 +55,7 @@ class Predictions(NamedTuple):
 
     decisions: DecisionRows
     numbers: dict[str, Floats]
-    """by name, [B] or [B, R]; see `_numbers`"""
+    """by name, [B] or [B, R]; see `kanachan.objectives.objective.Objective.measured`"""
 
 
 @dataclass(frozen=True)
@@ -111,14 +109,15 @@ class HeldOut:
         """What is missing, for people."""
         return None if self.train is not None else "no baseline: it is fitted to a train split of two games or more"
 
-    def mean_by_scores(self, stage: StageName) -> Floats | None:
+    def mean_by_scores(self, objective: Objective) -> Floats | None:
         """[B] the target of a stage of points as the baseline expects it."""
         if self.train is None:
             return None
-        if stage not in self._means:
-            baseline = ScoreBaseline(self.vocabulary).fit(self.train, _points(stage, self.train, self.vocabulary))
-            self._means[stage] = baseline.predict(self.columns)
-        return self._means[stage]
+        if objective.stage not in self._means:
+            target_B = objective.target_of(Results.of_columns(self.train, self.vocabulary)).double().numpy()
+            baseline = ScoreBaseline(self.vocabulary).fit(self.train, target_B)
+            self._means[objective.stage] = baseline.predict(self.columns)
+        return self._means[objective.stage]
 
     @cached_property
     def starts(self) -> dict[str, Mask]:
@@ -133,7 +132,7 @@ class HeldOut:
         if self.train is None:
             return None
         orders_B = actor_orders(self.train, self.vocabulary)
-        num_orders = int(np.prod(np.arange(1, self.vocabulary.num_seats + 1)))
+        num_orders = SeatOrders(self.vocabulary.num_seats).num_orders
         return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
 
 
@@ -164,19 +163,21 @@ def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[
         rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
         output = policy.output(rows)
         decisions.append(meter.rows(policy.objective.score(output), rows))
-        found = _numbers(policy.objective, output, rows)
+        found = policy.objective.measured(output, rows)
         numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
         progress(len(rows))
     joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
     return Predictions(DecisionRows.concatenate(decisions), joined)
 
 
-def mixture_of(rank_answers: Sequence[Predictions], held_out: HeldOut) -> Floats | None:
-    """[B] grading points expected by the first of some rank networks and what each rank is worth; None if it cannot."""
-    if not rank_answers or held_out.train is None:
+def mixture_of(answers: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
+    """[B] the grading points expected by the first network that predicts ranks and the mean points of each rank; None
+    without such a network or a train split."""
+    of_ranks = [found.numbers[_RANKS] for found in answers if _RANKS in found.numbers]
+    if not of_ranks or held_out.train is None:
         return None
     points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
-    return (rank_answers[0].numbers["rank_probability/action"] * points_BR).sum(axis=1)
+    return (of_ranks[0] * points_BR).sum(axis=1)
 
 
 def evaluated(
@@ -202,7 +203,7 @@ def evaluated(
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
     log_likelihood, less_scores, by_round = _NONE, _NONE, _NONE
-    if isinstance(policy.objective, Rank):
+    if isinstance(policy.objective, RankObjective):
         order_BO = held_out.order_by_scores
         rank_BR = None if order_BO is None else rank_probability(order_BO)
         points_R = policy.objective.points_R.double().cpu().numpy()
@@ -211,8 +212,8 @@ def evaluated(
         by_round = _by_round(held_out, numbers)
         bins |= _rank_reliability(held_out, numbers, rank_BR)
     else:
-        predicted_B["scores"] = held_out.mean_by_scores(policy.stage)
-        predicted_B["mixture"] = mixture_B if policy.stage == "grading" else None
+        predicted_B["scores"] = held_out.mean_by_scores(policy.objective)
+        predicted_B["mixture"] = mixture_B if policy.objective.has_point_table else None
     values = {
         name: _value_figures(held_out, value_B, target_B, predicted_B["scores"])
         for name, value_B in predicted_B.items()
@@ -220,32 +221,6 @@ def evaluated(
     }
     agreement = decision_metrics(answers.decisions, has_probability=False, replicates=held_out.replicates)
     return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
-
-
-def _numbers(objective: Objective, output: Output, batch: Batch) -> dict[str, Tensor]:
-    """By name: `target`, and its prediction given the action taken, `action`, and before it, `situation`.
-
-    For ranks also `rank_probability/action` and `rank_probability/situation` [B, R], and log probabilities of what came
-    true: `rank/action`, `rank/situation`, `order/situation`.
-    """
-    if not objective.has_value:
-        return {}
-    found = {"target": objective.target(batch), "action": objective.value(output, batch)}
-    has_summary = objective.num_summary_outputs > 0
-    if has_summary:
-        found["situation"] = objective.baseline_value(output, batch)
-    if isinstance(objective, Rank):
-        rank_B1 = objective.rank(batch)[:, None]
-        log_BR = objective.rank_log_probability(output, batch)
-        found["rank_probability/action"] = log_BR.exp()
-        found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
-        if has_summary:
-            before_BR = objective.baseline_rank_probability(output, batch)
-            found["rank_probability/situation"] = before_BR
-            found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
-            log_BO = objective.order_log_probability(output)
-            found["order/situation"] = log_BO.gather(1, objective.order(batch)[:, None])[:, 0]
-    return found
 
 
 def _value_figures(
@@ -302,7 +277,7 @@ def _log_likelihood(
 
 def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Estimate]]:
     rank_B = held_out.columns.results[:, held_out.vocabulary.results.index("rank")]
-    probability_BR = numbers["rank_probability/action"]
+    probability_BR = numbers[_RANKS]
     confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
     rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
     formulas: dict[str, Statistic] = {}
@@ -315,18 +290,8 @@ def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[s
 
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:
     columns, vocabulary, replicates = held_out.columns, held_out.vocabulary, held_out.replicates
-    bins = of_ranks(columns, numbers["rank_probability/action"], vocabulary, replicates)
+    bins = of_ranks(columns, numbers[_RANKS], vocabulary, replicates)
     for predictor, probability_BR in (("situation", numbers.get("rank_probability/situation")), ("scores", scores_BR)):
         if probability_BR is not None:
             bins |= of_ranks_at_starts(columns, probability_BR, predictor, vocabulary, replicates)
     return bins
-
-
-def _points(stage: StageName, columns: Columns, vocabulary: Vocabulary) -> Floats:
-    """[B] the target of round_delta or grading."""
-    if stage == "grading":
-        return columns.results[:, vocabulary.results.index("grading_delta")].astype(np.float64)
-    assert stage == "round_delta", stage
-    deltas = [vocabulary.results.index(f"round_delta_{seat}") for seat in range(vocabulary.num_seats)]
-    delta_BS = columns.results[:, deltas]
-    return np.take_along_axis(delta_BS, columns.seat[:, None], axis=1)[:, 0].astype(np.float64)

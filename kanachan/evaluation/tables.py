@@ -9,16 +9,12 @@ from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
+from kanachan.objectives.objective import RankObjective
+from kanachan.objectives.registry import objective_class
 
 WIDTH = 100
 _GAP = "  "
 _MISSING = "-"
-_STAGE_TITLES = {
-    "imitation": "Imitation: the action that the player takes",
-    "round_delta": "Round delta: the change of the actor's score in the round, in points",
-    "rank": "Rank: points of the actor's rank at the end of the game",
-    "grading": "Grading: the actor's grading points",
-}
 _PREDICTORS = {
     "action": "action taken",
     "situation": "situation alone",
@@ -85,18 +81,19 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
     Args:
         num_orders: in how many orders a game can end.
     """
-    title = _STAGE_TITLES[stage]
+    objective = objective_class(stage)
+    title = objective.title
     parts = [f"{title}\n{'=' * len(title)}"]
-    if stage == "imitation":
+    if not objective.has_value:
         parts += [_decision_table(evaluations, has_probability=True), _calibration_line(evaluations)]
         return "\n\n".join([*parts, *_comparison(evaluations)])
     parts.append(_value_table(evaluations))
-    if stage == "rank":
+    if issubclass(objective, RankObjective):
         parts += _likelihood_tables(evaluations, num_orders)
     parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
-    if stage == "rank":
+    if issubclass(objective, RankObjective):
         parts.append("Reliability of the probabilities of ranks: what was said and how often it came true, in %")
         parts.append(_reliability_table(evaluations, "rank"))
         parts.append("Ranks by round of the game: how well they are foretold, and how far from what comes true")
@@ -175,8 +172,8 @@ def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
 
 
 def _digits(evaluation: Evaluation) -> int:
-    """After the decimal point: points of the round need none."""
-    return 0 if evaluation.stage == "round_delta" else 1
+    """After the decimal point."""
+    return objective_class(evaluation.stage).digits
 
 
 def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:

@@ -10,22 +10,17 @@ Shapes: B decisions, A answers (imitation: the candidates, padded with -inf; ran
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
 from kanachan.inference.policy import Policy, stacked
-from kanachan.models.weights import TEMPERED_STAGES
-from kanachan.objectives.rank import Rank
 
-TemperatureName = Literal["temperature", "summary_temperature"]
-"""in the card: of the candidates; of the summary, for networks that foretell the order of the seats from it"""
 LOWEST, HIGHEST = 0.01, 100.0
 _PRECISION = 1e-9  # of the temperature's logarithm
 _ROWS_AT_ONCE = 1 << 16
@@ -45,34 +40,22 @@ class CalibrationData(NamedTuple):
 @torch.inference_mode()
 def collect_logits(
     policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
-) -> dict[TemperatureName, CalibrationData]:
-    """Asks a network of one of `TEMPERED_STAGES` about every row, `batch` at a time; `progress` is told how many.
+) -> dict[str, CalibrationData]:
+    """Evaluates a network on every row, `batch` at a time; `progress` is called with how many.
 
     Returns:
-        Questions by the name of the temperature that they are for.
+        Data by the name of the temperature that they are for (`kanachan.objectives.objective.Objective.calibratable`).
     """
-    assert policy.stage in TEMPERED_STAGES
+    assert policy.objective.temperatures
     logits, answers = defaultdict(list), defaultdict(list)
     for first in range(0, len(columns), batch):
         rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
-        for name, (logit_BA, answer_B) in _asked(policy, rows).items():
+        for name, (logit_BA, answer_B) in policy.objective.calibratable(policy.network(rows), rows).items():
             logits[name].append(logit_BA.cpu())
             answers[name].append(answer_B.cpu())
         progress(len(rows))
     game_B = torch.from_numpy(columns.game.view(np.int64).copy())
     return {name: CalibrationData(stacked(logits[name]), torch.cat(answers[name]), game_B) for name in logits}
-
-
-def _asked(policy: Policy, rows: Batch) -> dict[TemperatureName, tuple[Tensor, Tensor]]:
-    """Logits and answers of a batch."""
-    objective, output = policy.objective, policy.network(rows)
-    if not isinstance(objective, Rank):
-        return {"temperature": (objective.score(output), rows.chosen_B)}
-    found: dict[TemperatureName, tuple[Tensor, Tensor]] = {}
-    found["temperature"] = (objective.rank_log_probability(output, rows), objective.rank(rows))
-    if objective.num_summary_outputs:
-        found["summary_temperature"] = (objective.order_log_probability(output), objective.order(rows))
-    return found
 
 
 def fitted_temperature(logit_BA: Tensor, answer_B: Tensor) -> float:
@@ -134,7 +117,7 @@ def certainty_metrics(
 
 def calibrated_card(
     card: dict[str, Any],
-    questions: Mapping[TemperatureName, CalibrationData],
+    questions: Mapping[str, CalibrationData],
     replicates: int = REPLICATES,
     **about: Any,
 ) -> dict[str, Any]:
@@ -160,7 +143,7 @@ def calibrated_card(
     return {**card, **temperatures, "calibration": calibration}
 
 
-def _fitted(name: TemperatureName, asked: CalibrationData) -> float:
+def _fitted(name: str, asked: CalibrationData) -> float:
     try:
         return fitted_temperature(asked.logit_BA, asked.answer_B)
     except ValueError as error:

@@ -100,7 +100,7 @@ class AdvantagePolicy(Policy):
     """
 
     def __init__(self, prior: Policy, value: Policy, temperature: float = math.inf) -> None:
-        if prior.stage != "imitation":
+        if "probabilities" not in prior.objective.prediction_fields:
             raise ValueError(f"a network after {prior.stage} is no prior: imitation is needed, which has probabilities")
         if not value.objective.has_value:
             raise ValueError(f"a network after {value.stage} has no values to re-weight by: name one of a later stage")

@@ -18,11 +18,10 @@ from torch import Tensor, nn
 from annotate.runtime.files import replacing
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import TABLE, Vocabulary
-from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.export_inputs import DECISION_INPUTS, SITUATION_INPUTS
-from kanachan.inference.policy import Policy, scale_logits, told
+from kanachan.inference.policy import Policy, scale_logits
 from kanachan.models.attention import PaddedAttention
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
@@ -47,27 +46,6 @@ class Checked(NamedTuple):
     difference: float
     """the largest, in the unit of the output or, where that is more, as a share of the number itself"""
     decisions: int
-
-
-class _Output(NamedTuple):
-    sizes: str
-    meaning: str
-
-
-_OF_CANDIDATES = "decisions × candidates"
-_OUTPUTS: dict[StageName, dict[str, _Output]] = {
-    "imitation": {
-        "scores": _Output(_OF_CANDIDATES, "logits"),
-        "probabilities": _Output(_OF_CANDIDATES, "that the player takes the action; 0 where it is filled up"),
-    },
-    "round_delta": {"scores": _Output(_OF_CANDIDATES, "expected points of the round")},
-    "rank": {
-        "scores": _Output(_OF_CANDIDATES, "expected points of the final rank"),
-        "rank_probabilities": _Output(f"{_OF_CANDIDATES} × ranks", "of the final ranks, the first one first"),
-    },
-    "grading": {"scores": _Output(_OF_CANDIDATES, "expected grading points")},
-}
-"""of the whole network, in the order of `kanachan.inference.policy.Told`"""
 
 
 class EncoderGraph(nn.Module):
@@ -107,7 +85,7 @@ class PolicyGraph(nn.Module):
         self.objective = policy.objective
         self.temperature = policy.temperature
         scale = policy.objective.scale
-        self.outputs = {name: scale if name == "scores" else 1.0 for name in _OUTPUTS[policy.stage]}
+        self.outputs = {name: scale if name == "scores" else 1.0 for name in policy.objective.prediction_fields}
 
     def forward(
         self,
@@ -137,7 +115,7 @@ class PolicyGraph(nn.Module):
             game_B=nothing,
         )
         output = scale_logits(self.network(batch), self.temperature)
-        return tuple(tensor for tensor in told(self.objective, output) if tensor is not None)
+        return tuple(self.objective.predictions(output).values())
 
 
 Graph = EncoderGraph | PolicyGraph
@@ -308,7 +286,7 @@ def _about(policy: Policy) -> str:
     ]
     outputs = [
         f"| `{POLICY_NAME}` | `{name}` | {sizes} | {meaning} |"
-        for name, (sizes, meaning) in _OUTPUTS[policy.stage].items()
+        for name, (sizes, meaning) in policy.objective.prediction_fields.items()
     ]
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
     renamed = (

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -22,19 +22,12 @@ from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import Columns, columns_of_annotations, round_keys
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.transformer import Network, Output
-from kanachan.models.weights import TEMPERED_STAGES
-from kanachan.objectives.imitation import Imitation
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.rank import Rank
 from kanachan.objectives.registry import load_network
 
 DEFAULT_BATCH = 256
-_MEANING: dict[StageName, str] = {
-    "imitation": "probability that the player takes it",
-    "round_delta": "expected points of the round",
-    "rank": "expected points of the rank; probability of each rank",
-    "grading": "expected grading points",
-}
+_FIELDS = ("scores", "probabilities", "rank_probabilities")
+"""of `Objective.predictions`, in the order of those of `Prediction`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +46,6 @@ class Prediction:
     def shown(self) -> NDArray[np.float32]:
         """[A] what people are shown: the probability where there is one, else the score."""
         return self.score if self.probability is None else self.probability
-
-
-class Told(NamedTuple):
-    """The fields of `Prediction` for a whole batch: scores are -inf at padding, the rest means nothing there."""
-
-    score_BA: Tensor
-    probability_BA: Tensor | None
-    rank_probability_BAR: Tensor | None
 
 
 class Policy:
@@ -87,7 +72,7 @@ class Policy:
         self.card = dict(card or {})
         self.temperature = float(self.card.get("temperature", 1.0))
         self.summary_temperature = float(self.card.get("summary_temperature", 1.0))
-        assert self.temperature == self.summary_temperature == 1 or objective.stage in TEMPERED_STAGES
+        assert self.temperature == self.summary_temperature == 1 or objective.temperatures
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
@@ -111,7 +96,7 @@ class Policy:
     @property
     def meaning(self) -> str:
         """What the numbers shown of each candidate are, for people."""
-        return _MEANING[self.stage]
+        return self.objective.meaning
 
     def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
         """The score of every candidate, [A] for each annotation, in the order of its field 4."""
@@ -149,7 +134,8 @@ class Policy:
         """A prediction for each row of `batch`, wherever the batch is."""
         output = self.output(batch.to(self.device))
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
-        columns = (_rows(tensor, num_candidates_B) for tensor in told(self.objective, output))
+        found = self.objective.predictions(output)
+        columns = (_rows(found.get(name), num_candidates_B) for name in _FIELDS)
         return [Prediction(*row) for row in zip(*columns, strict=True)]
 
 
@@ -160,14 +146,6 @@ def scale_logits(output: Output, temperature: float, summary_temperature: float 
     if summary_temperature != 1:
         output = output._replace(summary_BK=output.summary_BK.float() / summary_temperature)
     return output
-
-
-def told(objective: Objective, output: Output) -> Told:
-    """What an output says of the candidates."""
-    score_BA = objective.score(output)
-    probability_BA = score_BA.softmax(dim=1) if isinstance(objective, Imitation) else None
-    rank_BAR = output.candidate_BAK.float().softmax(dim=2) if isinstance(objective, Rank) else None
-    return Told(score_BA, probability_BA, rank_BAR)
 
 
 def chosen_device(name: str) -> torch.device:

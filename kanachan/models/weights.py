@@ -20,14 +20,14 @@ from torch import Tensor
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
-from kanachan.config import STAGES, WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
+from kanachan.config import WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
 
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
-TEMPERED_STAGES: tuple[StageName, ...] = ("imitation", "rank")
-"""those that foretell probabilities, which kanachan-calibrate can make fit"""
+TEMPERATURES = ("temperature", "summary_temperature")
+"""entries of the card of a calibrated network: of the outputs of the candidates, and of the summary"""
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
 _VOCABULARIES = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
 
@@ -117,25 +117,21 @@ def read_weights(path: str | Path) -> Weights:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
     if card.get("format_version") != FORMAT_VERSION:
         raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
-    if card["stage"] not in STAGES:
-        raise ValueError(f"{file}: unknown stage {card['stage']}")
     vocabulary = _VOCABULARIES.get(card["vocabulary"])
     if vocabulary is None or vocabulary.fingerprint != card["fingerprint"]:
         known = ", ".join(f"{v.name} {v.fingerprint}" for v in _VOCABULARIES.values())
         raise ValueError(
             f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
         )
-    for name in ("temperature", "summary_temperature"):
+    for name in TEMPERATURES:
         if name in card:
-            _check_temperature(card[name], card["stage"], file)
+            _check_temperature(card[name], file)
     return Weights(file, card, tensors)
 
 
-def _check_temperature(temperature: object, stage: StageName, file: Path) -> None:
+def _check_temperature(temperature: object, file: Path) -> None:
     if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
         raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
-    if stage not in TEMPERED_STAGES:
-        raise ValueError(f"{file}: a temperature in its card, but points, which stage {stage} foretells, have none")
 
 
 def other_version(version: object) -> str:

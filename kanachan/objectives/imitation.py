@@ -7,13 +7,21 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import Objective
+from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField
 
 
 class Imitation(Objective):
     """Cross-entropy of the action taken among the candidates."""
 
     stage = "imitation"
+    title = "Imitation: the action that the player takes"
+    quantity = "action of the player"
+    meaning = "probability that the player takes it"
+    prediction_fields = {
+        "scores": PredictionField(PER_CANDIDATE, "logits"),
+        "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 where it is filled up"),
+    }
+    temperatures = ("temperature",)
     uses = frozenset({"label_smoothing"})
     has_value = False
     num_candidate_outputs = 1
@@ -34,3 +42,11 @@ class Imitation(Objective):
     def score(self, output: Output) -> Tensor:
         """Logits."""
         return output.candidate_BAK[:, :, 0].float().masked_fill(~output.mask_BA, -math.inf)
+
+    def predictions(self, output: Output) -> dict[str, Tensor]:
+        score_BA = self.score(output)
+        return {"scores": score_BA, "probabilities": score_BA.softmax(dim=1)}
+
+    def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
+        """The candidates, of which the player took one."""
+        return {"temperature": Classes(self.score(output), batch.chosen_B)}

@@ -1,7 +1,12 @@
-"""What every stage defines: a target, a loss, and the score of an action."""
+"""What every stage defines: how it is called, a target, a loss, the score of an action, and what is measured of it.
+
+Shapes: B decisions, A candidates, K outputs of a head or classes, R ranks, O orders of the seats.
+"""
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import fields as settings_of
+from typing import NamedTuple
 
 from torch import Tensor, nn
 
@@ -10,26 +15,62 @@ from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
 from kanachan.objectives.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
+from kanachan.objectives.targets import Results, SeatOrders
+
+PER_CANDIDATE = "decisions × candidates"
+"""the sizes of a prediction with one number for each candidate"""
+
+
+class PredictionField(NamedTuple):
+    """One of the tensors of `Objective.predictions`, for people."""
+
+    sizes: str
+    meaning: str
+
+
+class Classes(NamedTuple):
+    """Logits, or log probabilities, of classes and the class that each row turned out to be of."""
+
+    logit_BK: Tensor
+    """-inf where a row has fewer classes"""
+    class_B: Tensor
 
 
 class Objective(nn.Module, ABC):
-    """The target, the loss and the score of a stage. A module without parameters: its tables move with the network.
+    """The target, the loss and the score of a stage, and all that other programs have to know of it.
 
-    `scale` is the unit of the conservative term and of plain regression; a score divided by it is of order one.
+    A module without parameters: its tables move with the network.
     """
 
     stage: StageName
+    """its name in `kanachan.objectives.stages`"""
+    title: str
+    """of its tables"""
+    quantity: str
+    """what it predicts, in a few words"""
+    meaning: str
+    """of the number that people are shown for each candidate"""
+    prediction_fields: Mapping[str, PredictionField]
+    """of `predictions`, in the same order; `scores` is the first"""
+    digits: int = 1
+    """after the decimal point of its points, in tables"""
     uses: frozenset[str]
-    """settings of ObjectiveConfig that mean something here, besides those of the auxiliary targets"""
+    """settings of ObjectiveConfig that mean something here, in addition to those of the auxiliary targets"""
     has_value: bool = True
     """whether `value`, `baseline_value` and `target` exist"""
+    has_point_table: bool = False
+    """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
+    network that predicts ranks and the mean grading points of each rank"""
+    temperatures: tuple[str, ...] = ()
+    """the names that `calibratable` may have; a network without any predicts nothing that can be calibrated"""
     scale: float = 1.0
+    """unit of the conservative term and of plain regression; a score divided by it is of order one"""
     num_candidate_outputs: int
     num_summary_outputs: int
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
         super().__init__()
-        for setting in fields(ObjectiveConfig):
+        for setting in settings_of(ObjectiveConfig):
             value = getattr(config, setting.name)
             if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
                 raise ValueError(
@@ -70,7 +111,38 @@ class Objective(nn.Module, ABC):
 
     def target(self, batch: Batch) -> Tensor:
         """Returns target_B: what `value` predicts, in points."""
+        return self.target_of(Results.of_batch(batch, self.vocabulary))
+
+    def target_of(self, results: Results) -> Tensor:
+        """Returns the same [B] from the results alone."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
+
+    def predictions(self, output: Output) -> dict[str, Tensor]:
+        """Returns what an output predicts of the candidates, by the names of `prediction_fields`.
+
+        `scores` are -inf at padding, where the rest has no meaning.
+        """
+        return {"scores": self.score(output)}
+
+    def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
+        """Returns what temperatures can be fitted to, by their names in the card of the weights.
+
+        `temperature` divides the outputs of the candidates, `summary_temperature` those of the summary.
+        """
+        return {}
+
+    def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        """Returns what an evaluation computes metrics of, in addition to the scores: nothing where there is no value.
+
+        `target` [B] and its prediction given the action taken, `action`, and before it, `situation`, where the summary
+        token predicts it.
+        """
+        if not self.has_value:
+            return {}
+        found = {"target": self.target(batch), "action": self.value(output, batch)}
+        if self.num_summary_outputs:
+            found["situation"] = self.baseline_value(output, batch)
+        return found
 
     def conservative(self, score_BA: Tensor, chosen_B: Tensor) -> Tensor:
         """Returns the mean of logsumexp of the normalised scores less the normalised score of the action taken."""
@@ -82,8 +154,24 @@ class Objective(nn.Module, ABC):
         if not self.num_summary_outputs:
             raise ValueError("a network trained with objective.baseline=0 predicts nothing from the summary token")
 
-    def _result(self, batch: Batch, name: str) -> Tensor:
-        return batch.result_BR[:, self.vocabulary.results.index(name)]
+
+class RankObjective(Objective):
+    """An objective that predicts the actor's final rank, and from the summary token the order of all seats.
+
+    Its `measured` has also the probabilities `rank_probability/action` and `rank_probability/situation` [B, R] and the
+    log probabilities [B] of what came true, `rank/action`, `rank/situation` and `order/situation`.
+    """
+
+    points_R: Tensor
+    orders: SeatOrders
+
+    @abstractmethod
+    def order_log_probability(self, output: Output) -> Tensor:
+        """Returns log_probability_BO of the orders of the seats, before the action."""
+
+    @abstractmethod
+    def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
+        """Returns probability_BR of the actor's ranks before the action."""
 
 
 def _expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
@@ -95,6 +183,3 @@ def _of_chosen(output_BAK: Tensor, chosen_B: Tensor) -> Tensor:
     """Returns output_BK of the action taken."""
     index_BAK = chosen_B[:, None, None].expand(-1, 1, output_BAK.shape[2])
     return output_BAK.gather(1, index_BAK)[:, 0]
-
-
-"""The stages by name, and the network of each: built, loaded from weights, or started from another encoder."""

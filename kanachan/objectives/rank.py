@@ -1,7 +1,6 @@
 """Rank: the actor's rank at the end of the game, and the order of all seats."""
 
 import math
-from itertools import permutations
 
 import torch
 import torch.nn.functional as F
@@ -11,17 +10,30 @@ from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import Objective, _expected, _of_chosen
+from kanachan.objectives.objective import (
+    PER_CANDIDATE,
+    Classes,
+    PredictionField,
+    RankObjective,
+    _expected,
+    _of_chosen,
+)
+from kanachan.objectives.targets import Results, SeatOrders, final_rank, final_ranks_by_seat
 
 
-class Rank(Objective):
+class Rank(RankObjective):
     """The actor's rank at the end of the game on the action taken; the order of all seats from the summary token."""
 
     stage = "rank"
+    title = "Rank: points of the actor's rank at the end of the game"
+    quantity = "points of the rank"
+    meaning = "expected points of the rank; probability of each rank"
+    prediction_fields = {
+        "scores": PredictionField(PER_CANDIDATE, "expected points of the final rank"),
+        "rank_probabilities": PredictionField(f"{PER_CANDIDATE} × ranks", "of the final ranks, the first one first"),
+    }
+    temperatures = ("temperature", "summary_temperature")
     uses = frozenset({"conservative", "baseline", "rank_points"})
-    points_R: Tensor
-    order_code_O: Tensor
-    rank_OS: Tensor
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
         super().__init__(config, vocabulary)
@@ -33,12 +45,9 @@ class Rank(Objective):
             raise ValueError("objective.rank_points are all equal: every action would have the same score")
         self.scale = float(points_R.std(correction=0))
         self.num_candidate_outputs = num_seats
-        self.num_summary_outputs = math.factorial(num_seats) if config.baseline else 0
         self.register_buffer("points_R", points_R, persistent=False)
-        # Order o gives seat s the rank rank_OS[o, s]; its digits in base num_seats are the key to find o by.
-        rank_OS = torch.tensor(list(permutations(range(num_seats))))
-        self.register_buffer("rank_OS", rank_OS, persistent=False)
-        self.register_buffer("order_code_O", self._code(rank_OS), persistent=False)
+        self.orders = SeatOrders(num_seats)
+        self.num_summary_outputs = self.orders.num_orders if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Parts: `cross_entropy` of the rank, `conservative`, `baseline` (the cross-entropy of the order)."""
@@ -63,18 +72,41 @@ class Rank(Objective):
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:
         return _expected(self.baseline_rank_probability(output, batch), self.points_R)
 
-    def target(self, batch: Batch) -> Tensor:
+    def predictions(self, output: Output) -> dict[str, Tensor]:
+        return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
+
+    def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
+        """The ranks after the action taken, and the orders of the seats before it."""
+        found = {"temperature": Classes(self.rank_log_probability(output, batch), self.rank(batch))}
+        if self.num_summary_outputs:
+            found["summary_temperature"] = Classes(self.order_log_probability(output), self.order(batch))
+        return found
+
+    def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        found = super().measured(output, batch)
+        rank_B1 = self.rank(batch)[:, None]
+        log_BR = self.rank_log_probability(output, batch)
+        found["rank_probability/action"] = log_BR.exp()
+        found["rank/action"] = log_BR.gather(1, rank_B1)[:, 0]
+        if self.num_summary_outputs:
+            before_BR = self.baseline_rank_probability(output, batch)
+            found["rank_probability/situation"] = before_BR
+            found["rank/situation"] = before_BR.gather(1, rank_B1)[:, 0].log()
+            log_BO = self.order_log_probability(output)
+            found["order/situation"] = log_BO.gather(1, self.order(batch)[:, None])[:, 0]
+        return found
+
+    def target_of(self, results: Results) -> Tensor:
         """Points of the rank that was reached."""
-        return self.points_R[self.rank(batch)]
+        return self.points_R[final_rank(results)]
 
     def rank(self, batch: Batch) -> Tensor:
         """Returns rank_B, 0 = first: the actor's rank at the end of the game."""
-        return self._result(batch, "rank").long()
+        return final_rank(Results.of_batch(batch, self.vocabulary))
 
     def order(self, batch: Batch) -> Tensor:
-        """Returns order_B: which row of `rank_OS` the game ended with."""
-        ranks = [self.vocabulary.results.index(f"rank_{seat}") for seat in range(self.vocabulary.num_seats)]
-        return torch.searchsorted(self.order_code_O, self._code(batch.result_BR[:, ranks].long()))
+        """Returns order_B: which of `orders`, counted from seat 0, the game ended with."""
+        return self.orders.number(final_ranks_by_seat(Results.of_batch(batch, self.vocabulary)))
 
     def rank_log_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns log_probability_BR of the actor's ranks, given the action taken."""
@@ -87,13 +119,4 @@ class Rank(Objective):
 
     def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns probability_BR of the actor's ranks before the action: orders in which the actor has that rank."""
-        probability_BO = self.order_log_probability(output).exp()
-        rank_BO = self.rank_OS.T[batch.seat_B]
-        num_ranks = self.vocabulary.num_seats
-        return probability_BO.new_zeros(len(batch), num_ranks).scatter_add(1, rank_BO, probability_BO)
-
-    @staticmethod
-    def _code(rank_BS: Tensor) -> Tensor:
-        num_seats = rank_BS.shape[1]
-        digit_S = num_seats ** torch.arange(num_seats - 1, -1, -1, device=rank_BS.device)
-        return (rank_BS * digit_S).sum(dim=1)
+        return self.orders.rank_probability(self.order_log_probability(output).exp(), batch.seat_B)

@@ -1,13 +1,15 @@
-"""What each stage of the curriculum predicts: its target, its loss, and the score by which candidates are compared.
+"""The objective of each stage, and its network: built, loaded from weights, or started from another encoder.
 
-A stage is one entry of OBJECTIVES. Values (round delta, rank, grading) are learned on the action taken, with two
-additions: a conservative term, because nothing else holds down the scores of actions that were never taken, and a
-prediction from the summary token alone, the value of the situation before the action.
+A stage is one class and one entry of `kanachan.objectives.stages.STAGES`. Values (round delta, rank, grading) are
+learned on the action taken, with two additions: a conservative term, because nothing else holds down the scores of
+actions that were never taken, and a prediction from the summary token alone, the value of the situation before the
+action.
 
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,19 +20,9 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.transformer import Network
-from kanachan.models.weights import ENCODER_PREFIX, Weights, read_weights
-from kanachan.objectives.imitation import Imitation
+from kanachan.models.weights import ENCODER_PREFIX, TEMPERATURES, Weights, read_weights
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.rank import Rank
-from kanachan.objectives.value import Grading, RoundDelta
-
-OBJECTIVES: dict[StageName, type[Objective]] = {
-    "imitation": Imitation,
-    "round_delta": RoundDelta,
-    "rank": Rank,
-    "grading": Grading,
-}
-"""in the order of the curriculum"""
+from kanachan.objectives.stages import STAGES, require_stage
 
 
 class Loaded(NamedTuple):
@@ -41,11 +33,19 @@ class Loaded(NamedTuple):
     card: dict[str, Any]
 
 
+def objective_class(stage: StageName) -> type[Objective]:
+    """Returns the class of the stage's objective; raises ValueError for a stage that is not in the registry."""
+    module, _, name = STAGES[require_stage(stage)].partition(":")
+    found: type[Objective] = getattr(import_module(module), name)
+    assert found.stage == stage, f"{STAGES[stage]} is registered as {stage} and calls itself {found.stage}"
+    return found
+
+
 def build_network(
     stage: StageName, model: ModelConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
 ) -> tuple[Network, Objective]:
     """A fresh network with the heads that the stage's objective needs; torch's seed decides its weights."""
-    target = OBJECTIVES[stage](objective, vocabulary)
+    target = objective_class(stage)(objective, vocabulary)
     network = Network(
         model,
         TokenLayout(vocabulary),
@@ -60,9 +60,19 @@ def build_network(
 def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
     """The network and the objective of a weights file, on the device, in evaluation mode."""
     weights = read_weights(path)
+    _check_stage(weights)
     network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
     _load(network, weights.tensors, weights.path)
     return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
+
+
+def _check_stage(weights: Weights) -> None:
+    if weights.stage not in STAGES:
+        raise ValueError(f"{weights.path}: unknown stage {weights.stage}")
+    if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
+        raise ValueError(
+            f"{weights.path}: a temperature in its card, but points, which stage {weights.stage} predicts, have none"
+        )
 
 
 def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:

@@ -10,7 +10,8 @@ from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import Objective, _expected, _of_chosen
+from kanachan.objectives.objective import PER_CANDIDATE, Objective, PredictionField, _expected, _of_chosen
+from kanachan.objectives.targets import Results, grading_delta, round_delta
 
 
 class ValueObjective(Objective):
@@ -84,25 +85,34 @@ class RoundDelta(ValueObjective):
     """What the round will bring the actor, in points."""
 
     stage = "round_delta"
+    title = "Round delta: the change of the actor's score in the round, in points"
+    quantity = "points of the round"
+    meaning = "expected points of the round"
+    prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
+    digits = 0
     unit = 1_000.0
     reach = 100_000.0
     scale = 4_000.0
 
-    def target(self, batch: Batch) -> Tensor:
-        deltas = [self.vocabulary.results.index(f"round_delta_{seat}") for seat in range(self.vocabulary.num_seats)]
-        return batch.result_BR[:, deltas].gather(1, batch.seat_B[:, None])[:, 0].float()
+    def target_of(self, results: Results) -> Tensor:
+        return round_delta(results)
 
 
 class Grading(ValueObjective):
     """What the game will bring the actor in grading points. The reach holds the thousandths of the highest grade."""
 
     stage = "grading"
+    title = "Grading: the actor's grading points"
+    quantity = "grading points"
+    meaning = "expected grading points"
+    prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
+    has_point_table = True
     unit = 100.0
     reach = 1_000.0
     scale = 100.0
 
-    def target(self, batch: Batch) -> Tensor:
-        return self._result(batch, "grading_delta").float()
+    def target_of(self, results: Results) -> Tensor:
+        return grading_delta(results)
 
 
 class HLGauss(nn.Module):

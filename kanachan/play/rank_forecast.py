@@ -16,7 +16,7 @@ from annotate.game.record import Event
 from annotate.game.tiles import WINDS
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import Policy
-from kanachan.objectives.rank import Rank
+from kanachan.objectives.objective import RankObjective
 
 _POINTS_PER_ROUND = 4_900.0
 _LOTS = 20_000
@@ -52,7 +52,7 @@ class RankForecast:
 
 def foretells_ranks(weights: Policy) -> bool:
     """Whether these weights tell the probabilities of the orders of the seats."""
-    return weights.stage == "rank" and weights.objective.num_summary_outputs > 0
+    return isinstance(weights.objective, RankObjective) and weights.objective.num_summary_outputs > 0
 
 
 def require_ranks(weights: Policy, name: str) -> Policy:
@@ -69,10 +69,10 @@ def require_ranks(weights: Policy, name: str) -> Policy:
 def by_weights(weights: Policy, annotation: Annotation, seat: int) -> NDArray[np.float64]:
     """Returns probability_SR of a situation, as `seat` sees it."""
     objective = weights.objective
-    assert isinstance(objective, Rank)
+    assert isinstance(objective, RankObjective)
     batch = weights.batch(columns_of_annotations([annotation], weights.vocabulary)).to(weights.device)
     probability_O = objective.order_log_probability(weights.output(batch)).exp()[0].double().cpu().numpy()
-    rank_OS = objective.rank_OS.cpu().numpy()
+    rank_OS = objective.orders.rank_OS.cpu().numpy()
     if weights.actor_first:  # seat 0 of the network is ours
         rank_OS = np.roll(rank_OS, seat, axis=1)
     return _counted(rank_OS, probability_O)

@@ -171,6 +171,7 @@ def _model(reviewer: Reviewer) -> Data:
         "name": reviewer.name,
         "stage": policy.stage,
         "meaning": policy.meaning,
+        "quantity": policy.objective.quantity,
         "unit": "points" if policy.objective.has_value else "probability",
         "steps": policy.card.get("steps"),
         "temperature": policy.temperature,

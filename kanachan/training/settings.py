@@ -17,23 +17,22 @@ from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_s
 from annotate.runtime.files import replacing
 from kanachan.config import (
     MODEL_SIZES,
-    STAGES,
     WEIGHTS_NAME,
     DataConfig,
     ModelConfig,
     ObjectiveConfig,
     OptimConfig,
     RunConfig,
-    StageName,
     TrainConfig,
 )
+from kanachan.objectives.stages import STAGES, require_stage
 
 PROGRAM = "kanachan-train"
 USAGE = (
     f"{PROGRAM} --stage STAGE --data.path DIR [--init WEIGHTS] [--config YAML] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
-DESCRIPTION = """Trains one stage of the curriculum: imitation, round_delta, rank or grading. What is not given here
+DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. What is not given here
 comes from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 DEFAULT_SIZE = "small"
 CONFIG_NAME = "config.yaml"
@@ -76,12 +75,17 @@ def requested(argv: Sequence[str]) -> Request:
         _exit_with(str(error))
 
 
-def stage_file(stage: str) -> Path:
-    """The stage's default settings: inside an installed package, else in the checkout."""
+def stage_path(stage: str) -> Path:
+    """Where the stage's default settings are: inside an installed package, else in the checkout."""
     package = Path(__file__).parents[1]
     installed = package / "configs"
     folder = installed if installed.is_dir() else package.parent / "configs"
-    path = folder / f"{stage}.yaml"
+    return folder / f"{stage}.yaml"
+
+
+def stage_file(stage: str) -> Path:
+    """The stage's default settings; raises ValueError if they are missing."""
+    path = stage_path(stage)
     if not path.is_file():
         raise ValueError(f"{path} is missing: the installation is incomplete")
     return path
@@ -102,9 +106,11 @@ def load_config(path: Path) -> TrainConfig:
     try:
         sections = {name: kind(**values.pop(name)) for name, kind in _SECTIONS.items()}
         sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
-        return TrainConfig(**sections, **values)
+        config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: no complete configuration of a run: {error}") from error
+    require_stage(config.stage)
+    return config
 
 
 def plain(config: Any) -> dict[str, Any]:
@@ -129,7 +135,7 @@ def _requested(argv: list[str]) -> Request:
     if saved_file is not None and not saved_file.is_file():
         raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is no run folder")
     stage = _first_setting(argv, [saved_file] if saved_file else [], "stage")
-    default_file = saved_file or (stage_file(stage) if stage in STAGES else None)
+    default_file = saved_file or _default_file(stage, has_config=bool(_all_on_command_line(argv, "config")))
     defaults = [default_file] if default_file else []
     size = _first_setting(argv, defaults, "model.size") or DEFAULT_SIZE
     if size not in MODEL_SIZES:
@@ -160,6 +166,13 @@ def _requested(argv: list[str]) -> Request:
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
     _require_same(saved, config)
     return Request(config, resume=True)
+
+
+def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
+    """The stage's own file; a registered stage whose settings are all in --config files needs none."""
+    if stage not in STAGES:
+        return None
+    return stage_file(stage) if not has_config or stage_path(stage).is_file() else None
 
 
 def _require_folder(data_path: str) -> None:
@@ -199,16 +212,17 @@ def _flat(config: TrainConfig) -> dict[str, Any]:
 
 def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
+    *stages, last = STAGES
     parser = ArgumentParser(
         prog=PROGRAM,
         usage=USAGE,
-        description=DESCRIPTION,
+        description=DESCRIPTION.format(stages=", ".join(stages), last=last),
         default_config_files=[str(path) for path in defaults],
         exit_on_error=False,
         allow_abbrev=False,
     )
     parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
-    parser.add_argument("--stage", type=StageName, help="stage of the curriculum")
+    parser.add_argument("--stage", type=Literal[tuple(STAGES)], help="stage of the curriculum")
     parser.add_argument(
         "--init",
         type=str | None,

@@ -17,9 +17,10 @@ from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
-from kanachan.config import SPLITS, STAGES, StageName
+from kanachan.config import SPLITS, StageName
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
+from kanachan.objectives.stages import STAGES, previous_stage
 from kanachan.training.settings import requested
 from kanachan.training.trainer import run_stage
 
@@ -44,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if unknown:
             parser.error(f"{unknown.pop()}: no such variant of these stages; there are {_names(chosen)}")
         chosen = [v for v in chosen if v.name == REFERENCE or v.name in arguments.variants]
-    later = [v for v in chosen if v.stage != STAGES[0] and not v.is_fresh]
+    later = [v for v in chosen if previous_stage(v.stage) and not v.is_fresh]
     if later and not arguments.init:
         parser.error(f"the stage {later[0].stage} needs an imitation run to start from: --init RUN")
     return run_cleanly(parser.prog, lambda: _measure(arguments, chosen, settings))
@@ -59,7 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
     parser.add_argument("--out", type=Path, default=Path("runs/ablation"), help="folder of the runs (%(default)s)")
     parser.add_argument("--init", help="imitation run from which the later stages start")
-    parser.add_argument("--stages", nargs="+", choices=STAGES, default=[STAGES[0]], help="(default: imitation)")
+    parser.add_argument(
+        "--stages", nargs="+", choices=STAGES, default=[next(iter(STAGES))], help="(default: imitation)"
+    )
     parser.add_argument("--variants", nargs="+", metavar="NAME", help=f"(default: all) {_names(VARIANTS)}")
     parser.add_argument("--seeds", type=int, default=2, help="runs of each variant (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=400, help="optimiser steps of a run (default: %(default)s)")
@@ -107,8 +110,8 @@ def _asked(arguments: argparse.Namespace, stage: StageName, settings: list[str])
     """What the runs of a stage are made from, variants aside."""
     return {
         "SHARDS": str(Path(arguments.shards).resolve()),
-        "--init": arguments.init if stage != STAGES[0] else None,
-        "weights of --init": _tensors_of(arguments.init) if arguments.init and stage != STAGES[0] else None,
+        "--init": arguments.init if previous_stage(stage) else None,
+        "weights of --init": _tensors_of(arguments.init) if arguments.init and previous_stage(stage) else None,
         "--steps": arguments.steps,
         "--split": arguments.split,
         "settings": " ".join(settings),
@@ -165,7 +168,7 @@ def training_of(
     """
     train = ["--stage", variant.stage, "--data.path", arguments.shards, *_ALIKE]
     train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled", *settings]
-    if variant.stage != STAGES[0] and not variant.is_fresh:
+    if previous_stage(variant.stage) and not variant.is_fresh:
         train += ["--init", arguments.init]
     rate = requested([*train, "--run.out", str(folder / "none")]).config.optim.learning_rate
     places = {"quarter": arguments.steps // 4, "third": rate / 3, "twice": rate * 2}

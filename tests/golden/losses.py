@@ -8,7 +8,7 @@ To be run only where the computation was meant to change; the difference is to b
 import tempfile
 from pathlib import Path
 
-from kanachan.config import STAGES, StageName
+from kanachan.objectives.stages import STAGES
 from tests.support.tiny_runs import LOSSES, golden_losses, pack_decisions
 
 
@@ -17,8 +17,7 @@ def rewrite() -> None:
     with tempfile.TemporaryDirectory() as folder:
         shards = pack_decisions(Path(folder))
         for stage in STAGES:
-            name: StageName = stage  # type: ignore[assignment]
-            losses = golden_losses(name, shards, Path(folder) / stage)
+            losses = golden_losses(stage, shards, Path(folder) / stage)
             (LOSSES / f"{stage}.txt").write_text("".join(f"{loss:.7g}\n" for loss in losses))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli.evaluate import main as evaluate
-from kanachan.config import STAGES
+from kanachan.objectives.stages import STAGES
 from tests.support.launched import program
 from tests.support.packed import packed
 from tests.support.tiny_weights import written

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
-from kanachan.config import STAGES
+from kanachan.objectives.stages import STAGES
 from kanachan.training.settings import requested, stage_file
 from tests.support.paths import CONFIGS
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kanachan.config import STAGES
+from kanachan.objectives.stages import STAGES
 from tests.support.paths import CONFIGS, ROOT
 
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "annotate", "kanachan", "configs")

@@ -11,7 +11,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.objectives.registry import OBJECTIVES
+from kanachan.objectives.registry import objective_class
 from kanachan.training.module import StageModule
 from tests.support.random_annotations import random_annotations
 
@@ -44,7 +44,7 @@ def make_stage(
     stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
 ) -> StageModule:
     torch.manual_seed(0)
-    objective = OBJECTIVES[stage](ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig())
     network = Network(
         model,
         TokenLayout(FOUR_PLAYERS),

@@ -36,11 +36,10 @@ function moveCursor(where, decision) {
 }
 
 function courseTitle(model) {
-  const { stage, name } = data.models[model];
-  if (stage === 'rank') return `Probability of each final rank before each decision (network ${name})`;
+  const { name, quantity } = data.models[model];
+  if (data.decisions[0].answers[model].expected_ranks) return `Probability of each final rank before each decision (network ${name})`;
   if (hasProbabilities(model)) return `How unlikely each choice was (network ${name})`;
-  const what = stage === 'grading' ? 'Expected grading points' : 'Expected points of the round';
-  return `${what} before each decision (network ${name})`;
+  return `Expected ${quantity} before each decision (network ${name})`;
 }
 
 function rankAreas(answers, x, top, bottom, inner) {

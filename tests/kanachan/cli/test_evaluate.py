@@ -17,12 +17,13 @@ import torch
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
-from kanachan.config import STAGES, StageName
+from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
 from kanachan.evaluation.point_table import PointTable
 from kanachan.inference.policy import Policy
+from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.random_annotations import random_annotations, seat_of
 from tests.support.tiny_weights import written

@@ -13,9 +13,10 @@ from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe_action
 from kanachan.cli.predict import explained, main
-from kanachan.config import STAGES, StageName
+from kanachan.config import StageName
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights
+from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 

@@ -16,11 +16,11 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game, annotation_of
 from annotate.words import describe_action
 from kanachan.cli.review import main
-from kanachan.config import STAGES
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
+from kanachan.objectives.stages import STAGES
 from kanachan.review.answers import answers, kinds_offered
 from kanachan.review.board import Meld, table_of
 from kanachan.review.page import embedded, page

@@ -11,10 +11,11 @@ import torch
 
 from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import STAGES, StageName
+from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy, chosen_device
+from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations

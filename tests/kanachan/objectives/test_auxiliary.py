@@ -12,7 +12,7 @@ from annotate.annotation import Annotation, format_line
 from annotate.game.results import relative_winner
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, tile34_of
 from kanachan.cli import pack
-from kanachan.config import MODEL_SIZES, STAGES, ObjectiveConfig, StageName
+from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, suit_permutations
@@ -21,6 +21,7 @@ from kanachan.models.transformer import Network
 from kanachan.models.weights import read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.registry import build_network
+from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations, with_hidden
 from tests.support.tiny_runs import rows_of, run, same_weights
 

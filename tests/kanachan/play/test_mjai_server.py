@@ -19,11 +19,12 @@ from annotate.records.reading import read_games
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import is_red, tile34_of
 from kanachan.cli.bot import main
-from kanachan.config import STAGES, StageName
+from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.objectives.rank import Rank
+from kanachan.objectives.stages import STAGES
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import action46

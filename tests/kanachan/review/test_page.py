@@ -13,7 +13,7 @@ from annotate.replay.replay import annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
 from kanachan.cli.review import main
-from kanachan.config import STAGES
+from kanachan.objectives.stages import STAGES
 from tests.support.browser import Browser, browser
 from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
@@ -118,7 +118,7 @@ def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tup
         assert opened.run("document.querySelectorAll('#worst-list li').length") == len(
             made[1]["models"][model]["worst"]
         )
-        assert opened.run("document.querySelectorAll('.area').length") == (4 if STAGES[model] == "rank" else 0)
+        assert opened.run("document.querySelectorAll('.area').length") == (4 if list(STAGES)[model] == "rank" else 0)
     opened.click("#models button")
     assert opened.run(pressed) == 0
 

@@ -15,9 +15,10 @@ import wandb
 from annotate.annotation import Annotation, format_line
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli import pack, train
-from kanachan.config import STAGES, StageName
+from kanachan.config import StageName
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.models.weights import read_weights
+from kanachan.objectives.stages import STAGES, previous_stage
 from tests.support.launched import program
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
@@ -62,7 +63,7 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
     """The run folders of the four stages, each from the encoder of the one before."""
     folder = tmp_path_factory.mktemp("curriculum")
     for number, stage in enumerate(STAGES):
-        more = ["--init", str(folder / STAGES[number - 1])] if number else []
+        more = ["--init", str(folder / list(STAGES)[number - 1])] if number else []
         more += ["--optim.encoder_learning_rate", "1e-4"] if stage == "grading" else []
         assert run(stage, shards, folder / stage, "--run.wandb", "offline", *LENGTH, *WHOLE, *more) == 0
     return {stage: folder / stage for stage in STAGES}
@@ -96,7 +97,7 @@ def weights_artifacts(out: Path) -> list[dict[str, Any]]:
 
 def expected(stage: StageName) -> set[str]:
     """Every curve of a stage."""
-    is_imitation, former = stage == "imitation", STAGES[STAGES.index(stage) - 1]
+    is_imitation, former = stage == "imitation", previous_stage(stage)
     parts = (*BOTH, *(() if is_imitation else OF_VALUES))
     names = {f"{split}/{part}" for split in ("train", "validation") for part in parts}
     names |= {f"train/{cost}" for cost in COSTS}
@@ -131,7 +132,7 @@ def test_all_scalars_are_in_the_metrics_file_too_with_one_row_for_each_validatio
     steps = [row["step"] for row in rows if row["kind/discard/accuracy"]]
     assert steps == [row["step"] for row in rows if row["validation/loss"]] == ["2", "4"]
     if stage != "imitation":
-        former = f"old/{STAGES[STAGES.index(stage) - 1]}_loss"
+        former = f"old/{previous_stage(stage)}_loss"
         assert [row["step"] for row in rows if row[former]] == ["0", "2", "4"]
 
 
@@ -176,7 +177,7 @@ def test_settings_data_commit_and_lineage_are_in_the_config(
     assert (config["commit"], config["data_card"]) == (card["commit"], card["data"])
     assert config["data_card"]["decisions"] == {"train": 400, "validation": 400}
     assert config["lineage"] == card["lineage"]
-    assert [entry["stage"] for entry in config["lineage"]] == list(STAGES[: STAGES.index(stage)])
+    assert [entry["stage"] for entry in config["lineage"]] == list(STAGES)[: list(STAGES).index(stage)]
 
 
 def test_the_weights_that_a_run_made_are_those_that_the_next_one_used(curriculum: dict[StageName, Path]) -> None:

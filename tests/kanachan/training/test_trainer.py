@@ -11,8 +11,9 @@ import torch
 import yaml
 from torch._dynamo.utils import counters
 
-from kanachan.config import STAGES, RunConfig, StageName
+from kanachan.config import RunConfig, StageName
 from kanachan.models.weights import lineage_of, read_weights
+from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.devices import devices_of
 from kanachan.training.settings import load_config
