@@ -14,7 +14,7 @@ R replicates.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import torch
@@ -65,6 +65,29 @@ class Measures(NamedTuple):
     is_offered_BK: Tensor
     is_taken_BK: Tensor
     is_predicted_BK: Tensor
+
+
+@overload
+def agreement(rows: DecisionRows, kind: str) -> NDArray[np.bool_]: ...
+@overload
+def agreement(rows: Measures, kind: str) -> Tensor: ...
+def agreement(rows: DecisionRows | Measures, kind: str) -> NDArray[np.bool_] | Tensor:
+    """Returns agrees_B: whether the top choice is of the kind just where the action taken is; of discards, whether both
+    discard the same tile."""
+    if kind == "discard":
+        return rows.is_top_tile_B
+    k = KINDS.index(kind)
+    taken_BK, predicted_BK = cast(Any, rows.is_taken_BK), cast(Any, rows.is_predicted_BK)
+    return taken_BK[:, k] == predicted_BK[:, k]
+
+
+@overload
+def log_probability(rows: DecisionRows, kind: str) -> NDArray[np.float32]: ...
+@overload
+def log_probability(rows: Measures, kind: str) -> Tensor: ...
+def log_probability(rows: DecisionRows | Measures, kind: str) -> NDArray[np.float32] | Tensor:
+    """Returns log_probability_B of the action taken; of discards, of all discards of its tile together."""
+    return rows.log_probability_of_tile_B if kind == "discard" else rows.log_probability_B
 
 
 class DecisionMeter:
@@ -153,13 +176,10 @@ def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> 
         offered_B, taken_B, predicted_B = (
             table[:, k] for table in (rows.is_offered_BK, rows.is_taken_BK, rows.is_predicted_BK)
         )
-        is_discard = kind == "discard"
-        agrees_B = rows.is_top_tile_B if is_discard else taken_B == predicted_B
-        log_probability_B = rows.log_probability_of_tile_B if is_discard else rows.log_probability_B
-        ratios[f"{kind}/accuracy"] = (agrees_B, offered_B)
+        ratios[f"{kind}/accuracy"] = (agreement(rows, kind), offered_B)
         ratios[f"{kind}/exact"] = (rows.is_top_B, offered_B)
-        ratios[f"{kind}/nll"] = (-log_probability_B.astype(np.float64), offered_B)
-        if not is_discard:
+        ratios[f"{kind}/nll"] = (-log_probability(rows, kind).astype(np.float64), offered_B)
+        if kind != "discard":
             ratios[f"{kind}/recall"] = (rows.is_top_B, offered_B & taken_B)
             ratios[f"{kind}/taken"] = (taken_B, offered_B)
             ratios[f"{kind}/predicted"] = (predicted_B, offered_B)

@@ -1,9 +1,13 @@
 """Metrics of predicted values: explained variance, errors, log-likelihood."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+
+_Sum = TypeVar("_Sum", float, Floats)
 
 
 def value_metrics(
@@ -43,9 +47,14 @@ def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic
     centred_B, everywhere_B = target_B - target_B.mean(), np.ones(len(target_B), dtype=bool)
     return Statistic(
         (lambda: everywhere_B, lambda: centred_B, lambda: centred_B**2, lambda: (value_B - target_B) ** 2),
-        lambda s: 1 - s[:, 3] / (s[:, 2] - s[:, 1] ** 2 / s[:, 0]),
+        lambda s: explained_variance(s[:, 0], s[:, 1], s[:, 2], s[:, 3]),
         everywhere_B,
     )
+
+
+def explained_variance(count: _Sum, target: _Sum, target_square: _Sum, error_square: _Sum) -> _Sum:
+    """Computes the explained variance from sums over decisions, or, with a count of 1, from means."""
+    return 1 - error_square / (target_square - target**2 / count)
 
 
 def log_likelihood_metrics(

@@ -22,7 +22,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 from annotate.runtime.files import replacing
 from kanachan.config import RunConfig
 from kanachan.models.weights import FORMAT_VERSION, other_version
-from kanachan.training.module import StageModule
+from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
@@ -168,16 +168,15 @@ class CheckpointCallback(L.Callback):
     def on_train_batch_end(
         self, trainer: L.Trainer, pl_module: L.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        assert isinstance(pl_module, StageModule)
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
         stops = self._must_stop(trainer, step)
         if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
-            pl_module.log_if_due()
-            pl_module.skipped.checked_total(step)
-            _require_finite(pl_module, step)
+            module = trainable(pl_module)
+            module.log_if_due()
+            module.require_finite(step)
             trainer.save_checkpoint(self.path)
         if stops:
             self._stop(step)
@@ -284,11 +283,3 @@ def _validate(trainer: L.Trainer) -> None:
     trainer.validating = True
     loop.run()
     trainer.training = True
-
-
-def _require_finite(stage: StageModule, step: int) -> None:
-    if not all(bool(torch.isfinite(parameter).all()) for parameter in stage.network.parameters()):
-        raise ValueError(
-            f"weights are no longer finite after step {step}: lower optim.learning_rate; "
-            "the last checkpoint is from before it happened"
-        )

@@ -11,7 +11,7 @@ import lightning as L
 import torch
 from torch import Tensor
 
-from kanachan.training.module import StageModule
+from kanachan.training.trainable_module import trainable
 
 _STATE = "average"
 _STATE_KEY = "Average"  # of this callback in checkpoints, whatever the class is named
@@ -76,5 +76,4 @@ def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> di
 
 
 def _parameters(module: L.LightningModule) -> dict[str, Tensor]:
-    assert isinstance(module, StageModule)
-    return {name: parameter.detach() for name, parameter in module.network.named_parameters()}
+    return {name: parameter.detach() for name, parameter in trainable(module).network.named_parameters()}

@@ -5,9 +5,8 @@ device in between; work is counted on the CPU. `train/samples`, the decisions se
 every row: it is the axis on which runs with different batches can be compared.
 """
 
-import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import lightning as L
@@ -18,12 +17,16 @@ from torch import Tensor, nn
 
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
-from kanachan.models.transformer import Network, Output
+from kanachan.models.transformer import Network
 from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
+from kanachan.training.distributed_sums import DistributedSums, means_of
+from kanachan.training.forgetting import PreviousStage
+from kanachan.training.loggers import log_reliability
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
 from kanachan.training.throughput import Meter, peak_memory
+from kanachan.training.validation_metrics import PREFIX, ValidationMetrics
 
 
 class StageModule(L.LightningModule):
@@ -32,7 +35,8 @@ class StageModule(L.LightningModule):
     Args:
         total_steps: optimiser steps of the whole run; the learning rate reaches its last value with the last one.
         log_every: optimiser steps between two rows of the log.
-        model: the sizes of the network, from which its work is reckoned for the log.
+        model: the sizes of the network, from which its work is computed for the log.
+        former: the stage that the run started from, which validations are compared with.
     """
 
     def __init__(
@@ -43,6 +47,7 @@ class StageModule(L.LightningModule):
         total_steps: int,
         log_every: int,
         model: ModelConfig,
+        former: PreviousStage | None = None,
     ) -> None:
         super().__init__()
         self.network = network
@@ -54,12 +59,8 @@ class StageModule(L.LightningModule):
         self.samples = 0
         self.optimised: list[list[nn.Parameter]] = []
         """the parameters by the optimiser's groups"""
-        self._training = Sums()
-        self._validation = Sums()
-        self.watch: Callable[[Batch, int, Output, Tensor], None] | None = None
-        """what a callback computes in each step of a validation; takes the batch, its number, the output, score_BA"""
-        self.watched: dict[str, float] = {}
-        """what it adds to the row of the validation"""
+        self.metrics = ValidationMetrics(objective, former)
+        self._training = DistributedSums()
         self.skipped = SkippedSteps(optim.skip_limit)
         self._gradient_norms: dict[str, Tensor | float] = {}
         self._logged_step = self._noted_step = 0
@@ -87,6 +88,8 @@ class StageModule(L.LightningModule):
     # Training --------------------------------------------------------------------------------------------------------
 
     def on_fit_start(self) -> None:
+        if self.metrics.former is not None and self.trainer.is_global_zero:
+            self.metrics.former.keep()
         for logger in self.trainer.loggers:
             if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
                 logger.experiment.define_metric("train/samples")
@@ -96,13 +99,14 @@ class StageModule(L.LightningModule):
         self._logged_step = self._noted_step = self.trainer.global_step
         if self._logged_step % self.log_every == 0:
             # A checkpoint of such a step may be older than the row of the step, which the first run has written.
-            self._training = Sums()
+            self._training = DistributedSums()
+        self._log_former_stage()
         self.meter.start()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
         # Micro-batches are of one size, so the mean of their means is the mean of the batch.
-        self._training.add(parts, weight=1)
+        self._training.add_means(parts, weight=1)
         self.samples += len(batch) * self.trainer.world_size
         return parts["loss"]
 
@@ -143,12 +147,21 @@ class StageModule(L.LightningModule):
                 if f"train/{name}" in row:
                     self.log(name, row[f"train/{name}"], prog_bar=True, logger=False)
 
+    def require_finite(self, step: int) -> None:
+        """Raises ValueError if too many steps in a row were left out, or weights are no longer finite."""
+        self.skipped.checked_total(step)
+        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
+            raise ValueError(
+                f"weights are no longer finite after step {step}: lower optim.learning_rate; "
+                "the last checkpoint is from before it happened"
+            )
+
     def on_train_end(self) -> None:
         if self.trainer.global_step > self._logged_step:
             self._log_training()
 
     def _log_training(self) -> dict[str, float]:
-        means, _ = self._training.take(self.trainer)
+        means, _ = means_of(self._training.take(self.trainer))
         groups = self.trainer.optimizers[0].param_groups
         rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
         row = {f"train/{name}": mean for name, mean in means.items()}
@@ -185,36 +198,41 @@ class StageModule(L.LightningModule):
     # Validation ------------------------------------------------------------------------------------------------------
 
     def on_validation_epoch_start(self) -> None:
-        self._validation = Sums()
+        self.metrics.start(self.network, self.trainer)
         self._validation_start = time.perf_counter()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        output = self.network(batch)
-        parts = self.objective.loss_with_auxiliary(output, batch)
-        score_BA = self.objective.score(output)
-        parts["top1"] = (score_BA.argmax(dim=1) == batch.chosen_B).float().mean()
-        if self.objective.has_value:
-            target_B = self.objective.target(batch)
-            parts["_target"] = target_B.mean()
-            parts["_target_square"] = target_B.square().mean()
-            parts["_error_square"] = (target_B - self.objective.value(output, batch)).square().mean()
-        self._validation.add(parts, weight=len(batch))
-        if self.watch is not None:
-            self.watch(batch, batch_idx, output, score_BA)
+        self.metrics.update(batch, batch_idx, self.network(batch))
 
     def on_validation_epoch_end(self) -> None:
-        means, count = self._validation.take(self.trainer)
-        if self.objective.has_value:
-            variance = means.pop("_target_square") - means.pop("_target") ** 2
-            error = means.pop("_error_square")
-            means["explained_variance"] = 1 - error / variance if variance > 0 else math.nan
-        row = {f"validation/{name}": mean for name, mean in means.items()}
+        row = self.metrics.compute(self.trainer)
         # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only spares a warning.
         for name, mean in row.items():
-            self.log(name, mean, prog_bar=name == "validation/loss", logger=False, sync_dist=True)
+            if name.startswith(PREFIX) and name != f"{PREFIX}rows":
+                self.log(name, mean, prog_bar=name == f"{PREFIX}loss", logger=False, sync_dist=True)
         if not self.trainer.sanity_checking:
-            self._write({**row, **self.watched, "validation/rows": count})
+            if self.trainer.is_global_zero:
+                unit = "points" if self.objective.has_value else "probability"
+                log_reliability(self.trainer, self.metrics.points, unit, self.samples)
+            self._write(row)
         self.meter.leave_out(time.perf_counter() - self._validation_start)
+
+    @torch.no_grad()
+    def _log_former_stage(self) -> None:
+        """Writes the row with which the curves of the former stage begin."""
+        trainer, metrics = self.trainer, self.metrics
+        if metrics.former is None or trainer.global_step or not trainer.val_dataloaders:
+            return
+        metrics.start(self.network, trainer)
+        numbers = metrics.former_batches
+        self.on_validation_model_eval()
+        for index, batch in zip(range(numbers.stop), trainer.val_dataloaders, strict=False):
+            if index in numbers:
+                trainer.strategy.validation_step(batch.to(trainer.strategy.root_device), index)
+        self.on_validation_model_train()
+        row = metrics.former_metrics(trainer)
+        if trainer.is_global_zero:
+            self._write(row)
 
     def on_validation_end(self) -> None:
         self.meter.ask()
@@ -228,7 +246,7 @@ class StageModule(L.LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["samples"] = self.samples
         checkpoint["batches_per_step"] = self.trainer.accumulate_grad_batches
-        checkpoint["training_sums"] = self._training.totals(self.trainer)
+        checkpoint["training_sums"] = self._training.state_dict(self.trainer)
         checkpoint["skipped"] = self.skipped.state_dict()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -239,41 +257,5 @@ class StageModule(L.LightningModule):
             added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
             added -= counts["ready"]
             counts.update({name: count + added for name, count in counts.items()})
-        totals, weight = checkpoint["training_sums"]
-        self._training.load(totals, weight, share=1 / self.trainer.world_size)
+        self._training.load_state_dict(checkpoint["training_sums"], share=1 / self.trainer.world_size)
         self.skipped.load_state_dict(checkpoint["skipped"])
-
-
-class Sums:
-    """Weighted sums of scalars that stay on the device until they are taken."""
-
-    def __init__(self) -> None:
-        self._sums: dict[str, Tensor | float] = {}
-        self._weight = 0.0
-
-    def add(self, means: Mapping[str, Tensor], weight: float) -> None:
-        for name, mean in means.items():
-            self._sums[name] = self._sums.get(name, 0.0) + mean.detach().to(accumulation_dtype(mean.device)) * weight
-        self._weight += weight
-
-    def totals(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
-        """Returns the sums over all ranks and their total weight. Every rank must call it."""
-        names = sorted(self._sums)
-        device = trainer.strategy.root_device
-        sums = [*(self._sums[name] for name in names), self._weight]
-        packed = torch.stack(
-            [torch.as_tensor(value, dtype=accumulation_dtype(device), device=device) for value in sums]
-        )
-        *totals, weight = trainer.strategy.reduce(packed, reduce_op="sum").tolist()
-        return dict(zip(names, totals, strict=True)), weight
-
-    def take(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
-        """Returns the means over all ranks and the total weight, and starts anew. Every rank must call it."""
-        totals, weight = self.totals(trainer)
-        self._sums, self._weight = {}, 0.0
-        return {name: total / weight for name, total in totals.items()}, weight
-
-    def load(self, totals: Mapping[str, float], weight: float, share: float) -> None:
-        """Takes up this rank's share of what `totals` gave."""
-        self._sums = {name: total * share for name, total in totals.items()}
-        self._weight = weight * share

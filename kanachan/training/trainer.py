@@ -43,7 +43,7 @@ from kanachan.training.datamodule import ShardData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA, averaged
-from kanachan.training.forgetting import former_stage
+from kanachan.training.forgetting import PreviousStage, former_stage
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.training.module import StageModule
 from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
@@ -56,7 +56,6 @@ from kanachan.training.strategies import (
     tensors_of_network,
 )
 from kanachan.training.throughput import matrix_flops_per_second
-from kanachan.training.validation_metrics import ValidationMetrics
 
 _MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
 
@@ -97,7 +96,8 @@ def _run(request: Request, held: ExitStack) -> int:
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
-    stage, lineage = _stage(config, devices, FOUR_PLAYERS, steps, inherits=resumption is None)
+    former = former_stage(config.init, out, is_resumed=resumption is not None)
+    stage, lineage = _stage(config, devices, FOUR_PLAYERS, steps, former, inherits=resumption is None)
     if resumption is not None and resumption.step >= steps:
         # nothing is left but to validate and to write the weights, for which one process is enough
         if not is_zero:
@@ -106,7 +106,6 @@ def _run(request: Request, held: ExitStack) -> int:
         strategy, told = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
     else:
         strategy, told = _strategy(config, devices, stage)
-    former = former_stage(config.init, out, is_resumed=resumption is not None)
     mode = wandb_mode(config)
     loggers: list[Logger] = []
     if is_zero:
@@ -120,7 +119,7 @@ def _run(request: Request, held: ExitStack) -> int:
     snapshots = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = _Writer(config, data, snapshots)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), ValidationMetrics(FOUR_PLAYERS, former), best]
+    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
     callbacks += [snapshots]  # last: what the others have done in a step is in the step's checkpoint
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
@@ -249,7 +248,13 @@ def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> Shar
 
 
 def _stage(
-    config: TrainConfig, devices: Devices, vocabulary: Vocabulary, steps: int, inherits: bool
+    config: TrainConfig,
+    devices: Devices,
+    vocabulary: Vocabulary,
+    steps: int,
+    former: PreviousStage | None,
+    *,
+    inherits: bool,
 ) -> tuple[StageModule, list[dict[str, Any]]]:
     """The network to be trained, and the stages before it."""
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
@@ -267,7 +272,8 @@ def _stage(
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
         _compile(network, is_dynamic=not devices.use_varlen)
-    return StageModule(network, objective, config.optim, steps, config.run.log_every, config.model), lineage
+    stage = StageModule(network, objective, config.optim, steps, config.run.log_every, config.model, former)
+    return stage, lineage
 
 
 def _compile(network: Network, is_dynamic: bool) -> None:

@@ -1,8 +1,10 @@
-"""What is watched besides the loss: how good the network is at each kind of decision, whether it can be believed, and
+"""What a validation computes: losses, how good the network is at each kind of decision, whether it can be believed, and
 what becomes of the encoder that it started from.
 
-All of it is measured while a validation passes, on the device, and joins the row that the validation writes:
+All of it is computed on the device, and is one row of the log:
 
+- `validation/<part>`: means over all rows of the parts of the loss and of `top1` (whether the action taken has the
+  greatest score), and, in other stages than imitation, `explained_variance`; `validation/rows`: their number
 - `kind/<kind>/accuracy`, `…/recall` and, in imitation, `…/loss`: as `decision_metrics` has them
 - `calibration/error`: mean distance of what was predicted from what came true, over groups of decisions with like
   predictions: in imitation 15 bins of the probability of the top choice, in the other stages tenths of the predicted
@@ -17,172 +19,159 @@ import math
 import lightning as L
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 from kanachan.evaluation.calibration import CALIBRATION_BINS
-from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures
-from kanachan.models.transformer import Output
+from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures, agreement, log_probability
+from kanachan.evaluation.value_metrics import explained_variance
+from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
+from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
-from kanachan.training.loggers import ReliabilityPoint, log_reliability
-from kanachan.training.module import StageModule
+from kanachan.training.loggers import ReliabilityPoint
 
 NUM_TENTHS = 10
 MOST_BATCHES_OF_FORMER = 4
 """of a validation, on each rank, that are also put to the former stage: evenly spread, and the same ones each time"""
+PREFIX = "validation/"
+_KINDS, _CONFIDENCE, _FORMER = "kinds", "confidence", "former"
+"""names of sums; those of the objective's parts begin with PREFIX"""
 
 
-class ValidationMetrics(L.Callback):
-    """Adds figures to each validation of a `StageModule`."""
+class ValidationMetrics:
+    """Computes the row of a validation from its batches.
 
-    def __init__(self, vocabulary: Vocabulary, former: PreviousStage | None) -> None:
-        self._meter = DecisionMeter(vocabulary)
-        self._former = former
-        self._kinds = KindSums()
-        self._confidence = ConfidenceSums()
-        self._values = Values()
-        self._former_loss = MeanOfRows()
+    Args:
+        former: the stage that the run started from, if any.
+    """
 
-    def setup(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
-        """Takes part in the steps of validations: there, and not after them, weights that are shared out over processes
-        are at hand, and the precision is that of the run."""
-        assert isinstance(pl_module, StageModule)
+    def __init__(self, objective: Objective, former: PreviousStage | None = None) -> None:
+        self.former = former
+        self.points: list[ReliabilityPoint] = []
+        """what came true over what was predicted, of the last validation that was computed"""
+        self._objective = objective
+        self._meter = DecisionMeter(objective.vocabulary)
+        self._former_batches = range(0)
+        self._begin()
 
-        def watch(batch: Batch, index: int, output: Output, score_BA: Tensor) -> None:
-            self._watch(pl_module.objective, batch, output, score_BA)
-            if self._former is not None and index in self._batches_of_former(trainer):
-                self._former_loss.add(self._former.loss(batch), len(batch))
+    def start(self, network: Network, trainer: L.Trainer) -> None:
+        """Begins a validation of a network."""
+        self._begin()
+        if self.former is not None:
+            self.former.join(network, trainer.strategy.root_device)
+            count = int(trainer.num_val_batches[0])
+            self._former_batches = range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
 
-        pl_module.watch = watch
+    def update(self, batch: Batch, index: int, output: Output) -> None:
+        """Adds a batch. Called within a validation step: there, and not after it, weights that are shared out over
+        processes are at hand, and the precision is that of the run.
 
-    def on_fit_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        if self._former is not None and trainer.is_global_zero:
-            self._former.keep()
-
-    @torch.no_grad()
-    def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        """Where the curves of the former stage begin."""
-        assert isinstance(pl_module, StageModule)
-        if self._former is None or trainer.global_step or not trainer.val_dataloaders:
-            return
-        self._begin(trainer, pl_module)
-        numbers = self._batches_of_former(trainer)
-        pl_module.on_validation_model_eval()
-        for index, batch in zip(range(numbers.stop), trainer.val_dataloaders, strict=False):
-            if index in numbers:
-                trainer.strategy.validation_step(batch.to(trainer.strategy.root_device), index)
-        pl_module.on_validation_model_train()
-        row = self._figures_of_former(trainer)
-        for logger in trainer.loggers if trainer.is_global_zero else []:
-            logger.log_metrics({**row, "train/samples": float(pl_module.samples)}, step=0)
-
-    def on_validation_epoch_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        self._begin(trainer, pl_module)
-
-    def on_validation_epoch_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, StageModule)
-        has_value = pl_module.objective.has_value
-        row = self._kinds.figures(trainer, has_probability=not has_value)
-        points = self._values.tenths(trainer) if has_value else self._confidence.bins(trainer)
-        row["calibration/error"] = calibration_error(points)
-        if self._former is not None:
-            row |= self._figures_of_former(trainer)
-        pl_module.watched = row
-        if trainer.is_global_zero and not trainer.sanity_checking:
-            unit = "points" if has_value else "probability"
-            log_reliability(trainer, points, unit, pl_module.samples)
-
-    def _begin(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        assert isinstance(pl_module, StageModule)
-        self._kinds, self._confidence, self._values = KindSums(), ConfidenceSums(), Values()
-        self._former_loss = MeanOfRows()
-        if self._former is not None:
-            self._former.join(pl_module.network, trainer.strategy.root_device)
-
-    def _watch(self, objective: Objective, batch: Batch, output: Output, score_BA: Tensor) -> None:
+        Args:
+            index: number of the batch in this validation.
+        """
+        objective = self._objective
+        parts = objective.loss_with_auxiliary(output, batch)
+        score_BA = objective.score(output)
+        parts["top1"] = (score_BA.argmax(dim=1) == batch.chosen_B).float().mean()
         measures = self._meter.measure(score_BA, batch)
-        self._kinds.add(measures)
         if objective.has_value:
-            self._values.add(objective.value(output, batch), objective.target(batch))
+            target_B, value_B = objective.target(batch), objective.value(output, batch)
+            parts["_target"] = target_B.mean()
+            parts["_target_square"] = target_B.square().mean()
+            parts["_error_square"] = (target_B - value_B).square().mean()
+            self._values.add(value_B, target_B)
         else:
-            self._confidence.add(measures)
+            self._sums.add({_CONFIDENCE: confidence_sums(measures)})
+        self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=len(batch))
+        self._sums.add({_KINDS: kind_sums(measures)})
+        if self.former is not None and index in self._former_batches:
+            loss = self.former.loss(batch).detach()
+            self._sums.add({_FORMER: torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])})
 
-    def _batches_of_former(self, trainer: L.Trainer) -> range:
-        count = int(trainer.num_val_batches[0])
-        return range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
+    def compute(self, trainer: L.Trainer) -> dict[str, float]:
+        """Returns the row of all batches of all ranks. Every rank must call it; rank zero alone has the drift."""
+        has_value = self._objective.has_value
+        totals = self._sums.totals(trainer)
+        kinds_SK, confidence_GS = totals.pop(_KINDS), totals.pop(_CONFIDENCE, None)
+        former = self._former_metrics(trainer, totals.pop(_FORMER)) if self.former is not None else {}
+        row, count = means_of(totals)
+        if has_value:
+            mean, square, error = (row.pop(f"{PREFIX}_{name}") for name in ("target", "target_square", "error_square"))
+            is_varied = square - mean**2 > 0
+            row[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
+        self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
+        row |= kind_metrics(kinds_SK, has_probability=not has_value)
+        row["calibration/error"] = calibration_error(self.points)
+        return {**row, **former, f"{PREFIX}rows": count}
 
-    def _figures_of_former(self, trainer: L.Trainer) -> dict[str, float]:
-        """Every rank must call it; rank zero alone has the drift."""
-        assert self._former is not None
-        row = {f"old/{self._former.stage}_loss": self._former_loss.mean(trainer)}
+    def former_metrics(self, trainer: L.Trainer) -> dict[str, float]:
+        """Returns the metrics of the former stage alone. Every rank must call it; rank zero alone has the drift."""
+        return self._former_metrics(trainer, self._sums.totals(trainer)[_FORMER])
+
+    @property
+    def former_batches(self) -> range:
+        """Numbers of the batches of the validation that are put to the former stage."""
+        return self._former_batches
+
+    def _begin(self) -> None:
+        self._sums, self._values = DistributedSums(), Values()
+
+    def _former_metrics(self, trainer: L.Trainer, sums_S: NDArray[np.float64]) -> dict[str, float]:
+        assert self.former is not None
+        total, weight = sums_S.tolist()
+        row = {f"old/{self.former.stage}_loss": total / weight}
         state = trainer.strategy.lightning_module_state_dict()
         if trainer.is_global_zero:
-            row |= {f"drift/{part}": drift for part, drift in self._former.drift(state).items()}
+            row |= {f"drift/{part}": drift for part, drift in self.former.drift(state).items()}
         return row
 
 
-class KindSums:
-    """Sums over decisions by kind, on the device."""
-
-    def __init__(self) -> None:
-        self._sums_SK: Tensor | float = 0.0
-
-    def add(self, measures: Measures) -> None:
-        discard = KINDS.index("discard")
-        offered_BK, taken_BK = measures.is_offered_BK, measures.is_taken_BK & measures.is_offered_BK
-        agrees_BK = measures.is_taken_BK == measures.is_predicted_BK
-        agrees_BK[:, discard] = measures.is_top_tile_B
-        surprise_BK = -measures.log_probability_B[:, None].repeat(1, len(KINDS))
-        surprise_BK[:, discard] = -measures.log_probability_of_tile_B
-        columns = (
-            offered_BK,
-            offered_BK & agrees_BK,
-            taken_BK,
-            taken_BK & measures.is_top_B[:, None],
-            surprise_BK.where(offered_BK, 0.0),
-        )
-        exact = accumulation_dtype(offered_BK.device)
-        self._sums_SK = self._sums_SK + torch.stack([column.sum(dim=0, dtype=exact) for column in columns])
-
-    def figures(self, trainer: L.Trainer, *, has_probability: bool) -> dict[str, float]:
-        """Of the kinds that occur. Every rank must call it."""
-        assert isinstance(self._sums_SK, Tensor)
-        sums = trainer.strategy.reduce(self._sums_SK, reduce_op="sum").T.tolist()
-        figures = {}
-        for kind, (offered, agreed, taken, found, surprise) in zip(KINDS, sums, strict=True):
-            if offered:
-                figures[f"kind/{kind}/accuracy"] = agreed / offered
-                if has_probability:
-                    figures[f"kind/{kind}/loss"] = surprise / offered
-            if taken and kind != "discard":
-                figures[f"kind/{kind}/recall"] = found / taken
-        return figures
+def kind_sums(measures: Measures) -> Tensor:
+    """Returns sums_SK of a batch by kind: offered, agreed, taken, found, surprise."""
+    offered_BK = measures.is_offered_BK
+    taken_BK = measures.is_taken_BK & offered_BK
+    agrees_BK = torch.stack([agreement(measures, kind) for kind in KINDS], dim=1)
+    surprise_BK = torch.stack([-log_probability(measures, kind) for kind in KINDS], dim=1)
+    columns = (
+        offered_BK,
+        offered_BK & agrees_BK,
+        taken_BK,
+        taken_BK & measures.is_top_B[:, None],
+        surprise_BK.where(offered_BK, 0.0),
+    )
+    exact = accumulation_dtype(offered_BK.device)
+    return torch.stack([column.sum(dim=0, dtype=exact) for column in columns])
 
 
-class ConfidenceSums:
-    """How often the top choice is the action taken, by the probability that it was given."""
+def kind_metrics(sums_SK: NDArray[np.float64], *, has_probability: bool) -> dict[str, float]:
+    """Returns the metrics of the kinds that occur, from the sums that `kind_sums` makes."""
+    metrics = {}
+    for kind, (offered, agreed, taken, found, surprise) in zip(KINDS, sums_SK.T.tolist(), strict=True):
+        if offered:
+            metrics[f"kind/{kind}/accuracy"] = agreed / offered
+            if has_probability:
+                metrics[f"kind/{kind}/loss"] = surprise / offered
+        if taken and kind != "discard":
+            metrics[f"kind/{kind}/recall"] = found / taken
+    return metrics
 
-    def __init__(self) -> None:
-        self._sums_GS: Tensor | None = None
 
-    def add(self, measures: Measures) -> None:
-        confidence_B = measures.confidence_B
-        group_B = (confidence_B * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
-        columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
-        if self._sums_GS is None:
-            self._sums_GS = columns.new_zeros(
-                CALIBRATION_BINS, columns.shape[1], dtype=accumulation_dtype(columns.device)
-            )
-        self._sums_GS.index_add_(0, group_B, columns.to(self._sums_GS.dtype))
+def confidence_sums(measures: Measures) -> Tensor:
+    """Returns sums_GS of a batch by bins of the probability of the top choice: probability, hits, decisions."""
+    confidence_B = measures.confidence_B
+    group_B = (confidence_B * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
+    columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
+    exact = accumulation_dtype(columns.device)
+    sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=exact)
+    return sums_GS.index_add_(0, group_B, columns.to(exact))
 
-    def bins(self, trainer: L.Trainer) -> list[ReliabilityPoint]:
-        """Of equal width, without the empty ones. Every rank must call it."""
-        assert self._sums_GS is not None
-        sums = trainer.strategy.reduce(self._sums_GS, reduce_op="sum").tolist()
-        return [ReliabilityPoint(p / count, hits / count, round(count)) for p, hits, count in sums if count]
+
+def confidence_bins(sums_GS: NDArray[np.float64]) -> list[ReliabilityPoint]:
+    """Returns the bins, of equal width, without the empty ones, from the sums that `confidence_sums` makes."""
+    return [ReliabilityPoint(p / count, hits / count, round(count)) for p, hits, count in sums_GS.tolist() if count]
 
 
 class Values:
@@ -213,23 +202,6 @@ class Values:
         table = mine.new_zeros(2, stops[-1])
         table[:, stops[rank] - mine.shape[1] : stops[rank]] = mine
         return strategy.reduce(table, reduce_op="sum")
-
-
-class MeanOfRows:
-    """A mean over decisions, given as means of batches."""
-
-    def __init__(self) -> None:
-        self._sums: Tensor | float = 0.0
-
-    def add(self, mean: Tensor, weight: int) -> None:
-        row = torch.stack([mean.detach() * weight, torch.full_like(mean, weight)])
-        self._sums = self._sums + row.to(accumulation_dtype(mean.device))
-
-    def mean(self, trainer: L.Trainer) -> float:
-        """Over all ranks. Every rank must call it."""
-        assert isinstance(self._sums, Tensor)
-        total, weight = trainer.strategy.reduce(self._sums, reduce_op="sum").tolist()
-        return total / weight
 
 
 def calibration_error(points: list[ReliabilityPoint]) -> float:

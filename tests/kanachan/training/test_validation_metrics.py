@@ -1,8 +1,6 @@
 """What a validation tells besides the loss, against plain loops and the figures of kanachan-evaluate."""
 
-import threading
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import lightning as L
@@ -18,11 +16,13 @@ from kanachan.data.batch import Batch
 from kanachan.evaluation.calibration import reliability
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.models.weights import make_card, write_weights
+from kanachan.training.distributed_sums import DistributedSums
 from kanachan.training.forgetting import INIT_NAME, PreviousStage, former_stage
 from kanachan.training.loggers import ReliabilityPoint
 from kanachan.training.module import StageModule
-from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, KindSums, MeanOfRows, ValidationMetrics, Values
+from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, Values, kind_metrics, kind_sums
 from tests.support.tiny_stage import MODEL, Rows, batches, make_stage, make_trainer
+from tests.support.two_ranks import ALONE, Ranks
 
 NUM_ROWS = 211
 
@@ -30,8 +30,8 @@ NUM_ROWS = 211
 def validated(stage: StageModule, former: PreviousStage | None = None) -> Rows:
     """The rows of a validation in unequal batches."""
     rows = Rows()
-    trainer = make_trainer(rows, callbacks=[ValidationMetrics(FOUR_PLAYERS, former)])
-    trainer.validate(stage, batches(NUM_ROWS, rows_per_batch=25), verbose=False)
+    stage.metrics.former = former
+    make_trainer(rows).validate(stage, batches(NUM_ROWS, rows_per_batch=25), verbose=False)
     return rows
 
 
@@ -98,38 +98,6 @@ def test_the_calibration_error_of_a_value_is_the_mean_distance_over_its_tenths(n
 # Several processes ---------------------------------------------------------------------------------------------------
 
 
-class Ranks:
-    """Two ranks as threads, with the sum over both that a strategy of Lightning makes."""
-
-    def __init__(self) -> None:
-        self.barrier = threading.Barrier(2)
-        self.given: dict[int, Tensor] = {}
-        self.results: dict[int, Any] = {}
-
-    def run(self, work: Any) -> list[Any]:
-        threads = [threading.Thread(target=self._work, args=(rank, work)) for rank in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return [self.results[rank] for rank in range(2)]
-
-    def _work(self, rank: int, work: Any) -> None:
-        def reduce(tensor: Tensor, reduce_op: str) -> Tensor:
-            assert reduce_op == "sum"
-            self.given[rank] = tensor.clone()
-            self.barrier.wait()
-            total = self.given[0] + self.given[1]
-            self.barrier.wait()
-            return total
-
-        trainer = SimpleNamespace(strategy=SimpleNamespace(reduce=reduce), global_rank=rank, world_size=2)
-        self.results[rank] = work(rank, trainer)
-
-
-ALONE: Any = SimpleNamespace(strategy=SimpleNamespace(reduce=lambda t, reduce_op: t), global_rank=0, world_size=1)
-
-
 def test_tenths_are_taken_over_the_decisions_of_all_ranks() -> None:
     value_N, target_N = torch.randn(2, 73, generator=torch.Generator().manual_seed(0))
 
@@ -147,23 +115,21 @@ def test_tenths_are_taken_over_the_decisions_of_all_ranks() -> None:
         assert [point.decisions for point in points] == [8, 8, 8, 7, 7, 7, 7, 7, 7, 7]
 
 
-def test_kinds_and_means_are_taken_over_the_decisions_of_all_ranks() -> None:
+def test_kinds_are_taken_over_the_decisions_of_all_ranks() -> None:
     stage, meter = make_stage(), DecisionMeter(FOUR_PLAYERS)
     parts = batches(50, rows_per_batch=30).dataset
     with torch.no_grad():
         scores = [stage.objective.score(stage.network(part)) for part in parts]
 
-    def of(numbers: list[int], trainer: Any) -> tuple[dict[str, float], float]:
-        kinds, mean = KindSums(), MeanOfRows()
+    def of(numbers: list[int], trainer: Any) -> dict[str, float]:
+        sums = DistributedSums()
         for number in numbers:
-            kinds.add(meter.measure(scores[number], parts[number]))
-            mean.add(torch.tensor(float(number)), len(parts[number]))
-        return kinds.figures(trainer, has_probability=True), mean.mean(trainer)
+            sums.add({"kinds": kind_sums(meter.measure(scores[number], parts[number]))})
+        return kind_metrics(sums.totals(trainer)["kinds"], has_probability=True)
 
-    expected, mean = of([0, 1], ALONE)
-    assert mean == pytest.approx(20 / 50)
-    for figures, their_mean in Ranks().run(lambda rank, trainer: of([rank], trainer)):
-        assert figures == pytest.approx(expected) and their_mean == pytest.approx(mean)
+    expected = of([0, 1], ALONE)
+    for metrics in Ranks().run(lambda rank, trainer: of([rank], trainer)):
+        assert metrics == pytest.approx(expected)
 
 
 # The former stage ----------------------------------------------------------------------------------------------------
@@ -203,8 +169,8 @@ def test_a_run_begins_with_the_curves_of_its_former_stage(imitated: Path, tmp_pa
     stage.network.encoder.load_state_dict(
         {n.removeprefix("encoder."): t for n, t in load_file(imitated).items() if n.startswith("encoder.")}
     )
-    watching = ValidationMetrics(FOUR_PLAYERS, PreviousStage(imitated, tmp_path / INIT_NAME))
-    trainer = make_trainer(rows, steps=4, val_check_interval=2, callbacks=[watching])
+    stage.metrics.former = PreviousStage(imitated, tmp_path / INIT_NAME)
+    trainer = make_trainer(rows, steps=4, val_check_interval=2)
     trainer.fit(stage, batches(24), batches(40))
     assert list(rows.of("old/imitation_loss")) == list(rows.of("drift/block_01")) == [0, 2, 4]
     drift = rows.of("drift/block_01")

@@ -1,0 +1,79 @@
+"""Sums over the batches of all processes, of which no process waits for its device before they are asked for."""
+
+import math
+from collections.abc import Mapping
+
+import lightning as L
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kanachan.training.devices import accumulation_dtype
+
+Addend = Tensor | float
+
+
+class DistributedSums:
+    """Sums of tensors by name, kept on their device in fp64 and added up over all ranks by one operation.
+
+    All ranks add tensors of the same names and shapes.
+    """
+
+    def __init__(self) -> None:
+        self._sums: dict[str, Addend] = {}
+
+    def add(self, addends: Mapping[str, Addend]) -> None:
+        """Adds a tensor, or a number, to the sum of each name."""
+        for name, addend in addends.items():
+            self._sums[name] = self._sums.get(name, 0.0) + _exact(addend)
+
+    def add_means(self, means: Mapping[str, Tensor], weight: float) -> None:
+        """Adds means over rows that number `weight`; `means_of` gives the means over all rows."""
+        self.add({name: _exact(mean) * weight for name, mean in means.items()})
+        self.add({_WEIGHT: weight})
+
+    def totals(self, trainer: L.Trainer) -> dict[str, NDArray[np.float64]]:
+        """Returns the sums over all ranks, by name. Every rank must call it."""
+        device = trainer.strategy.root_device
+        names, dtype = sorted(self._sums), accumulation_dtype(device)
+        sums = [torch.as_tensor(self._sums[name], dtype=dtype, device=device) for name in names]
+        if not sums:
+            return {}
+        packed = trainer.strategy.reduce(torch.cat([tensor.flatten() for tensor in sums]), reduce_op="sum")
+        parts = np.split(
+            packed.cpu().double().numpy(), np.cumsum([math.prod(tensor.shape) for tensor in sums[:-1]], dtype=int)
+        )
+        return {name: part.reshape(tensor.shape) for name, part, tensor in zip(names, parts, sums, strict=True)}
+
+    def take(self, trainer: L.Trainer) -> dict[str, NDArray[np.float64]]:
+        """Returns the totals and begins again from zero. Every rank must call it."""
+        totals = self.totals(trainer)
+        self._sums = {}
+        return totals
+
+    def state_dict(self, trainer: L.Trainer) -> tuple[dict[str, float], float]:
+        """Returns the totals of scalars that were added as means, and their weight. Every rank must call it."""
+        totals = {name: float(total) for name, total in self.totals(trainer).items()}
+        weight = totals.pop(_WEIGHT, 0.0)
+        return totals, weight
+
+    def load_state_dict(self, state: tuple[Mapping[str, float], float], share: float) -> None:
+        """Takes this rank's share of what `state_dict` has returned."""
+        totals, weight = state
+        self._sums = {name: total * share for name, total in totals.items()}
+        self._sums[_WEIGHT] = weight * share
+
+
+def means_of(totals: Mapping[str, NDArray[np.float64]]) -> tuple[dict[str, float], float]:
+    """Returns the means of what was added as means, and the number of their rows."""
+    weight = float(totals[_WEIGHT])
+    return {name: float(total) / weight for name, total in totals.items() if name != _WEIGHT}, weight
+
+
+_WEIGHT = "weight"
+
+
+def _exact(addend: Addend) -> Addend:
+    """Converts a tensor to the type of sums, without its gradient."""
+    return addend.detach().to(accumulation_dtype(addend.device)) if isinstance(addend, Tensor) else addend
