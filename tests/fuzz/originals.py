@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from annotate.game.grading import ranks_of
-from annotate.game.record import Event, Game
+from annotate.game.record import Event, Game, all_readable
 from annotate.game.record_writer import rounds_of
 from annotate.game.results import final_scores
 from annotate.records.majsoul.protobuf import encode, of_json
 from annotate.records.majsoul.reader import read_majsoul_json
-from annotate.records.mjai.reader import read_mjai
+from annotate.records.mjai.reader import mjai_games
 from annotate.records.tenhou.xml_reader import read_tenhou_xml
 from annotate.simulation.simulate import simulate_game
 from tests.support.real_records import real_records
@@ -103,7 +103,7 @@ def _mjlog(is_real: bool, most: int, rng: random.Random) -> Iterator[bytes]:
 def _made_games(number: int) -> Iterator[Game]:
     for index in range(number):
         made = simulate_game(7, index, style=0, rules="tenhou", annotated=False)
-        yield from read_mjai("".join(f"{json.dumps(event)}\n" for event in made.events), "made")
+        yield from all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in made.events), "made"))
 
 
 def _games(is_real: bool, most: int, rng: random.Random) -> Iterator[Game]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.game import grading, results
-from annotate.game.record import Event, Game, Round, Rules, Unreadable, all_readable, require_gain_of_first, whole_wall
+from annotate.game.record import Event, Game, Round, Rules, Unreadable, require_gain_of_first, whole_wall
 from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, NUM_SEATS, SCORES, SEEN, WALL, WINDS, Field, normalised
 from annotate.records.strict_json import objects_of, parse_json
 
@@ -32,15 +32,6 @@ class _Draft:
     wall: tuple[str, ...] | None = None
     """its wall"""
     end: Event | None = None
-
-
-def read_mjai(text: str, name: str) -> list[Game]:
-    """Reads all games of a file: `mjai_games`, of which each must be readable.
-
-    Raises:
-        ValueError: names the line and the field.
-    """
-    return all_readable(mjai_games(text, name))
 
 
 def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate.game import grading
-from annotate.game.record import Event, Game, Round, Rules, Unreadable, all_readable
+from annotate.game.record import Event, Game, Round, Rules, Unreadable
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.excerpts import joined
 from annotate.records.tenhou.turn_order import NUM_SEATS, TILES, events_of, turns_of
@@ -65,15 +65,6 @@ class _Kind(NamedTuple):
     room: int | None
     """Mahjong Soul's, 0 ... 4"""
     table: grading.TenhouTable | None
-
-
-def read_tenhou_json(text: str, name: str) -> list[Game]:
-    """Reads all games of a file: `tenhou_json_games`, of which each must be readable.
-
-    Raises:
-        ValueError: names the line if there are several, the round and what is wrong with it.
-    """
-    return all_readable(tenhou_json_games(text, name))
 
 
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:

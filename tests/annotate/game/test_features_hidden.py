@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from annotate.annotation import Annotation, format_line, parse_line
-from annotate.game.record import Event, Game, Round
+from annotate.game.record import Event, Game, Round, all_readable
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.pipeline.cli import annotate
-from annotate.records.mjai.reader import read_mjai
+from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
@@ -175,7 +175,7 @@ def test_hands_and_walls_of_real_games_are_hidden_as_they_were() -> None:
 
 def test_a_simulated_games_record_tells_its_walls() -> None:
     simulated = simulate_game(1, style=0, annotated=False)
-    (game,) = read_mjai("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name")
+    (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name"))
     assert all(round_.wall is not None for round_ in game.rounds)
     assert require_hidden_of_game(game) > 100
 
@@ -192,5 +192,5 @@ def test_a_wall_that_cannot_be_is_refused_by_its_line(part: Any, message: str) -
     start, *rest = play_round("", DULL).events
     events = [{"type": "start_game"}, {**start, "kanachan": part}, *rest, {"type": "end_game"}]
     with pytest.raises(ValueError) as caught:
-        read_mjai("".join(f"{json.dumps(event)}\n" for event in events), "name")
+        all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
     assert str(caught.value).startswith("line 2: start_kyoku: ") and message in str(caught.value)

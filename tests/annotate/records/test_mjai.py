@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from annotate.game.record import Game, Unreadable
-from annotate.records.mjai.reader import mjai_games, read_mjai
+from annotate.game.record import Game, Unreadable, all_readable
+from annotate.records.mjai.reader import mjai_games
 
 Event = dict[str, Any]
 
@@ -40,7 +40,7 @@ def text(*events: Event) -> str:
 
 
 def read(*events: Event) -> Game:
-    (game,) = read_mjai(text(*events), "file")
+    (game,) = all_readable(mjai_games(text(*events), "file"))
     return game
 
 
@@ -159,8 +159,8 @@ def test_the_id_of_start_game_is_used_if_it_is_a_text() -> None:
 
 def test_games_without_an_id_get_distinct_ones_that_do_not_change() -> None:
     one, other = (text(START_GAME, start_kyoku(), move, DRAW, END_GAME) for move in (TSUMO, {**TSUMO, "pai": "5m"}))
-    both = [game.id for game in read_mjai(one + other, "file")]
-    assert both == [read_mjai(part, "file")[0].id for part in (one, other)]
+    both = [game.id for game in all_readable(mjai_games(one + other, "file"))]
+    assert both == [all_readable(mjai_games(part, "file"))[0].id for part in (one, other)]
     assert len(set(both)) == 2
 
 
@@ -172,7 +172,7 @@ def test_an_id_that_would_break_a_line_is_refused(given: str) -> None:
 
 def test_a_file_may_hold_several_games() -> None:
     game = text(START_GAME, start_kyoku(), DRAW, END_GAME)
-    assert [len(found.rounds) for found in read_mjai(game + "\n" + game, "file")] == [1, 1]
+    assert [len(found.rounds) for found in all_readable(mjai_games(game + "\n" + game, "file"))] == [1, 1]
 
 
 def outcomes(*lines: str) -> list[str | int]:
@@ -220,7 +220,7 @@ def test_a_damaged_start_of_a_game_does_not_cost_the_one_before() -> None:
 
 
 def test_what_stands_after_a_game_changes_neither_it_nor_its_id() -> None:
-    (alone,) = read_mjai(GOOD, "file")
+    (alone,) = all_readable(mjai_games(GOOD, "file"))
     assert list(mjai_games(GOOD + text(TSUMO), "file")) == [alone, Unreadable("line 5: tsumo: after end_game")]
 
 
@@ -237,13 +237,13 @@ def test_a_game_that_stops_between_rounds_is_incomplete() -> None:
 
 def test_a_file_cut_off_within_a_line_keeps_whole_rounds() -> None:
     whole = text(START_GAME, start_kyoku(), DRAW, END_KYOKU, start_kyoku(kyoku=2), TSUMO)
-    (game,) = read_mjai(whole[:-9], "file")
+    (game,) = all_readable(mjai_games(whole[:-9], "file"))
     assert (len(game.rounds), game.incomplete) == (1, "the file is cut off; the record stops in East 2-0")
 
 
 def test_a_file_cut_off_after_a_win_might_lack_a_second_winner() -> None:
-    assert read_mjai(text(START_GAME, start_kyoku(), RON), "file")[0].rounds == ()
-    assert len(read_mjai(text(START_GAME, start_kyoku(), DRAW), "file")[0].rounds) == 1
+    assert all_readable(mjai_games(text(START_GAME, start_kyoku(), RON), "file"))[0].rounds == ()
+    assert len(all_readable(mjai_games(text(START_GAME, start_kyoku(), DRAW), "file"))[0].rounds) == 1
 
 
 def test_three_players_are_refused() -> None:
@@ -332,7 +332,7 @@ def test_a_malformed_header_is_refused(header: Any, reason: str) -> None:
 )
 def test_lines_out_of_place_are_refused(lines: str, reason: str) -> None:
     with pytest.raises(ValueError, match=f"^{reason}"):
-        read_mjai(lines, "file")
+        all_readable(mjai_games(lines, "file"))
 
 
 def test_an_empty_game_is_incomplete() -> None:
@@ -344,4 +344,4 @@ def test_an_event_that_says_a_thing_twice_is_refused() -> None:
     line = json.dumps({"type": "tsumo", "actor": 0, "pai": "1m"})
     text = "\n".join([json.dumps(START_GAME), json.dumps(start_kyoku()), f'{line[:-1]}, "pai": "2m"}}'])
     with pytest.raises(ValueError, match="line 3: not JSON: an object has 'pai' twice"):
-        read_mjai(f"{text}\n", "name")
+        all_readable(mjai_games(f"{text}\n", "name"))

@@ -10,11 +10,11 @@ from urllib.parse import quote
 import pytest
 
 from annotate.annotation import format_line
-from annotate.game.record import Event, Game, Unreadable
+from annotate.game.record import Event, Game, Unreadable, all_readable
 from annotate.game.record_writer import rounds_of
-from annotate.records.mjai.reader import read_mjai
+from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
-from annotate.records.tenhou.json_reader import DRAW_REASONS, read_tenhou_json, tenhou_json_games
+from annotate.records.tenhou.json_reader import DRAW_REASONS, tenhou_json_games
 from annotate.records.tenhou.turn_order import Turn, order_of
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
@@ -117,7 +117,7 @@ def test_a_simulated_game_gives_the_same_lines_as_from_mjai() -> None:
         dan=["雀士★2", "雀傑★3", "雀豪★2", "魂天"],
         sc=[number for score in scores for number in (score, score / 1000 - 25)],
     )
-    (mjai,) = read_mjai("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name")
+    (mjai,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name"))
 
     lines = [[format_line(line) for line in annotate_game(g, FOUR_PLAYERS).annotations] for g in (read(document), mjai)]
     assert lines[0] == lines[1]
@@ -242,7 +242,7 @@ def test_a_record_without_final_scores_is_incomplete() -> None:
 
 def test_games_without_an_id_of_their_own_get_different_ones() -> None:
     first, second = one_round(), one_round("0 discard 5z", ["5z"])
-    ids = [game.id for game in read_tenhou_json(f"{json.dumps(first)}\n{json.dumps(second)}\n", "two")]
+    ids = [game.id for game in all_readable(tenhou_json_games(f"{json.dumps(first)}\n{json.dumps(second)}\n", "two"))]
     assert len(set(ids)) == 2
     assert all(game_id.startswith("two-") for game_id in ids)
 
@@ -321,7 +321,7 @@ def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
 
 
 def read_lines(lines: Sequence[str]) -> list[Game]:
-    return read_tenhou_json("".join(f"{line}\n" for line in lines), "file")
+    return all_readable(tenhou_json_games("".join(f"{line}\n" for line in lines), "file"))
 
 
 def test_rounds_of_one_game_that_stand_one_by_one_are_one_game() -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from annotate.records.tenhou.json_reader import read_tenhou_json
+from annotate.game.record import all_readable
+from annotate.records.tenhou.json_reader import tenhou_json_games
 from tests.support.writers.tenhou_json import THREE_WINNERS, one_round, read
 
 
@@ -107,4 +108,4 @@ def test_a_round_of_endless_turns_is_refused() -> None:
 def test_a_file_that_is_cut_off_says_so() -> None:
     text = json.dumps(one_round())
     with pytest.raises(ValueError, match=r"line 1: tenhou\.net/6 JSON, but cut off or damaged"):
-        read_tenhou_json(text[:-20], "name")
+        all_readable(tenhou_json_games(text[:-20], "name"))

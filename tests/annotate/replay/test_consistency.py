@@ -8,9 +8,9 @@ import pytest
 
 from annotate.game.decisions import Choice, play
 from annotate.game.engine import Table, Turn
-from annotate.game.record import Event, Round, Rules
+from annotate.game.record import Event, Round, Rules, all_readable
 from annotate.game.results import round_delta
-from annotate.records.mjai.reader import read_mjai
+from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.replay import Replayed, annotate_game, replay_round, round_part
@@ -142,7 +142,7 @@ def test_scores_without_payments_must_be_the_engines() -> None:
 
 def test_a_game_without_payments_gives_the_same_annotations() -> None:
     text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(3, style=0, annotated=False).events)
-    (game,) = read_mjai(text, "name")
+    (game,) = all_readable(mjai_games(text, "name"))
     untold = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
 
     for scores in (game.final_scores, None):  # without them those after the last round count

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotate.game.record import Event, Game, Round, Rules
-from annotate.records.mjai.reader import read_mjai
+from annotate.game.record import Event, Game, Round, Rules, all_readable
+from annotate.records.mjai.reader import mjai_games
 from annotate.replay.consistency import Disagreement
 from annotate.replay.continuity import RoundSequence, Start, scores_at_end, start_after, start_of
 from annotate.replay.replay import ReplayResult, annotate_game
@@ -25,7 +25,7 @@ WHOLE = 3  # of the seeds: its game has draws, repeated rounds, sticks that lie 
 @cache
 def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Game:
     events = simulate_game(seed, style=style, rules=rules, annotated=False).events
-    (game,) = read_mjai("".join(f"{json.dumps(event)}\n" for event in events), "name")
+    (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
     return game
 
 

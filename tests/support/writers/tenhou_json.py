@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from annotate.game.record import Event, Game
-from annotate.records.tenhou.json_reader import DRAW_REASONS, read_tenhou_json
+from annotate.game.record import Event, Game, all_readable
+from annotate.records.tenhou.json_reader import DRAW_REASONS, tenhou_json_games
 from annotate.records.tenhou.turn_order import NUM_SEATS, TILES
 from tests.support.rounds import DULL, play_round
 
@@ -22,7 +22,7 @@ def one_round(script: str = "", hands: Sequence[str] = DULL, draws: str = "", **
 
 def read(document: dict[str, Any]) -> Game:
     """The game of a file."""
-    (game,) = read_tenhou_json(json.dumps(document, ensure_ascii=False), "file")
+    (game,) = all_readable(tenhou_json_games(json.dumps(document, ensure_ascii=False), "file"))
     return game
 
 
