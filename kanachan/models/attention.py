@@ -108,17 +108,17 @@ class PaddedAttention:
         own_BOD, event_GED = self.split(fused_X3D)
         query_BOD, own_key_value_BOD = split_fused(own_BOD)
         query_GED, key_value_GED = split_fused(event_GED)
-        mixed_BOD = _attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV)
+        mixed_BOD = attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV[:, None, None])
         # padding stands after the events, where no event looks
-        mixed_GED = _attend(query_GED, key_value_GED, heads, None, is_causal=True)
+        mixed_GED = attend(query_GED, key_value_GED, heads, None, is_causal=True)
         return _end_to_end(mixed_BOD, mixed_GED)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_BAD, key_value_BAD = split_fused(fused)
-        return _attend(query_BAD, key_value_BAD, heads, self.candidates != _PAD)
+        return attend(query_BAD, key_value_BAD, heads, (self.candidates != _PAD)[:, None, None])
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        return _attend(query, self._seen(*self.split(key_value_X2D)), heads, self.mask_BV)
+        return attend(query, self._seen(*self.split(key_value_X2D)), heads, self.mask_BV[:, None, None])
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         return self.split(hidden_XD)[0][:, 0]
@@ -226,16 +226,15 @@ def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
     return query, key_value
 
 
-def _attend(
-    query_BAD: Tensor, key_value_BVD: Tensor, heads: int, mask_BV: Tensor | None, is_causal: bool = False
+def attend(
+    query_BAD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor | None, is_causal: bool = False
 ) -> Tensor:
-    """Attention by heads; the heads are views, nothing is copied on the way in. Attention has no dropout of its own:
-    with one, no fused kernel could be used."""
+    """Computes attention by heads, which are views: nothing is copied on the way in. The mask broadcasts to
+    [B, H, A, V]. Attention has no dropout of its own: with one, no fused kernel could be used."""
     key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
     query_BHAW, key_BHVW, value_BHVW = (
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
-    mask = None if mask_BV is None else mask_BV[:, None, None, :]
     if _is_slow_in_half(query_BAD, key_value_BVD):
         with torch.autocast("cpu", enabled=False):
             query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kanachan.data.batch import Batch
-from kanachan.models.attention import split_fused
+from kanachan.models.attention import attend, split_fused
 from kanachan.models.transformer import Network, Output
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
@@ -114,15 +114,15 @@ class _Continued:
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         query_XD, key_value_XD = split_fused(fused_X3D)
         query_BQD = query_XD.view(*self._shape, -1)
-        return _attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
+        return attend(query_BQD, self._seen(key_value_XD), heads, self._mask_B1QV).flatten(0, 1)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_BAD, key_value_BAD = split_fused(fused)
-        return _attend(query_BAD, key_value_BAD, heads, self._mask_B11A)
+        return attend(query_BAD, key_value_BAD, heads, self._mask_B11A)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
         # the summary's row of the mask: own tokens, and the events that the decision sees
-        return _attend(query, self._seen(key_value_X2D), heads, self._mask_B1QV[:, :, :1])
+        return attend(query, self._seen(key_value_X2D), heads, self._mask_B1QV[:, :, :1])
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
         return hidden_XD.view(*self._shape, -1)[:, 0]
@@ -151,12 +151,3 @@ def _halved(part: ModuleT) -> ModuleT:
 
 def _as_added(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(is_seen.shape, dtype=dtype, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))
-
-
-def _attend(query_BQD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor) -> Tensor:
-    key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
-    query_BHQW, key_BHVW, value_BHVW = (
-        tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BQD, key_BVD, value_BVD)
-    )
-    mixed_BHQW = F.scaled_dot_product_attention(query_BHQW, key_BHVW, value_BHVW, attn_mask=mask)
-    return mixed_BHQW.transpose(1, 2).flatten(2)
