@@ -47,7 +47,7 @@ def pack(
             file, or another process packs into it.
     """
     from kanachan.data.external_sort import Merge, Runs
-    from kanachan.data.shards import splits_in
+    from kanachan.data.shards import publish_shards, splits_in
 
     require_folder(folder)
     old = [path for paths in splits_in(folder).values() for path in paths]
@@ -57,17 +57,10 @@ def pack(
         games = _write_runs(sources, runs, vocabulary, packing)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
-        _publish(merge.write(temporary, _account(sources, packing, tally)), old, folder)
+        new = merge.write(temporary, _account(sources, packing, tally))
+        with noting_stop_signals():  # which takes a moment and is not broken off
+            publish_shards(new, [path.name for path in old], folder)
     return tally
-
-
-def _publish(new: Sequence[Path], old: Sequence[Path], folder: Path) -> None:
-    """Puts new shards into the folder, and removes old ones when all of the new are there."""
-    with noting_stop_signals():  # which takes a moment and is not broken off
-        for path in new:
-            path.replace(folder / path.name)
-        for path in {*old} - {folder / path.name for path in new}:
-            path.unlink()
 
 
 def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
-from kanachan.data.shards import FORMAT_VERSION, rows_of_columns, splits_in
+from kanachan.data.shards import FORMAT_VERSION, publish_shards, rows_of_columns, splits_in
 from kanachan.data.text import check_rows
 
 _SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py")
@@ -103,12 +103,7 @@ class ShardOutput:
         return {"new": new, "old": self._shards(), "tally": tally.as_json()}
 
     def publish(self, completed: dict[str, Any]) -> None:
-        for name in completed["old"]:
-            if name not in completed["new"]:
-                (self._folder / name).unlink(missing_ok=True)
-        for name in completed["new"]:
-            if (self._temporary / name).exists():
-                (self._temporary / name).replace(self._folder / name)
+        publish_shards([self._temporary / name for name in completed["new"]], completed["old"], self._folder)
         self._remove_runs()
         Tally(**{name: Counter(counts) for name, counts in completed["tally"].items()}).report(
             self._program, self._folder

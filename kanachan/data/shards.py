@@ -8,6 +8,7 @@ Shapes: B rows, N numeric features, R results.
 """
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -110,6 +111,20 @@ def splits_in(folder: str | Path) -> dict[str, list[Path]]:
     """The shard files in `folder` by split, in order."""
     files = {split: sorted(Path(folder).glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
     return {split: paths for split, paths in files.items() if paths}
+
+
+def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> None:
+    """Moves new shards into the folder, then removes those of the old names that are not among them.
+
+    It may be repeated after an interruption.
+    """
+    names = set()
+    for path in new:
+        names.add(path.name)
+        if path.exists():
+            path.replace(folder / path.name)
+    for name in {*old} - names:
+        (folder / name).unlink(missing_ok=True)
 
 
 def open_shards(
