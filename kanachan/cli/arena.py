@@ -2,7 +2,6 @@
 
 import argparse
 import hashlib
-import json
 import math
 import sys
 import time
@@ -14,7 +13,8 @@ from tqdm import tqdm
 
 from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES
-from annotate.runtime.files import check_output, locking, replacing
+from annotate.runtime.files import check_output, locking
+from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
@@ -315,8 +315,7 @@ def _tell(
                 "games_needed": {"difference": arguments.difference, "games": needed},
                 "bootstrap": arguments.bootstrap,
             }
-            with replacing(Path(arguments.json)) as temporary:
-                temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            write_json(Path(arguments.json), content)
 
 
 def _needed(outcome: "MatchStatistics", match: Match, wanted: float) -> int | None:

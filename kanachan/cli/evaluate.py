@@ -1,7 +1,6 @@
 """kanachan-evaluate: what networks are worth on held-out games, as a table and as JSON."""
 
 import argparse
-import json
 import math
 import sys
 from collections.abc import Sequence
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from annotate.runtime.files import check_output, replacing
+from annotate.runtime.files import check_output
+from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
@@ -219,22 +219,22 @@ def _entries(
     for s, evaluation in evaluations.items():
         figures = _figures(evaluation)
         if s in comparisons:
-            figures["comparison"] = {"reference": reference.path, **_plain(vars(comparisons[s]))}
+            figures["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
         if s.values is None:
             entries[s] = {"path": s.path, **_about(s), **figures}
         else:
-            entries[s.values]["policy"] = _plain({"prior": s.path, "temperature": s.temperature, **figures})
+            entries[s.values]["policy"] = plain({"prior": s.path, "temperature": s.temperature, **figures})
     return entries
 
 
 def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
     """One file for each weights file, beside it, or one for all of them where the user said."""
     if arguments.json:
-        _write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
+        write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
     for subject, entry in entries.items():
         path = _json_beside(subject.path, arguments)
-        _write_json(path, {**header, "weights": [entry]})
+        write_json(path, {**header, "weights": [entry]})
         print(f"{PROGRAM}: all figures are in {path}", file=sys.stderr)
 
 
@@ -262,23 +262,7 @@ def _about(subject: _Subject) -> dict[str, Any]:
 
 def _figures(evaluation: "Evaluation") -> dict[str, Any]:
     names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
-    return {name: _plain(getattr(evaluation, name)) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    """Named tuples as objects, and null for what is no number: a figure that cannot be told."""
-    if hasattr(value, "_asdict"):
-        return _plain(value._asdict())
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return {name: plain(getattr(evaluation, name)) for name in names}
 
 
 if __name__ == "__main__":

@@ -17,10 +17,11 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
+from annotate.runtime.json_output import rounded
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy, Prediction
-from kanachan.play.mortal_meta import rounded, values46
+from kanachan.play.mortal_meta import values46
 from kanachan.play.rank_forecast import RankForecast
 
 _LEAST_LOG_PROBABILITY = -1_000.0  # JSON has no infinity
@@ -188,11 +189,11 @@ class MjaiBot:
         meta |= {"batch_size": 1, "eval_time_ns": opinion.eval_time_ns}
         meta["candidates"] = [_told(events_of_option(turn, token, vocabulary), after_reach) for token in tokens]
         if opinion.probability is not None:
-            meta["probabilities"] = rounded(opinion.probability.tolist())
+            meta["probabilities"] = [rounded(p) for p in opinion.probability.tolist()]
         if opinion.expected_points is not None:
-            meta["expected_points"] = rounded(opinion.expected_points.tolist())
+            meta["expected_points"] = [rounded(points) for points in opinion.expected_points.tolist()]
         if opinion.rank_probability is not None:
-            meta["rank_probabilities"] = [rounded(row) for row in opinion.rank_probability.tolist()]
+            meta["rank_probabilities"] = [[rounded(p) for p in row] for row in opinion.rank_probability.tolist()]
         return meta
 
 

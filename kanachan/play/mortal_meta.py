@@ -5,9 +5,10 @@ The 46 are coarser than our options: 0 ... 36 discards (34 kinds, then the red f
 the value of the best option that it stands for, so that the greatest of the values is that of the best option.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
+from annotate.runtime.json_output import rounded
 from annotate.vocabulary import CHI_TILES, TILES_PER_SUIT, Vocabulary, is_red, tile34_of
 
 NOTHING_TO_DO = {"mask_bits": 0}
@@ -15,7 +16,6 @@ _FIRST_RED = 34
 _OF_KIND = {"pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "tsumo": 43, "ron": 43, "kyushu": 44, "skip": 45}
 _RIICHI = 37
 _FIRST_CHI = 38
-_DIGITS = 6  # as many as 32-bit floats have
 
 
 def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
@@ -40,7 +40,7 @@ def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
     """`q_values`, in ascending order of the actions that the bits of `mask_bits` name."""
     actions = sorted(values)
     return {
-        "q_values": rounded([values[action] for action in actions]),
+        "q_values": [rounded(values[action]) for action in actions],
         "mask_bits": sum(1 << action for action in actions),
     }
 
@@ -56,11 +56,6 @@ def values46(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: b
         if name in ("ankan", "kakan"):
             _keep_best(best_kan, at["tile34"] if name == "ankan" else tile34_of(at["tile"]), value)
     return masked_values(best) | ({"kan_select": masked_values(best_kan)} if best_kan else {})
-
-
-def rounded(values: Sequence[float]) -> list[float]:
-    """For people and for short lines."""
-    return [float(f"{value:.{_DIGITS}g}") for value in values]
 
 
 def _keep_best(values: dict[int, float], key: int, value: float) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.game.grading import FIRST_DAN, TENHOU
+from annotate.runtime.json_output import plain
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
@@ -176,15 +177,18 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
 
 
 def as_json(outcome: MatchStatistics) -> dict[str, Any]:
-    """Figures as objects; null where a figure cannot be told."""
+    """Figures as objects; null where a figure is not known."""
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, Estimate):
-            return {name: plain(getattr(value, name)) for name in ("value", "low", "high")}
-        if hasattr(value, "_asdict"):
-            return {name: plain(entry) for name, entry in value._asdict().items()}
-        if isinstance(value, dict):
-            return {name: plain(entry) for name, entry in value.items()}
-        return None if isinstance(value, float) and not math.isfinite(value) else value
+    def intervals(figures: dict[str, Estimate]) -> dict[str, Any]:
+        return {
+            name: {"value": figure.value, "low": figure.low, "high": figure.high} for name, figure in figures.items()
+        }
 
-    return plain(outcome)
+    figures: dict[str, Any] = plain(
+        {
+            "players": {letter: intervals(figures) for letter, figures in outcome.players.items()},
+            "differences": intervals(outcome.differences),
+            "test": outcome.test,
+        }
+    )
+    return figures

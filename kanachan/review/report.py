@@ -10,6 +10,7 @@ from annotate.annotation import Annotation
 from annotate.game.record import Game, Round
 from annotate.game.tiles import WINDS
 from annotate.replay.replay import ReplayResult, round_part
+from annotate.runtime.json_output import rounded
 from annotate.vocabulary import Vocabulary
 from annotate.words import ROOMS, ROUND_RESULTS, STYLES, WIND_NAMES
 from kanachan.evaluation.decision_metrics import KINDS
@@ -23,7 +24,6 @@ ALL = "all"
 NUM_WORST = 12
 """length of the list of the largest losses"""
 _ABORTED = ROUND_RESULTS[-1]  # for all seats alike
-_DIGITS = 6  # that are written of a number: networks compute with 32 bits
 
 Data = dict[str, Any]
 _RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game have the same
@@ -192,7 +192,7 @@ def _answer(answer: Answer) -> Data:
 def _rounded(value: Any) -> Any:
     if value is None:
         return None
-    return [_rounded(v) for v in value] if np.ndim(value) else float(f"{float(value):.{_DIGITS}g}")
+    return [_rounded(v) for v in value] if np.ndim(value) else rounded(float(value))
 
 
 def _worst(rows: Sequence[Answer]) -> list[int]:

@@ -1,0 +1,32 @@
+"""Figures as JSON that any reader takes: no named tuples, no NaN, no more digits than were computed."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from annotate.runtime.files import replacing
+
+_DIGITS = 6  # as many as 32-bit floats have
+
+
+def plain(value: Any) -> Any:
+    """Returns named tuples as objects, and null for a number that is not finite: a figure that is not known."""
+    if hasattr(value, "_asdict"):
+        return plain(value._asdict())
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [plain(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def rounded(value: float) -> float:
+    """Returns the number with as many digits as a network's outputs have."""
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Writes an indented object, complete or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
