@@ -19,10 +19,10 @@ from torch import Tensor
 from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
+from kanachan.inference.bisection import bisected_exponential
 from kanachan.inference.policy import Policy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
-_PRECISION = 1e-9  # of the temperature's logarithm
 _ROWS_AT_ONCE = 1 << 16
 
 
@@ -65,7 +65,6 @@ def fitted_temperature(logit_BA: Tensor, answer_B: Tensor) -> float:
         ValueError: it is not between LOWEST and HIGHEST, because the greatest logit is always right, or logits say no
             more than chance.
     """
-    low, high = math.log(LOWEST), math.log(HIGHEST)
     if _slope(logit_BA, answer_B, LOWEST) <= 0:
         raise ValueError(
             f"no temperature down to {LOWEST} is best: on these decisions the network's first choice is always right; "
@@ -76,13 +75,9 @@ def fitted_temperature(logit_BA: Tensor, answer_B: Tensor) -> float:
             f"no temperature up to {HIGHEST:g} is best: on these decisions the network is no better than chance; train "
             "it longer, or take more decisions"
         )
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        if _slope(logit_BA, answer_B, math.exp(middle)) > 0:
-            low = middle
-        else:
-            high = middle
-    return math.exp((low + high) / 2)
+    return bisected_exponential(
+        lambda temperature: _slope(logit_BA, answer_B, temperature) > 0, math.log(LOWEST), math.log(HIGHEST)
+    )
 
 
 def _slope(logit_BA: Tensor, answer_B: Tensor, temperature: float) -> float:

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
+from kanachan.inference.bisection import bisected_exponential
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.transformer import Output
 
 _REACH = 30.0  # how far the search goes from the greatest difference of values, as a logarithm
-_PRECISION = 1e-9  # of the temperature's logarithm
 
 
 def advantages(log_prior_BA: Tensor, value_BA: Tensor) -> Tensor:
@@ -61,27 +61,21 @@ def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: fl
     """
     log_prior_BA, value_BA = log_prior_BA.double(), value_BA.double()
 
-    def mean_divergence(log_temperature: float) -> float:
-        policy_BA = reweighted(log_prior_BA, value_BA, math.exp(log_temperature))
+    def mean_divergence(temperature: float) -> float:
+        policy_BA = reweighted(log_prior_BA, value_BA, temperature)
         return float(divergence(policy_BA, log_prior_BA).mean())
 
     greatest = float(advantages(log_prior_BA, value_BA).abs().max())
     if greatest == 0:
         raise ValueError("all actions of a decision have the same value, so there is nothing to re-weight by")
     low, high = math.log(greatest) - _REACH, math.log(greatest) + _REACH
-    furthest = mean_divergence(low)
-    if not mean_divergence(high) < target < furthest:
+    furthest = mean_divergence(math.exp(low))
+    if not mean_divergence(math.exp(high)) < target < furthest:
         raise ValueError(
             f"a divergence of {target} nats is out of reach: always taking the action of the greatest value diverges "
             f"by {furthest:.4g}"
         )
-    while high - low > _PRECISION:
-        middle = (low + high) / 2
-        if mean_divergence(middle) > target:
-            low = middle
-        else:
-            high = middle
-    return math.exp((low + high) / 2)
+    return bisected_exponential(lambda temperature: mean_divergence(temperature) > target, low, high)
 
 
 class AdvantagePolicy(Policy):
