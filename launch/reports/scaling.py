@@ -334,7 +334,7 @@ def _batches(shards: Path, size: int) -> TrainLoader:
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="launch/reports/scaling.py", description="Prints the computed tables of SCALING.md."
+        prog="launch/reports/scaling.py", description="Prints the computed tables of docs/scaling.md."
     )
     parser.add_argument("shards", type=Path, metavar="SHARDS", help="folder of shards, for lengths as they really are")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The annotations of one round against what the file says of it, by a plain reading; see fuzz_told."""
+"""The annotations of one round against what the file says of it, by a plain reading; see tests.fuzz.plain_reading."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

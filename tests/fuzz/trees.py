@@ -1,6 +1,6 @@
 """Damage done to records at random: to their parts, where a file can be taken apart, and to their bytes.
 
-A tree is what a file holds as nested dicts and lists with values at the leaves; see fuzz_formats.
+A tree is what a file holds as nested dicts and lists with values at the leaves; see tests.fuzz.formats.
 """
 
 import pickle

@@ -1,4 +1,4 @@
-"""Checking annotation lines again: what is right passes, and every damage is found at its line."""
+"""Checking annotation lines again: what is right passes, and every mutation is found at its line."""
 
 import gzip
 import subprocess
@@ -12,13 +12,13 @@ from annotate.pipeline.cli import annotate
 from annotate.runtime.files import writing_text
 from annotate.simulation.simulate import simulate
 from tests.support.mutations import converters, play, results
-from tests.support.mutations.mutations import DAMAGES, Line
+from tests.support.mutations.mutations import MUTATIONS, Line
 from tests.support.paths import GOLDEN
 from tests.support.real_records import real_records
 
-SEED = "1"  # of games in which all occurs that the damages look for
+SEED = "1"  # of games in which all occurs that the mutations look for
 GOLDEN_LINES = GOLDEN / "golden.txt"
-assert converters and play and results, "they fill DAMAGES"
+assert converters and play and results, "they fill MUTATIONS"
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +49,13 @@ def test_lines_of_simulated_games_pass(path: Path) -> None:
     assert verification.lines == len(path.read_text().splitlines())
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_a_damage_is_found_at_its_line(name: str, lines: list[Line], tmp_path: Path) -> None:
-    kind, damage = DAMAGES[name]
-    damaged = [line.copy() for line in lines]
-    index = damage(damaged)
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_a_mutation_is_found_at_its_line(name: str, lines: list[Line], tmp_path: Path) -> None:
+    kind, mutate = MUTATIONS[name]
+    mutated = [line.copy() for line in lines]
+    index = mutate(mutated)
 
-    found = verify([write(tmp_path / "lines.txt", damaged)], num_jobs=1).shown
+    found = verify([write(tmp_path / "lines.txt", mutated)], num_jobs=1).shown
 
     assert kind in {violation.kind for violation in found if violation.line == index + 1}, "\n".join(map(str, found))
 
@@ -63,24 +63,24 @@ def test_a_damage_is_found_at_its_line(name: str, lines: list[Line], tmp_path: P
 def test_a_violation_names_file_line_field_value_and_expectation(
     lines: list[Line], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damaged = [line.copy() for line in lines]
-    damaged[50].numeric[0] += 1
-    path = write(tmp_path / "lines.txt", damaged)
+    mutated = [line.copy() for line in lines]
+    mutated[50].numeric[0] += 1
+    path = write(tmp_path / "lines.txt", mutated)
 
     assert annotate(["--verify", path]) == 1
 
-    found, expected = (",".join(map(str, line[50].numeric)) for line in (damaged, lines))
+    found, expected = (",".join(map(str, line[50].numeric)) for line in (mutated, lines))
     assert f"{path}:51: numbers: field 2 (numeric) is {found}, {expected} expected" in capsys.readouterr().out
 
 
 def test_the_first_violations_are_shown_and_all_are_counted_by_kind(
     lines: list[Line], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    damaged = [line.copy() for line in lines]
-    for line in damaged[100:150]:
+    mutated = [line.copy() for line in lines]
+    for line in mutated[100:150]:
         line.sparse[-1] = 1000
 
-    assert annotate(["--verify", write(tmp_path / "lines.txt", damaged)]) == 1
+    assert annotate(["--verify", write(tmp_path / "lines.txt", mutated)]) == 1
 
     report = capsys.readouterr().out
     assert report.count("1000 is not in 0 ... 525") == MOST_SHOWN
@@ -127,10 +127,10 @@ def test_standard_input_is_read(path: Path) -> None:
 
 
 def test_the_report_does_not_depend_on_the_number_of_processes(lines: list[Line], tmp_path: Path) -> None:
-    damaged = [line.copy() for line in lines]
-    for line in damaged[::20]:
+    mutated = [line.copy() for line in lines]
+    for line in mutated[::20]:
         line.numeric[2] += 100
-    paths = [write(tmp_path / f"{number}.txt", damaged) for number in range(4)]
+    paths = [write(tmp_path / f"{number}.txt", mutated) for number in range(4)]
 
     assert verify(paths, num_jobs=1) == verify(paths, num_jobs=2)
 

@@ -1,4 +1,4 @@
-"""Damages as a converter with a fault makes them: the same mistake in a whole round or game, consistent in itself."""
+"""Mutations as a converter with a fault makes them: the same mistake in a whole round or game, consistent in itself."""
 
 from annotate.vocabulary import HAND_SLOT_FIRST, TILE_NAMES
 from tests.support.mutations.mutations import (

@@ -1,6 +1,6 @@
-"""What can go wrong with annotation lines: each damage to the lines of some games, and the kind of violation it is.
+"""What can go wrong with annotation lines: each mutation of the lines of some games, and the kind of violation it is.
 
-A damage changes `lines` in place and returns the index of the line at which it must be found.
+A mutation changes `lines` in place and returns the index of the line at which it must be found.
 """
 
 from collections.abc import Callable
@@ -74,16 +74,16 @@ class Line:
         self.chosen = [self.actions.index(chosen)]
 
 
-Damage = Callable[[list[Line]], int]
-DAMAGES: dict[str, tuple[str, Damage]] = {}
+Mutation = Callable[[list[Line]], int]
+MUTATIONS: dict[str, tuple[str, Mutation]] = {}
 MIDST = 40
-"""lines are damaged from this one on"""
+"""lines are mutated from this one on"""
 
 
-def found_as(kind: str) -> Callable[[Damage], Damage]:
-    def register(damage: Damage) -> Damage:
-        DAMAGES[damage.__name__.replace("_", " ")] = kind, damage
-        return damage
+def found_as(kind: str) -> Callable[[Mutation], Mutation]:
+    def register(mutation: Mutation) -> Mutation:
+        MUTATIONS[mutation.__name__.replace("_", " ")] = kind, mutation
+        return mutation
 
     return register
 

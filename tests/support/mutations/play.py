@@ -1,4 +1,4 @@
-"""Damages to what happens: the progression, the moment, the actions, the choice; and lines that are missing."""
+"""Mutations of what happens: the progression, the moment, the actions, the choice; and lines that are missing."""
 
 from tests.support.mutations.mutations import (
     CALLS,

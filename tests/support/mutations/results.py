@@ -1,4 +1,4 @@
-"""Damages to the results, to the order of rounds and games, and to the hidden field."""
+"""Mutations of the results, to the order of rounds and games, and to the hidden field."""
 
 from tests.support.mutations.mutations import FIRST, MIDST, TSUMO, Line, V, find, found_as, round_of
 
