@@ -10,8 +10,6 @@ from tests.support.paths import ROOT
 TESTS = ROOT / "tests"
 TEST_FILES = sorted(TESTS.rglob("test_*.py"))
 MIRRORS = [path for path in TEST_FILES if path.relative_to(TESTS).parts[0] in ("annotate", "kanachan")]
-SPREAD = {"tests/kanachan/evaluation/test_metrics.py", "tests/kanachan/objectives/test_objectives.py"}
-"""over the modules of a package"""
 
 
 def name_of(path: Path) -> str:
@@ -28,7 +26,7 @@ def test_a_test_stands_where_its_module_stands_and_is_named_for_it(path: Path) -
     }
     title = path.stem.removeprefix("test_")
     is_named = any(f"{title}_".startswith(f"{module}_") for module in modules)
-    assert is_named or name_of(path) in SPREAD, f"one of {', '.join(sorted(modules))} expected behind test_"
+    assert is_named, f"one of {', '.join(sorted(modules))} expected behind test_"
 
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=name_of)

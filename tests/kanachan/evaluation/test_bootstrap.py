@@ -1,0 +1,46 @@
+"""Intervals from drawing whole games with replacement."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kanachan.evaluation.bootstrap import cluster_bootstrap_of_sums, ratio_estimates
+
+
+def test_intervals_come_from_drawing_games_anew() -> None:
+    rng = np.random.default_rng(1)
+    game_B = np.repeat(np.arange(30), 10)
+    value_B = np.repeat(rng.normal(size=30), 10)  # all of a game alike: 300 rows tell no more than 30
+    figure = ratio_estimates(game_B, {"mean": (value_B, np.ones(300))})["mean"]
+    error = value_B.std() / math.sqrt(30)
+    assert figure.value == pytest.approx(value_B.mean())
+    assert figure.high - figure.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+
+
+def test_a_bootstrap_replicate_weighs_each_game_by_how_often_it_was_drawn() -> None:
+    game_B, value_B = np.array([7, 7, 3, 9]), np.array([1.0, 2.0, 4.0, 8.0])
+    seen = []
+
+    def total(sums_RC: np.ndarray) -> np.ndarray:
+        seen.append(sums_RC.copy())
+        return sums_RC[:, 0]
+
+    cluster_bootstrap_of_sums(game_B, [value_B], [total], [4], replicates=60, seed=3)
+    draws = np.concatenate(
+        [np.random.default_rng(3).multinomial(3, [1 / 3] * 3, size=60)]
+    )  # games in ascending order: 3, 7, 9
+    assert seen[0].tolist() == [[15.0]]
+    assert seen[1][:, 0].tolist() == (draws @ np.array([4.0, 3.0, 8.0])).tolist()
+
+
+@pytest.mark.parametrize("games", [30, 333, 997])
+@pytest.mark.parametrize("width", [1, 3, 5, 7, 21, 33])
+def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) -> None:
+    columns = list(np.random.default_rng(games).normal(size=(width, games)))
+
+    def difference(sums_RC: np.ndarray) -> np.ndarray:
+        return np.abs(sums_RC[:, :width] - sums_RC[:, width:]).max(axis=1)
+
+    (figure,) = cluster_bootstrap_of_sums(np.arange(games), [*columns, *columns], [difference], [games], replicates=50)
+    assert figure[:3] == (0, 0, 0)
