@@ -60,7 +60,7 @@ fi
 here=${work#"$PWD"/} bin=${VENV#"$PWD"/}/bin launch=${CHECKOUT#"$PWD"/}/launch
 cat >&2 <<END
 
-== what next (all of it is in README.md)
+== what next (all of it is in README.md and docs/)
 
 What the model thinks of each decision:     $bin/kanachan-predict $here/runs/imitation $here/annotations.txt.zst --explain | less
 All figures:                                less $here/runs/evaluation.txt
