@@ -269,6 +269,8 @@ FOUR_PLAYERS = Vocabulary(
 
 VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
 """all that there are, by name"""
+NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIES.values()}))
+"""what a command can expect before it has read the data or the weights"""
 
 
 def vocabulary_named(name: str) -> Vocabulary:
@@ -282,17 +284,15 @@ def vocabulary_named(name: str) -> Vocabulary:
     return VOCABULARIES[name]
 
 
-def vocabulary_with(name: object, fingerprint: object) -> Vocabulary:
-    """Returns the vocabulary that a file names and that still means the same.
-
-    Raises:
-        ValueError: there is none; says what the file has and what there is. The caller adds what reads it.
-    """
+def vocabulary_with(name: object, fingerprint: object) -> Vocabulary | None:
+    """Returns the vocabulary that a file names, if there is one and it still means the same."""
     vocabulary = VOCABULARIES.get(str(name))
-    if vocabulary is None or vocabulary.fingerprint != fingerprint:
-        known = ", ".join(f"{known.name} {known.fingerprint}" for known in VOCABULARIES.values())
-        raise ValueError(f"the vocabulary {name} {fingerprint}; this program has {known}")
-    return vocabulary
+    return vocabulary if vocabulary is not None and vocabulary.fingerprint == fingerprint else None
+
+
+def known_vocabularies() -> str:
+    """Returns all names and fingerprints, for messages."""
+    return ", ".join(f"{vocabulary.name} {vocabulary.fingerprint}" for vocabulary in VOCABULARIES.values())
 
 
 # Tiles, in the specification's numbering -----------------------------------------------------------------------------

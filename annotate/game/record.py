@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from annotate.game.grading import ranks_of
+from annotate.vocabulary import Vocabulary
 
 Rules = Literal["tenhou", "mjsoul"]
 Event = dict[str, Any]
@@ -65,6 +66,7 @@ class Round:
 class Game:
     """One game of a record, as told by the record; None where it does not tell."""
 
+    vocabulary: Vocabulary
     id: str
     """the record's own id: field 0 of the annotations"""
     rules: tuple[Rules, ...]

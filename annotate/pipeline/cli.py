@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
-from annotate.annotation import Annotation, parse_line
+from annotate.annotation import Annotation, parse_line, vocabulary_of_line
 from annotate.game.record import Game, all_readable
 from annotate.game.settings import add_assumptions
 from annotate.pipeline.convert import lacks_end
@@ -19,8 +19,10 @@ from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import Vocabulary
 from annotate.words import describe
+
+_Found = tuple[Annotation, Vocabulary]
 
 
 def _explain(conversion: Conversion, number: int) -> str:
@@ -30,10 +32,10 @@ def _explain(conversion: Conversion, number: int) -> str:
     annotations = _annotations_of(records[0], conversion, most=max(number, 1))
     if not 1 <= number <= len(annotations):
         raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
-    return describe(annotations[number - 1], FOUR_PLAYERS)
+    return describe(*annotations[number - 1])
 
 
-def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[Annotation]:
+def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_Found]:
     """The annotations of a record as they would be written, or the first `most` of a file of annotation lines.
 
     Raises:
@@ -50,16 +52,17 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[A
     if games and not whole:
         raise ValueError(f"{record.name}: {games[0].incomplete}: such games are read with --keep-incomplete")
     room, grade, writes_hidden = conversion.room, conversion.grade, conversion.writes_hidden
-    reports = [annotate_game(game, FOUR_PLAYERS, room, grade, writes_hidden) for game in whole]
-    return [annotation for report in reports for annotation in report.annotations]
+    reports = [(annotate_game(game, room, grade, writes_hidden), game.vocabulary) for game in whole]
+    return [(annotation, vocabulary) for report, vocabulary in reports for annotation in report.annotations]
 
 
-def _parse_lines(path: str, why_no_record: str, most: int) -> list[Annotation]:
-    annotations: list[Annotation] = []
+def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
+    annotations: list[_Found] = []
     with reading_text(path) as lines:
         for line in islice(lines, most):
             try:
-                annotations.append(parse_line(line, FOUR_PLAYERS))
+                vocabulary = vocabulary_of_line(line)
+                annotations.append((parse_line(line, vocabulary), vocabulary))
             except ValueError as error:
                 number = len(annotations) + 1
                 raise ValueError(f"{why_no_record}; nor are these annotations: line {number}: {error}") from None

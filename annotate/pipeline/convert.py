@@ -11,7 +11,6 @@ from annotate.pipeline.outputs import encode_text
 from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
 from annotate.replay.replay import ReplayResult, annotate_game
-from annotate.vocabulary import FOUR_PLAYERS
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)"
 
@@ -44,7 +43,7 @@ def annotate_record(
     Args:
         keeps_incomplete: annotates games without final scores, too.
     """
-    annotate = partial(annotate_game, vocabulary=FOUR_PLAYERS, room=room, grade=grade, writes_hidden=writes_hidden)
+    annotate = partial(annotate_game, room=room, grade=grade, writes_hidden=writes_hidden)
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
     try:
         for game in games_of(record):
@@ -78,7 +77,7 @@ def _annotated(
         report.leave_out(f"{file}: {text}")
     report.differences = [f"{file}: {text}" for text in result.differences]
     report.num_differences = len(report.differences)
-    report.count(result.annotations)
+    report.count(result.annotations, game.vocabulary)
     return AnnotatedGame(game.id, file, data, report)
 
 

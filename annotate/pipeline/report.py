@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 from itertools import chain
 from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import KINDS, kind_of
-from annotate.vocabulary import FOUR_PLAYERS
-
-_KIND_OF_ACTION = [kind_of(token, FOUR_PLAYERS) for token in range(FOUR_PLAYERS.action.size)]
+from annotate.vocabulary import Vocabulary
 
 MOST_SHOWN = 100
 """of what was left out, and of the differences, a sum of reports keeps no more than it shows"""
@@ -64,9 +63,10 @@ class Report:
             setattr(report, name, Counter(value) if isinstance(value, dict) else value)
         return report
 
-    def count(self, annotations: Sequence[Annotation]) -> None:
+    def count(self, annotations: Sequence[Annotation], vocabulary: Vocabulary) -> None:
+        """Adds the decisions of a game."""
         self.decisions += len(annotations)
-        kind = _KIND_OF_ACTION.__getitem__
+        kind = _kinds_of_actions(vocabulary).__getitem__
         self.chosen.update([kind(annotation.actions[annotation.chosen]) for annotation in annotations])
         kinds_of_each = [{*map(kind, annotation.actions)} for annotation in annotations]
         self.possible.update(chain.from_iterable(kinds_of_each))
@@ -104,6 +104,11 @@ class Report:
         else:
             lines.append("nothing else left out")
         return "\n".join(lines)
+
+
+@cache
+def _kinds_of_actions(vocabulary: Vocabulary) -> list[str]:
+    return [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]
 
 
 def _shown(texts: Sequence[str], num_texts: int, whole_list: str | None) -> list[str]:

@@ -28,7 +28,7 @@ from annotate.records.reading import Record, records_of
 from annotate.runtime.files import replacing
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
 from annotate.runtime.workers import in_order
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import VOCABULARIES
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Conversion:
             "keep incomplete": self.keeps_incomplete,
             "shard": str(self.shard),
             "program": _program(),
-            "vocabulary": FOUR_PLAYERS.fingerprint,
+            "vocabulary": " ".join(vocabulary.fingerprint for vocabulary in VOCABULARIES.values()),
             **output.settings,
         }
 

@@ -20,7 +20,6 @@ from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
-from annotate.vocabulary import Vocabulary
 
 
 @dataclass
@@ -56,7 +55,6 @@ class Replayed(NamedTuple):
 
 def annotate_game(
     game: Game,
-    vocabulary: Vocabulary,
     room: int = DEFAULT_ROOM,
     grade: int = DEFAULT_GRADE,
     writes_hidden: bool = False,
@@ -75,10 +73,10 @@ def annotate_game(
     if game.room is None or game.grades is None:
         report.notes.append("room or grades unknown: defaults taken")
     room = game.room if game.room is not None else room
-    grades = game.grades if game.grades is not None else (grade,) * vocabulary.num_seats
+    grades = game.grades if game.grades is not None else (grade,) * game.vocabulary.num_seats
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
-    writer = ObservationEncoder(vocabulary, room, game.style, grades, writes_hidden)
+    writer = ObservationEncoder(game.vocabulary, room, game.style, grades, writes_hidden)
     game_part = _end_of_game(game, report, room, grades)
     course = RoundSequence(game.rounds, game.style)
     for recorded in game.rounds:

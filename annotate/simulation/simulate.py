@@ -58,6 +58,7 @@ def game_id(seed: int, index: int) -> str:
 
 
 def simulate_game(
+    vocabulary: Vocabulary,
     seed: int,
     index: int = 0,
     *,
@@ -66,7 +67,6 @@ def simulate_game(
     room: int | None = None,
     grades: Sequence[int] | None = None,
     annotated: bool = True,
-    vocabulary: Vocabulary = FOUR_PLAYERS,
 ) -> SimulatedGame:
     """Plays game number `index` of `seed`.
 
@@ -134,6 +134,7 @@ def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | N
 class Options:
     """What `run` does."""
 
+    vocabulary: Vocabulary
     folder: str
     """where the records go, one file a game"""
     num_games: int
@@ -247,7 +248,13 @@ def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
             report.count(recorded)
             return report, ""
     game = simulate_game(
-        options.seed, index, style=options.style, rules=options.rules, room=options.room, annotated=is_annotated
+        options.vocabulary,
+        options.seed,
+        index,
+        style=options.style,
+        rules=options.rules,
+        room=options.room,
+        annotated=is_annotated,
     )
     if is_kept and recorded != game.events:
         _require_settings(path, recorded[0], options)
@@ -318,6 +325,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
 
     def body() -> None:
         options = Options(
+            vocabulary=FOUR_PLAYERS,
             folder=arguments.output,
             num_games=arguments.games,
             seed=arguments.seed,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.outputs import Output
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.pack_options import add_options, packing_of
 
 _MOST_SOURCES = 20
@@ -36,6 +37,7 @@ class ShardFormat:
             Path(options.pack),
             packing,
             sources,
+            FOUR_PLAYERS,
             program="kanachan-annotate",
             force=options.force,
             hidden=options.hidden,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.options import add_table_options
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from kanachan.play.rank_forecast import RankForecast
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
-_NUM_SEATS = FOUR_PLAYERS.num_seats
 _DESCRIPTION = f"""Plays at an mjai table: one event a line from standard input, one answer a line to standard output,
 {{"type":"none"}} where nothing can be or is to be done (Mortal's program is silent there). Tiles that the seat cannot
 see may be "?"; they are not looked at. An answer has "meta", as Mortal's: q_values and mask_bits over 46 actions (of
@@ -60,8 +59,7 @@ def _run(arguments: argparse.Namespace) -> None:
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
     forecast = _forecast(arguments, policy, style) if is_reviewing else None
-    grades = tuple(arguments.grades or [arguments.grade] * _NUM_SEATS)
-    writer = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
+    writer = ObservationEncoder(policy.vocabulary, arguments.room, style, _grades_of(arguments, policy.vocabulary))
     mind = MjaiBot(
         policy,
         arguments.seat,
@@ -71,20 +69,20 @@ def _run(arguments: argparse.Namespace) -> None:
         seed=arguments.seed,
         forecast=forecast,
     )
-    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, writer))
+    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, writer), policy.vocabulary.num_seats)
     serve(Bot(mind, is_reviewing), sys.stdin.buffer, sys.stdout)
     if forecast is not None:
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
         write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
 
 
-def _warm_up(mind: "MjaiBot") -> None:
+def _warm_up(mind: "MjaiBot", num_seats: int) -> None:
     """Lets the network answer once before anybody waits: the first answer takes ten times as long."""
     seat = mind.seat
     hand = "1m 4m 7m 2p 5p 8p 3s 6s 9s E S W N".split()
-    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(_NUM_SEATS)]
+    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
-    mind.start_round({**start, "scores": [25_000] * _NUM_SEATS, "tehais": hands, "dora_marker": "P"})
+    mind.start_round({**start, "scores": [25_000] * num_seats, "tehais": hands, "dora_marker": "P"})
     mind.follow({"type": "tsumo", "actor": seat, "pai": "F"})
 
 
@@ -108,10 +106,26 @@ def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "R
     return RankForecast(values if foretells_ranks(values) else None, style)
 
 
+def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Returns the grades by seat.
+
+    Raises:
+        ValueError: the weights are for another number of seats than the options.
+    """
+    grades = tuple(arguments.grades or [arguments.grade] * vocabulary.num_seats)
+    if len(grades) != vocabulary.num_seats or arguments.seat >= vocabulary.num_seats:
+        raise ValueError(
+            f"{arguments.weights}: for games of {vocabulary.num_seats}: give a seat from 0 to "
+            f"{vocabulary.num_seats - 1}, and {vocabulary.num_seats} --grades"
+        )
+    return grades
+
+
 def _grades(text: str) -> list[int]:
     values = text.split(",")
-    if len(values) != _NUM_SEATS or not all(value.isdecimal() and int(value) < NUM_GRADES for value in values):
-        raise argparse.ArgumentTypeError(f"{_NUM_SEATS} grades 0 ... {NUM_GRADES - 1} expected, such as 9,10,11,12")
+    if len(values) not in NUMS_OF_SEATS or not all(value.isdecimal() and int(value) < NUM_GRADES for value in values):
+        wanted = " or ".join(map(str, NUMS_OF_SEATS))
+        raise argparse.ArgumentTypeError(f"{wanted} grades 0 ... {NUM_GRADES - 1} expected, such as 9,10,11,12")
     return [int(value) for value in values]
 
 
@@ -120,7 +134,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "weights", metavar="WEIGHTS", help="weights file of any stage, or the folder of a run that has ended"
     )
-    parser.add_argument("seat", metavar="SEAT", type=int, choices=range(_NUM_SEATS), help="the seat to play, 0 ... 3")
+    parser.add_argument(
+        "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
+    )
     table = parser.add_argument_group("the table, of which mjai does not tell")
     add_table_options(table, rules="tenhou")
     grades = table.add_mutually_exclusive_group()

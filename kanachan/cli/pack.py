@@ -7,7 +7,6 @@ from pathlib import Path
 
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import SPLITS
 from kanachan.data.pack import PROGRAM, pack, unpack
 from kanachan.data.pack_options import add_options, packing_of
@@ -60,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
-        num_rows = unpack(Path(arguments.unpack), arguments.out, FOUR_PLAYERS, arguments.split)
+        num_rows = unpack(Path(arguments.unpack), arguments.out, arguments.split)
         print(f"{num_rows:,} decisions written to {arguments.out}", file=sys.stderr)
         return 0
     if arguments.split:
@@ -70,6 +69,6 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
-    tally = pack(sources, Path(arguments.out), FOUR_PLAYERS, packing_of(arguments), force=arguments.force)
+    tally = pack(sources, Path(arguments.out), packing_of(arguments), force=arguments.force)
     tally.report(PROGRAM, Path(arguments.out))
     return 0

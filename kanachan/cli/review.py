@@ -13,7 +13,7 @@ from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.options import add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 
@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seat",
         type=int,
         required=True,
-        choices=range(FOUR_PLAYERS.num_seats),
+        choices=range(NUMS_OF_SEATS[-1]),
         help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on",
     )
     parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
@@ -75,7 +75,7 @@ def _review(arguments: argparse.Namespace) -> None:
         if Path(arguments.json).absolute() == Path(arguments.output).absolute():
             raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
     game, record = _game(arguments.record, arguments.game)
-    replayed = annotate_game(game, FOUR_PLAYERS, arguments.room, arguments.grade)
+    replayed = annotate_game(game, arguments.room, arguments.grade)
     for text in replayed.left_out:
         print(f"{PROGRAM}: left out: {record}: {text}", file=sys.stderr)
     if not replayed.annotations:

@@ -50,7 +50,6 @@ class TrainLoader:
     def __init__(
         self,
         shards: Shards,
-        vocabulary: Vocabulary,
         *,
         batch: int,
         micro_batch: int,
@@ -76,13 +75,12 @@ class TrainLoader:
         self.step = 0
         """steps handed out since the start of the run, over all epochs"""
         self._shards = shards
-        self._vocabulary = vocabulary
-        self._layout = TokenLayout(vocabulary)
+        self._layout = TokenLayout(shards.vocabulary)
         self._batch = batch
         self._micro_batch = micro_batch
         self._seed = seed
-        self._suits = suit_permutations(vocabulary) if exchange_suits else None
-        self._seats = SeatRotation(vocabulary) if actor_first else None
+        self._suits = suit_permutations(shards.vocabulary) if exchange_suits else None
+        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         self._rank = rank
         self._world = world
         self._segments = segments
@@ -143,12 +141,12 @@ class TrainLoader:
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
         row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
-        columns = self._shards.gather(row_SMC.ravel(), self._vocabulary)
+        columns = self._shards.gather(row_SMC.ravel())
         if self._suits is not None:
             # one exchange for all that a seat decides in a round, or these would share nothing any more
             seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
-            num_orders = np.uint64(len(self._vocabulary.suit_orders))
-            orders_B = splitmix64(round_keys(columns, self._vocabulary) ^ seed) % num_orders
+            num_orders = np.uint64(len(self._shards.vocabulary.suit_orders))
+            orders_B = splitmix64(round_keys(columns, self._shards.vocabulary) ^ seed) % num_orders
             columns = self._suits.apply(columns, orders_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
@@ -165,11 +163,12 @@ def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, lim
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
     """
-    shards = open_shards(folder, split, vocabulary, verify=True)
+    shards = open_shards(folder, split, verify=True)
+    shards.require(vocabulary, "the weights")
     if not len(shards):
         raise ValueError(f"{folder}: the split {split!r} is empty; pack more games, or name another split")
     rows = np.arange(min(len(shards), limit or len(shards)))
-    return shards.gather(rows[by_round(shards, rows, len(rows))], vocabulary)
+    return shards.gather(rows[by_round(shards, rows, len(rows))])
 
 
 class EvalLoader:
@@ -185,7 +184,6 @@ class EvalLoader:
     def __init__(
         self,
         shards: Shards,
-        vocabulary: Vocabulary,
         *,
         batch: int,
         actor_first: bool,
@@ -201,9 +199,8 @@ class EvalLoader:
         self.num_rows = num_rows
         """over all ranks"""
         self._shards = shards
-        self._vocabulary = vocabulary
-        self._layout = TokenLayout(vocabulary)
-        self._seats = SeatRotation(vocabulary) if actor_first else None
+        self._layout = TokenLayout(shards.vocabulary)
+        self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
         # none is empty, however few rows there are
         num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
@@ -228,7 +225,7 @@ class EvalLoader:
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
         row_B = row_B[by_round(self._shards, row_B, len(row_B))]
-        columns = self._shards.gather(row_B, self._vocabulary)
+        columns = self._shards.gather(row_B)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         last = np.cumsum([len(part) for part in rows]).tolist()

@@ -31,7 +31,6 @@ _ROWS_AT_ONCE = 100_000
 def pack(
     sources: Sequence[str] | dict[str, tuple[str, ...]],
     folder: Path,
-    vocabulary: Vocabulary,
     packing: Packing = Packing(),  # noqa: B008 (frozen)
     *,
     force: bool = False,
@@ -39,7 +38,8 @@ def pack(
     """Writes shards into `folder`, which gets all of them or none.
 
     Args:
-        sources: files of annotations and folders of shards, to be split by game, or as a whole by split.
+        sources: files of annotations and folders of shards, to be split by game, or as a whole by split; all of one
+            vocabulary, that of the first line or folder.
         force: replace shards that are there.
 
     Raises:
@@ -54,7 +54,7 @@ def pack(
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        games = _write_runs(sources, runs, vocabulary, packing)
+        vocabulary, games = _write_runs(sources, runs, packing)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
         new = merge.write(temporary, _account(sources, packing, tally))
@@ -69,7 +69,7 @@ def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packi
     return account(list(sources), list(packing.fractions), packing, tally)
 
 
-def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = None) -> int:
+def unpack(folder: Path, out: str, split: str | None = None) -> int:
     """Writes a split, or all that are there, as annotation text; returns the number of lines.
 
     The id of a game becomes 16 hexadecimal digits, the key that stands for it in the shards; the hidden field is
@@ -83,12 +83,12 @@ def unpack(folder: Path, out: str, vocabulary: Vocabulary, split: str | None = N
 
     check_output(out, may_stream=True)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
-    opened = [open_shards(folder, name, vocabulary, hidden=None) for name in splits]
+    opened = [open_shards(folder, name, hidden=None) for name in splits]
     with writing_text(out) as text:
         for shards in opened:
             for first in range(0, len(shards), 10_000):
                 rows = np.arange(first, min(first + 10_000, len(shards)))
-                annotations = annotations_of_columns(shards.gather(rows, vocabulary))
+                annotations = annotations_of_columns(shards.gather(rows))
                 text.writelines(f"{format_line(annotation)}\n" for annotation in annotations)
     return sum(map(len, opened))
 
@@ -122,9 +122,9 @@ def _remove_leftovers(temporary: Path) -> None:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", vocabulary: Vocabulary, packing: Packing
-) -> Counter[str]:
-    """Reads all sources and returns the number of games in each split."""
+    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", packing: Packing
+) -> tuple[Vocabulary, Counter[str]]:
+    """Reads all sources and returns their vocabulary and the number of games in each split."""
     import numpy as np
     from tqdm import tqdm
 
@@ -136,10 +136,12 @@ def _write_runs(
     paths = [(split, path) for split in named for path in named[split]]
     num_bytes = sum(_size(path) for _, path in paths)
     splits = _Splits()
+    vocabulary: Vocabulary | None = None
     hidden: bool | None = None
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
-            for rows, ids in _rows_of(path, vocabulary, bar.update):
+            for found, rows, ids in _rows_of(path, vocabulary, bar.update):
+                vocabulary = found
                 if hidden is None:
                     hidden = has_hidden(rows)
                 if has_hidden(rows) != hidden:
@@ -154,7 +156,8 @@ def _write_runs(
     runs.flush()
     if not runs.files:
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
-    return splits.count()
+    assert vocabulary is not None
+    return vocabulary, splits.count()
 
 
 def _size(path: str) -> int:
@@ -165,19 +168,21 @@ def _size(path: str) -> int:
 
 
 def _rows_of(
-    path: str, vocabulary: Vocabulary, progress: Callable[[int], object]
-) -> Iterator[tuple["pa.RecordBatch", dict[int, str]]]:
-    """The rows of a file of annotations or of a folder of shards, with the ids of their games by key."""
+    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object]
+) -> Iterator[tuple[Vocabulary, "pa.RecordBatch", dict[int, str]]]:
+    """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
+    vocabulary, which must be the given one if there is one."""
     import numpy as np
 
     from kanachan.data.columns import game_key
     from kanachan.data.shards import open_shards, rows_of_columns, splits_in
-    from kanachan.data.text import parse_block, read_blocks
+    from kanachan.data.text import parse_block, read_blocks, vocabulary_of_block
 
     if not os.path.isdir(path):
         for line, block in read_blocks(path, progress):
+            vocabulary = vocabulary or vocabulary_of_block(path, line, block)
             rows, games = parse_block(path, line, block, vocabulary)
-            yield rows, {game_key(game): game for game in games}
+            yield vocabulary, rows, {game_key(game): game for game in games}
         return
     if (Path(path) / UNFINISHED).exists():
         raise ValueError(f"{path}: a run of kanachan-annotate into this folder is not finished: give it again first")
@@ -185,10 +190,12 @@ def _rows_of(
     if not present:
         raise ValueError(f"{path}: holds no shards; of game records kanachan-annotate makes annotations first")
     for split in present:
-        shards = open_shards(path, split, vocabulary, verify=True, hidden=None)
+        shards = open_shards(path, split, verify=True, hidden=None)
+        vocabulary = vocabulary or shards.vocabulary
+        shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):
-            columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))), vocabulary)
-            yield rows_of_columns(columns, vocabulary), {}
+            columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))))
+            yield vocabulary, rows_of_columns(columns, vocabulary), {}
         progress(sum(map(os.path.getsize, present[split])))
 
 

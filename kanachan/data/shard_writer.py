@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from annotate.annotation import Annotation
 from annotate.pipeline.journal import RESTART, hash_of_sources
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
@@ -26,13 +26,13 @@ _SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.p
 """in this folder: what shards and their temporary files depend on"""
 
 
-def encode_rows(annotations: Sequence[Annotation], seed: int) -> bytes:
+def encode_rows(annotations: Sequence[Annotation], seed: int, vocabulary: Vocabulary) -> bytes:
     """The rows of a game, with keys, as an Arrow message; nothing if there are none."""
     if not annotations:
         return b""
-    rows = rows_of_columns(columns_of_annotations(annotations, FOUR_PLAYERS), FOUR_PLAYERS)
-    check_rows(rows, FOUR_PLAYERS)
-    message: bytes = keyed(rows, seed, FOUR_PLAYERS).serialize().to_pybytes()
+    rows = rows_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary)
+    check_rows(rows, vocabulary)
+    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
     return message
 
 
@@ -43,9 +43,17 @@ class ShardOutput:
     """a save writes a run, so this bounds their number"""
 
     def __init__(
-        self, folder: Path, packing: Packing, sources: list[str], *, program: str, force: bool, hidden: bool
+        self,
+        folder: Path,
+        packing: Packing,
+        sources: list[str],
+        vocabulary: Vocabulary,
+        *,
+        program: str,
+        force: bool,
+        hidden: bool,
     ) -> None:
-        """`hidden`: whether the annotations tell hidden hands.
+        """Prepares the output of annotations of one vocabulary, with or without hidden hands.
 
         Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace.
         """
@@ -61,10 +69,13 @@ class ShardOutput:
             "rows per shard": packing.rows_per_shard,
             "seed": packing.seed,
         }
-        self.encode: Callable[[Sequence[Annotation]], bytes] = partial(encode_rows, seed=packing.seed)
+        self.encode: Callable[[Sequence[Annotation]], bytes] = partial(
+            encode_rows, seed=packing.seed, vocabulary=vocabulary
+        )
+        self._vocabulary = vocabulary
         self._folder, self._packing, self._sources, self._program = folder, packing, sources, program
         self._temporary = self.journal.parent
-        self._schema = keyed_schema(FOUR_PLAYERS, hidden=hidden)
+        self._schema = keyed_schema(vocabulary, hidden=hidden)
         self._is_new_folder = not folder.exists()
         old = self._shards()
         if old and not force and not self.journal.exists():
@@ -96,7 +107,7 @@ class ShardOutput:
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
-        merge = Merge(self._runs, FOUR_PLAYERS, self._packing)
+        merge = Merge(self._runs, self._vocabulary, self._packing)
         tally = Tally(merge.rows, merge.repeated, self._games)
         made = account(self._sources, list(self._packing.fractions), self._packing, tally)
         new = [path.name for path in merge.write(self._temporary, made)]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import HIDDEN
 from annotate.runtime.files import replacing
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, Ragged, deciding_seats
 
@@ -127,9 +127,7 @@ def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> Non
         (folder / name).unlink(missing_ok=True)
 
 
-def open_shards(
-    folder: str | Path, split: str, vocabulary: Vocabulary, *, verify: bool = False, hidden: bool | None = False
-) -> "Shards":
+def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden: bool | None = False) -> "Shards":
     """Maps all shards of a split into memory.
 
     Args:
@@ -138,7 +136,8 @@ def open_shards(
 
     Raises:
         ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
-            with another vocabulary or without the hidden hands that are asked for; names the file.
+            with a vocabulary that this program does not have or without the hidden hands that are asked for; names
+            the file.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -148,7 +147,7 @@ def open_shards(
     if split not in present:
         there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
         raise ValueError(f"{folder}: no shards of the split {split!r}; {there}")
-    opened = [_open_shard(path, vocabulary) for path in present[split]]
+    opened = [_open_shard(path) for path in present[split]]
     descriptions = [description for description, _ in opened]
     for number, (path, description) in enumerate(zip(present[split], descriptions, strict=True)):
         if (description["split"], description["shard"]) != (split, number):
@@ -168,7 +167,13 @@ def open_shards(
         hidden = not without
     checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
     shards = Shards(
-        split, descriptions[0]["made"], checksum, [_ShardBuffers(rows) for _, rows in opened], hidden=hidden
+        folder,
+        vocabulary_named(descriptions[0]["vocabulary"]),
+        split,
+        descriptions[0]["made"],
+        checksum,
+        [_ShardBuffers(rows) for _, rows in opened],
+        hidden=hidden,
     )
     if verify:
         for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
@@ -205,8 +210,18 @@ class Shards:
     """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
 
     def __init__(
-        self, split: str, made: dict[str, Any], checksum: str, mapped: list[_ShardBuffers], *, hidden: bool = False
+        self,
+        folder: Path,
+        vocabulary: Vocabulary,
+        split: str,
+        made: dict[str, Any],
+        checksum: str,
+        mapped: list[_ShardBuffers],
+        *,
+        hidden: bool = False,
     ) -> None:
+        self.folder = folder
+        self.vocabulary = vocabulary
         self.split = split
         self.made = made
         """how the data were made: sources, seed, splits, counts, version"""
@@ -220,6 +235,14 @@ class Shards:
     def __len__(self) -> int:
         return int(self._first[-1])
 
+    def require(self, vocabulary: Vocabulary, whose: str) -> None:
+        """Raises ValueError if the rows have another vocabulary than what is named `whose`."""
+        if self.vocabulary is not vocabulary:
+            raise ValueError(
+                f"{self.folder}: the {self.split} split is packed with the vocabulary {self.vocabulary.name} "
+                f"{self.vocabulary.fingerprint}, but that of {whose} is {vocabulary.name} {vocabulary.fingerprint}"
+            )
+
     def num_events(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """Events that each of `rows` [B] sees."""
         lengths = np.zeros(len(rows), np.int64)
@@ -232,12 +255,12 @@ class Shards:
         """The game's key of each of `rows` [B]."""
         return _gather(self._parts(rows), "game", len(rows))
 
-    def gather(self, rows: NDArray[np.int64], vocabulary: Vocabulary) -> Columns:
+    def gather(self, rows: NDArray[np.int64]) -> Columns:
         """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in PLAIN}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
-        return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
+        return Columns(**columns, seat=deciding_seats(columns["sparse"], self.vocabulary))
 
     def _parts(self, rows: NDArray[np.int64]) -> list[_Part]:
         assert len(rows) == 0 or (rows.min() >= 0 and rows.max() < len(self))
@@ -285,10 +308,10 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
     return Ragged(values, starts)
 
 
-def _open_shard(path: Path, vocabulary: Vocabulary) -> tuple[dict[str, Any], pa.RecordBatch]:
+def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
     try:
         with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
-            description = _description(path, stream.schema, vocabulary)
+            description = _description(path, stream.schema)
             batches = list(stream)
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path}: no shard, or cut off ({error})") from None
@@ -297,12 +320,13 @@ def _open_shard(path: Path, vocabulary: Vocabulary) -> tuple[dict[str, Any], pa.
         is_whole = file.read() == _END_OF_STREAM
     if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
         raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
+    vocabulary = vocabulary_named(description["vocabulary"])
     if not batches[0].schema.equals(schema(vocabulary, hidden=has_hidden(batches[0]))):
         raise ValueError(f"{path}: other columns than a shard has: {batches[0].schema.names}")
     return description, batches[0]
 
 
-def _description(path: Path, found: pa.Schema, vocabulary: Vocabulary) -> dict[str, Any]:
+def _description(path: Path, found: pa.Schema) -> dict[str, Any]:
     metadata = found.metadata or {}
     if _METADATA_KEY not in metadata:
         raise ValueError(f"{path}: an Arrow file, but no shard made by kanachan-pack")
@@ -312,10 +336,10 @@ def _description(path: Path, found: pa.Schema, vocabulary: Vocabulary) -> dict[s
             f"{path}: format version {description['format_version']}, this program reads {FORMAT_VERSION}; pack the "
             "annotations again"
         )
-    if description["fingerprint"] != vocabulary.fingerprint:
+    if vocabulary_with(description["vocabulary"], description["fingerprint"]) is None:
         raise ValueError(
             f"{path}: packed with the vocabulary {description['vocabulary']} {description['fingerprint']}, but this "
-            f"program's is {vocabulary.name} {vocabulary.fingerprint}; annotate and pack the records again"
+            f"program's is {known_vocabularies()}; annotate and pack the records again"
         )
     return description
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from annotate.annotation import FIELDS, HIDDEN, parse_line
+from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import game_key
 from kanachan.data.shards import has_hidden, schema
@@ -75,6 +75,18 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
             f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
         )
     raw.close()
+
+
+def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
+    """Returns the vocabulary of the first line of a block.
+
+    Raises:
+        ValueError: "path:line: …", if it is no annotation.
+    """
+    try:
+        return vocabulary_of_line(block.partition(b"\n")[0].decode())
+    except ValueError as error:
+        raise ValueError(f"{path}:{first_line}: {error}") from None
 
 
 def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[str]]:

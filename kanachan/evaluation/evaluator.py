@@ -147,8 +147,9 @@ def held_out_rows(
     columns = held_out_columns(folder, split, vocabulary, limit)
     train = None
     if "train" in splits_in(Path(folder)):
-        train_shards = open_shards(folder, "train", vocabulary)
-        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)), vocabulary)
+        train_shards = open_shards(folder, "train")
+        train_shards.require(vocabulary, "the weights")
+        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)))
         train = train if len(np.unique(train.game)) > 1 else None
     return HeldOut(columns, train, vocabulary, replicates)
 

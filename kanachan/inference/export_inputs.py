@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import parse_line
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
 from kanachan.data.batch import batch_of_annotations
 
 if TYPE_CHECKING:
@@ -53,10 +53,11 @@ def onnx_inputs_of(lines: Iterable[str], session: "InferenceSession") -> dict[st
     """
     about = session.get_modelmeta().custom_metadata_map
     fingerprint = about.get("fingerprint")
-    if fingerprint != FOUR_PLAYERS.fingerprint:
+    vocabulary = vocabulary_with(about.get("vocabulary"), fingerprint)
+    if vocabulary is None:
         raise ValueError(
             f"the network reads the vocabulary {about.get('vocabulary')} {fingerprint}; this program has "
-            f"{FOUR_PLAYERS.name} {FOUR_PLAYERS.fingerprint}"
+            f"{known_vocabularies()}"
         )
-    inputs = inputs_of_lines(lines, FOUR_PLAYERS, actor_first=about["actor_first"] == "true")
+    inputs = inputs_of_lines(lines, vocabulary, actor_first=about["actor_first"] == "true")
     return {taken.name: inputs[taken.name].numpy() for taken in session.get_inputs()}

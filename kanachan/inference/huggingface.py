@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModel, PretrainedConfig, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import known_vocabularies, vocabulary_with
 from kanachan.config import ModelConfig
 from kanachan.data.batch import TokenLayout
 from kanachan.inference.export_inputs import SITUATION_INPUTS, inputs_of_lines
@@ -22,7 +22,8 @@ from kanachan.models.transformer import Encoder
 
 
 class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
-    """Sizes of an encoder and the vocabulary it reads. `hidden_size` is the width, by its usual name."""
+    """Sizes of an encoder and the vocabulary it reads, which must be given. `hidden_size` is the width, by its usual
+    name."""
 
     model_type = "kanachan_encoder"
     attribute_map = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads"}
@@ -34,8 +35,8 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         heads: int = ModelConfig.heads,
         feedforward: int = ModelConfig.feedforward,
         dropout: float = ModelConfig.dropout,
-        vocabulary: str = FOUR_PLAYERS.name,
-        fingerprint: str = FOUR_PLAYERS.fingerprint,
+        vocabulary: str = "",
+        fingerprint: str = "",
         actor_first: bool = False,
         **kwargs: Any,
     ) -> None:
@@ -63,11 +64,13 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
 
     def __init__(self, config: KanachanConfig) -> None:
         super().__init__(config)
-        if config.fingerprint != FOUR_PLAYERS.fingerprint:
+        vocabulary = vocabulary_with(config.vocabulary, config.fingerprint)
+        if vocabulary is None:
             raise ValueError(
                 f"the encoder reads the vocabulary {config.vocabulary} {config.fingerprint}; "
-                f"this program has {FOUR_PLAYERS.name} {FOUR_PLAYERS.fingerprint}"
+                f"this program has {known_vocabularies()}"
             )
+        self.vocabulary = vocabulary
         sizes = ModelConfig(
             width=config.width,
             layers=config.layers,
@@ -75,7 +78,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
             feedforward=config.feedforward,
             dropout=config.dropout,
         )
-        self.encoder = Encoder(sizes, TokenLayout(FOUR_PLAYERS), FOUR_PLAYERS.max_progression)
+        self.encoder = Encoder(sizes, TokenLayout(vocabulary), vocabulary.max_progression)
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
@@ -105,7 +108,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         Raises:
             ValueError: a line is no annotation; says why.
         """
-        inputs = inputs_of_lines(lines, FOUR_PLAYERS, actor_first=self.config.actor_first)
+        inputs = inputs_of_lines(lines, self.vocabulary, actor_first=self.config.actor_first)
         return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}
 
 

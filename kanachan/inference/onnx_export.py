@@ -130,7 +130,7 @@ def require_packages() -> None:
 
 def simulated_situations(vocabulary: Vocabulary) -> Columns:
     """Decisions of a game between rule-based players, the same each time."""
-    annotations = simulate_game(seed=1, vocabulary=vocabulary).annotations
+    annotations = simulate_game(vocabulary, seed=1).annotations
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
 

@@ -19,7 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from annotate.runtime.files import replacing
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
 
 FORMAT_VERSION = 2
@@ -29,7 +29,6 @@ ENCODER_PREFIX = "encoder."
 TEMPERATURES = ("temperature", "summary_temperature")
 """entries of the card of a calibrated network: of the outputs of the candidates, and of the summary"""
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
-_VOCABULARIES = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Weights:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        return _VOCABULARIES[self.card["vocabulary"]]
+        return vocabulary_named(self.card["vocabulary"])
 
     @property
     def model(self) -> ModelConfig:
@@ -117,11 +116,10 @@ def read_weights(path: str | Path) -> Weights:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
     if card.get("format_version") != FORMAT_VERSION:
         raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
-    vocabulary = _VOCABULARIES.get(card["vocabulary"])
-    if vocabulary is None or vocabulary.fingerprint != card["fingerprint"]:
-        known = ", ".join(f"{v.name} {v.fingerprint}" for v in _VOCABULARIES.values())
+    if vocabulary_with(card["vocabulary"], card["fingerprint"]) is None:
         raise ValueError(
-            f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has {known}"
+            f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
+            f"{known_vocabularies()}"
         )
     for name in TEMPERATURES:
         if name in card:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
@@ -68,7 +68,7 @@ class Objective(nn.Module, ABC):
     num_candidate_outputs: int
     num_summary_outputs: int
 
-    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
         for setting in settings_of(ObjectiveConfig):
             value = getattr(config, setting.name)

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
@@ -35,7 +35,7 @@ class Rank(RankObjective):
     temperatures = ("temperature", "summary_temperature")
     uses = frozenset({"conservative", "baseline", "rank_points"})
 
-    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
         num_seats = vocabulary.num_seats
         if len(config.rank_points) != num_seats:

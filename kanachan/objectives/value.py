@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
@@ -29,7 +29,7 @@ class ValueObjective(Objective):
     reach: float
     bins: "HLGauss"
 
-    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         if config.loss == "mse":
             self.uses = self.uses - {"bins", "sigma"}
         super().__init__(config, vocabulary)

@@ -7,12 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from annotate.game.record import Rules
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
 
 Format = Literal["1v3", "2v2"]
 Precision = Literal["fp32", "bf16"]
 PLAYERS = ("A", "B")
+_VOCABULARY_OF_FORMAT: Mapping[Format, str] = {"1v3": "kanachan-4p", "2v2": "kanachan-4p"}
 _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
 
 
@@ -38,6 +39,11 @@ class Match:
     """the kind of device that they are on: numbers are rounded otherwise on another"""
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """That of the games, by the number of seats that the format has."""
+        return _vocabulary_of(self.format)
+
+    @property
     def key(self) -> str:
         """8 hexadecimal digits that differ for other settings."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
@@ -46,14 +52,19 @@ class Match:
         return f"arena-{self.key}-{game.wall:06}-{game.seating}"
 
 
-def num_seatings(format_: Format, num_seats: int = FOUR_PLAYERS.num_seats) -> int:
+def _vocabulary_of(format_: Format) -> Vocabulary:
+    return vocabulary_named(_VOCABULARY_OF_FORMAT[format_])
+
+
+def num_seatings(format_: Format) -> int:
     """How many games are played on a wall."""
-    return num_seats if format_ == "1v3" else 2
+    return _vocabulary_of(format_).num_seats if format_ == "1v3" else 2
 
 
-def players_by_seat(format_: Format, game: GameKey, num_seats: int = FOUR_PLAYERS.num_seats) -> tuple[str, ...]:
+def players_by_seat(format_: Format, game: GameKey) -> tuple[str, ...]:
     """Who sits where. 1v3: A in every seat in turn. 2v2: A with one partner seat, which changes from wall to wall, then
     in the two other seats."""
+    num_seats = _vocabulary_of(format_).num_seats
     if format_ == "1v3":
         return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
     first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}

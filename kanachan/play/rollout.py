@@ -14,7 +14,6 @@ from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.settings import table_seed
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.play.agent import Agent, BatchKey, GameKey, Situation, illegal
 from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat
 
@@ -25,10 +24,11 @@ _MOST_MOVES_WAITED = 100  # of the other games: a rare group would hold up games
 class Game:
     """A game in progress."""
 
-    def __init__(self, match: Match, key: GameKey, vocabulary: Vocabulary = FOUR_PLAYERS) -> None:
+    def __init__(self, match: Match, key: GameKey) -> None:
+        vocabulary = match.vocabulary
         self.match = match
         self.key = key
-        self.players = players_by_seat(match.format, key, vocabulary.num_seats)
+        self.players = players_by_seat(match.format, key)
         self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
         self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
         self._writer = ObservationEncoder(vocabulary, match.room, match.style, self.grades)
@@ -194,13 +194,11 @@ class BatchedGames:
         match: Match,
         players: Mapping[str, Agent],
         records: Path | None = None,
-        vocabulary: Vocabulary = FOUR_PLAYERS,
         on_result: Callable[[GameResult], object] | None = None,
     ) -> None:
         self._match = match
         self._players = players
         self._records = records
-        self._vocabulary = vocabulary
         self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
@@ -212,7 +210,7 @@ class BatchedGames:
         return len(self._games)
 
     def begin(self, key: GameKey) -> None:
-        self._games[key] = Game(self._match, key, self._vocabulary)
+        self._games[key] = Game(self._match, key)
 
     def advance(self) -> list[GameResult]:
         """Asks wherever somebody must act, and plays what enough of them were asked about.
@@ -239,7 +237,7 @@ class BatchedGames:
             for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
                 if token not in situation.turn.options:
                     name = self._match.players[PLAYERS.index(letter)]
-                    raise illegal(name, situation, f"action {token}", self._vocabulary)
+                    raise illegal(name, situation, f"action {token}", self._match.vocabulary)
                 self._games[situation.game].answer(situation.turn.seat, token)
         return self._end([game for game in self._games.values() if game.table.done])
 

@@ -17,7 +17,6 @@ from types import FrameType
 from typing import Any
 
 from annotate.runtime.signals import StopRequest
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.play.agent import Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -103,7 +102,7 @@ def _players(match: Match, means: ExecutionConfig) -> Iterator[Mapping[str, Agen
     try:
         for letter, text in zip(PLAYERS, match.players, strict=True):
             lots, use_bf16 = SeededSampler(match.seed, letter), match.precision == "bf16"
-            made[letter] = make_agent(parse_agent(text), lots, FOUR_PLAYERS, means.device, use_bf16=use_bf16)
+            made[letter] = make_agent(parse_agent(text), lots, match.vocabulary, means.device, use_bf16=use_bf16)
         yield made
     finally:
         for player in made.values():

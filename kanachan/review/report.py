@@ -48,9 +48,14 @@ def review_of(
         chunk: decisions that pass a network at once.
 
     Raises:
-        ValueError: the seat has no decision that could be replayed; names the record and why.
+        ValueError: the seat has no decision that could be replayed, or weights have another vocabulary than the game;
+            names the record and why.
     """
-    vocabulary = reviewers[0].policy.vocabulary
+    vocabulary = game.vocabulary
+    for reviewer in reviewers:
+        if reviewer.policy.vocabulary is not vocabulary:
+            theirs = reviewer.policy.vocabulary.name
+            raise ValueError(f"{record}: a game of {vocabulary.name}, but the weights {reviewer.name} are for {theirs}")
     annotations = [annotation for annotation in report.annotations if _seat(annotation, vocabulary) == seat]
     if not annotations:
         why = f": {report.left_out[0]}" if report.left_out else ""

@@ -27,7 +27,6 @@ class ShardData(L.LightningDataModule):
         self,
         config: DataConfig,
         seed: int,
-        vocabulary: Vocabulary,
         *,
         world: int = 1,
         segments: bool = False,
@@ -36,16 +35,22 @@ class ShardData(L.LightningDataModule):
         super().__init__()
         self.config = config
         self.seed = seed
-        self.vocabulary = vocabulary
         self.segments = segments
         present = splits_in(config.path)
         self._shards = {
-            split: open_shards(config.path, split, vocabulary, verify=config.verify, hidden=hidden)
+            split: open_shards(config.path, split, verify=config.verify, hidden=hidden)
             for split in ("train", "validation")
             if split == "train" or split in present
         }
+        for shards in self._shards.values():
+            shards.require(self.vocabulary, "the train split")
         self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
         """optimiser steps that a pass over the training split takes"""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Of the training split, whose weights come out."""
+        return self._shards["train"].vocabulary
 
     @property
     def num_train_rows(self) -> int:
@@ -71,7 +76,6 @@ class ShardData(L.LightningDataModule):
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
         return TrainLoader(
             self._shards["train"],
-            self.vocabulary,
             batch=self.config.batch,
             micro_batch=self.config.micro_batch,
             seed=self.seed,
@@ -93,7 +97,6 @@ class ShardData(L.LightningDataModule):
         shards: Shards = self._shards[split]
         return EvalLoader(
             shards,
-            self.vocabulary,
             batch=size,
             actor_first=self.config.actor_first,
             # Lightning would take the first batches of a window, which are its shortest rows.

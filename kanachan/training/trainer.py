@@ -21,7 +21,7 @@ from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import Vocabulary
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.transformer import Network
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
@@ -92,12 +92,12 @@ def _run(request: Request, held: ExitStack) -> int:
     # kept with the run, so that it goes on in the same precision wherever it is resumed
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
-    data = _data(config, devices, FOUR_PLAYERS)
+    data = _data(config, devices)
     steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
     former = former_stage(config.init, out, is_resumed=resumption is not None)
-    stage, lineage = _stage(config, devices, FOUR_PLAYERS, steps, former, inherits=resumption is None)
+    stage, lineage = _stage(config, devices, data.vocabulary, steps, former, inherits=resumption is None)
     if resumption is not None and resumption.step >= steps:
         # nothing is left but to validate and to write the weights, for which one process is enough
         if not is_zero:
@@ -203,7 +203,7 @@ class _Writer:
             config.stage,
             config.model,
             config.objective,
-            FOUR_PLAYERS,
+            self.data.vocabulary,
             steps=step,
             samples=step * config.data.batch,
             metrics=metrics,
@@ -236,11 +236,10 @@ def _claimed(out: Path) -> Iterator[None]:
         yield
 
 
-def _data(config: TrainConfig, devices: Devices, vocabulary: Vocabulary) -> ShardData:
+def _data(config: TrainConfig, devices: Devices) -> ShardData:
     return ShardData(
         config.data,
         config.run.seed,
-        vocabulary,
         world=devices.world.size,
         segments=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,

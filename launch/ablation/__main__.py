@@ -15,7 +15,6 @@ from variants import REFERENCE, VARIANTS, Variant
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import SPLITS, StageName
 from kanachan.data.shards import open_shards
@@ -99,7 +98,7 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
 def _possible(arguments: argparse.Namespace, chosen: list[Variant]) -> list[Variant]:
     """Without variants that were not asked for by name and that the shards are not fit for; says which."""
     left_out = [] if arguments.variants else [v for v in chosen if _HIDDEN_HANDS in v.settings]
-    if left_out and open_shards(arguments.shards, "train", FOUR_PLAYERS, hidden=None).has_hidden:
+    if left_out and open_shards(arguments.shards, "train", hidden=None).has_hidden:
         return chosen
     for variant in left_out:
         print(f"left out: {variant.name}, as {arguments.shards} holds no hidden hands (kanachan-annotate --hidden)")

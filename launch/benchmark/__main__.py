@@ -27,7 +27,6 @@ from annotate.records.reading import Record, find_records, read_games, read_reco
 from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
@@ -140,13 +139,13 @@ def _is_readable(path: str) -> bool:
 
 def _lines(path: str) -> list[str]:
     games = read_record(Record(path, 0))
-    return [format_line(annotation) for game in games for annotation in annotate_game(game, FOUR_PLAYERS).annotations]
+    return [format_line(annotation) for game in games for annotation in annotate_game(game).annotations]
 
 
 def _packed(lines: list[str], work: Path) -> Path:
     text = work / "annotations.txt"
     text.write_text("".join(f"{line}\n" for line in lines))
-    pack([str(text)], work / "shards", FOUR_PLAYERS, Packing(fractions=(1.0, 0.0, 0.0)))
+    pack([str(text)], work / "shards", Packing(fractions=(1.0, 0.0, 0.0)))
     return work / "shards"
 
 

@@ -17,7 +17,6 @@ from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import annotate_game
 from annotate.runtime.workers import num_cores
 from annotate.simulation.simulate import simulate
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.annotate import main as annotate_command
 
 SIMULATED = "simulated, mjai"
@@ -107,7 +106,7 @@ def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
     annotate.game.engine.RiichiEnv = _RecordingEnv
     try:
         games = [game for path in files for game in read_record(Record(path, 0))]
-        num_decisions = sum(len(annotate_game(game, FOUR_PLAYERS).annotations) for game in games)
+        num_decisions = sum(len(annotate_game(game).annotations) for game in games)
     finally:
         annotate.game.engine.RiichiEnv = _ENGINE
 

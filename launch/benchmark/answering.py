@@ -36,7 +36,7 @@ def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Estimate:
     lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
     (game,) = read_record(Record(path, 0))
     own = FOUR_PLAYERS.sparse["seat"].token(_SEAT)
-    decisions = [a for a in annotate_game(game, FOUR_PLAYERS).annotations if own in a.sparse]
+    decisions = [a for a in annotate_game(game).annotations if own in a.sparse]
     milliseconds: list[float] = []
 
     def answer() -> None:

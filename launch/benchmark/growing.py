@@ -64,11 +64,11 @@ def measure_growing(shards: Path, repeats: int, work: Path) -> list[Estimate]:
 def _grown(shards: Path, size: int, folder: Path) -> Path:
     """`size` rows: those there are, over and over, each time as other games."""
     folder.mkdir()
-    train = open_shards(shards, "train", FOUR_PLAYERS)
+    train = open_shards(shards, "train")
     of = -(-size // _ROWS_PER_SHARD)
     for number in range(of):
         rows = np.arange(number * _ROWS_PER_SHARD, min(size, (number + 1) * _ROWS_PER_SHARD))
-        columns: Columns = train.gather(rows % len(train), FOUR_PLAYERS)
+        columns: Columns = train.gather(rows % len(train))
         columns = replace(columns, game=columns.game ^ (rows // len(train)).astype(np.uint64))
         write_shard(folder, "train", number, of, rows_of_columns(columns, FOUR_PLAYERS), FOUR_PLAYERS, {"rows": size})
     return folder

@@ -45,8 +45,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
 def batches_of(shards: Path, batch: int, micro_batch: int, actor_first: bool = False) -> Iterator[Batch]:
     """The micro-batches as training gets them, epoch after epoch."""
     batches = TrainLoader(
-        open_shards(shards, "train", FOUR_PLAYERS),
-        FOUR_PLAYERS,
+        open_shards(shards, "train"),
         batch=batch,
         micro_batch=micro_batch,
         seed=0,

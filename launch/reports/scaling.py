@@ -322,8 +322,7 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
 
 def _batches(shards: Path, size: int) -> TrainLoader:
     return TrainLoader(
-        open_shards(shards, "train", FOUR_PLAYERS),
-        FOUR_PLAYERS,
+        open_shards(shards, "train"),
         batch=size,
         micro_batch=size,
         seed=0,

@@ -83,7 +83,7 @@ def examine(record: Record, reader: str, writes_hidden: bool = False, content: b
     reports: list[ReplayResult] = []
     try:
         with time_limit(TIME_LIMIT):
-            reports = [annotate_game(game, FOUR_PLAYERS, writes_hidden=writes_hidden) for game in read_record(record)]
+            reports = [annotate_game(game, writes_hidden=writes_hidden) for game in read_record(record)]
     except Hang:
         outcome.failures.append(f"hang: more than {TIME_LIMIT} s")
         return outcome

@@ -19,6 +19,7 @@ from annotate.records.majsoul.reader import read_majsoul_json
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.tenhou.xml_reader import read_tenhou_xml
 from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.real_records import real_records
 from tests.support.writers.majsoul_made import made_round, simulated
 from tests.support.writers.majsoul_rare import ROUNDS
@@ -102,7 +103,7 @@ def _mjlog(is_real: bool, most: int, rng: random.Random) -> Iterator[bytes]:
 
 def _made_games(number: int) -> Iterator[Game]:
     for index in range(number):
-        made = simulate_game(7, index, style=0, rules="tenhou", annotated=False)
+        made = simulate_game(FOUR_PLAYERS, 7, index, style=0, rules="tenhou", annotated=False)
         yield from all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in made.events), "made"))
 
 

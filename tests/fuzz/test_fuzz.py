@@ -8,7 +8,6 @@ import pytest
 
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import annotate_game
-from annotate.vocabulary import FOUR_PLAYERS
 from tests.fuzz.compare import disagreement
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.fuzz import ARCHIVES, READERS, Source, make_input, original_records, run
@@ -52,7 +51,7 @@ def test_an_input_is_the_same_every_time(reader: str) -> None:
 def test_what_a_file_says_otherwise_than_its_annotations_is_noticed(reader: str, wrong: str) -> None:
     record = next(data for _, data in original_records(source(reader)) if b"AGARI" in data or b"hora" in data)
     (game,) = read_record(Record("name", 0, record))
-    annotations = annotate_game(game, FOUR_PLAYERS).annotations
+    annotations = annotate_game(game).annotations
     told = TELL[reader](record)[0]
     assert disagreement(told, annotations) is None
     told = TELL[reader](record)[0]

@@ -13,7 +13,6 @@ from annotate.game.record import Event
 from annotate.game.results import final_scores, leftover_deposits, round_delta
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
-from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.rounds import NUM_SEATS, play_round, start_of_round
 
 DATA = Path(__file__).parent
@@ -87,7 +86,7 @@ def record_text() -> str:
 
 def lines_text() -> str:
     (game,) = read_games(str(RECORD))
-    report = annotate_game(game, FOUR_PLAYERS)
+    report = annotate_game(game)
     assert not report.left_out, report.left_out
     return "".join(f"{format_line(annotation)}\n" for annotation in report.annotations)
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
@@ -24,7 +23,7 @@ def shards_of(folder: Path, games: int) -> Path:
     for seed, (split, num) in enumerate({"train": 300, "validation": 60}.items()):
         texts[split] = folder.parent / f"{folder.name}-{split}.txt"
         texts[split].write_text("".join(f"{format_line(a)}\n" for a in random_annotations(num, seed, games)))
-    pack({split: (str(text),) for split, text in texts.items()}, folder, FOUR_PLAYERS, Packing())
+    pack({split: (str(text),) for split, text in texts.items()}, folder, Packing())
     return folder
 
 

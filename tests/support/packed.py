@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from annotate.annotation import Annotation, format_line
-from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main as pack_command
 from kanachan.data.columns import Columns, Ragged, game_key
 from kanachan.data.pack import pack
@@ -30,7 +29,7 @@ def packed(
             if is_hidden:
                 annotations = with_hidden(annotations, seed)
             sources[split] = (write_lines(text, annotations),)
-    pack(sources, folder, FOUR_PLAYERS, Packing(rows_per_shard=rows_per_shard))
+    pack(sources, folder, Packing(rows_per_shard=rows_per_shard))
     return folder
 
 

@@ -9,7 +9,7 @@ from annotate.game.record import Event
 from annotate.game.results import round_delta
 from annotate.game.tiles import TILE_OF_MJAI
 from annotate.simulation.simulate import simulate_game
-from annotate.vocabulary import TILE_NAMES
+from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round
 
 PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
@@ -28,7 +28,7 @@ class Seen(NamedTuple):
 
 def events_of(seed: int, game_id: str | None = None) -> list[Event]:
     """A simulated East-only game as mjai events, under another id if one is given."""
-    events = [dict(event) for event in simulate_game(seed, style=0, annotated=False).events]
+    events = [dict(event) for event in simulate_game(FOUR_PLAYERS, seed, style=0, annotated=False).events]
     if game_id is not None:
         events[0] = {**events[0], "kanachan": {**events[0]["kanachan"], "id": game_id}}
     return events

@@ -229,6 +229,7 @@ def _end_of(last: Round) -> tuple[int, ...]:
 def game_of(*rounds: Round, **told: Any) -> Game:
     """A record of rounds; `told` are fields of `Game` that it tells."""
     fields: dict[str, Any] = {
+        "vocabulary": V,
         "id": "game-1",
         "rules": ("mjsoul",),
         "style": 1,

@@ -44,7 +44,7 @@ def make_stage(
     stage: StageName = "imitation", steps: int = 6, log_every: int = 2, model: ModelConfig = MODEL, **optim: Any
 ) -> StageModule:
     torch.manual_seed(0)
-    objective = objective_class(stage)(ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     network = Network(
         model,
         TokenLayout(FOUR_PLAYERS),

@@ -9,10 +9,11 @@ from typing import Any
 from google.protobuf.message import Message
 
 from annotate.game.record import Game, require_gain_of_first
+from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.majsoul.capture import Recording, open_capture, open_capture_json
 from annotate.records.majsoul.rounds import read_rounds
 from annotate.records.majsoul.rules import grade, room_and_style
-from annotate.records.majsoul.tiles import LARGEST_SCORE, NUM_SEATS, in_range
+from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range
 
 
 def read_majsoul(data: bytes) -> Game:
@@ -51,6 +52,7 @@ def _game(recording: Recording) -> Game:
             deltas = tuple(_points(player.grading_score, "grading_score") for player in players)
             require_gain_of_first(final_scores, deltas)
     return Game(
+        vocabulary=VOCABULARY,
         id=head.uuid,
         rules=("mjsoul",),
         style=style,

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from google.protobuf.message import Message
 
 from annotate.game.record import Event, Round, places_dealt
+from annotate.records.four_players import NUM_SEATS, NUM_TILES
 from annotate.records.majsoul.offers import OfferDraft, offers_of
 from annotate.records.majsoul.rules import THREE_PLAYERS
-from annotate.records.majsoul.tiles import LARGEST_SCORE, NUM_SEATS, in_range, kind_of, seat_of, tile_of, tiles_of
+from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range, kind_of, seat_of, tile_of, tiles_of
 
 LARGEST_COUNT = 1000
-NUM_TILES = 136
 
 _CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3

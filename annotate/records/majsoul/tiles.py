@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-NUM_SEATS = 4
+from annotate.records.four_players import NUM_SEATS
+
 LARGEST_SCORE = 10_000_000
 """far beyond any game, and within 32 bits when summed"""
 

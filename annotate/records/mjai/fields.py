@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from annotate.game.record import Event
+from annotate.records.four_players import NUM_SEATS
 
-NUM_SEATS = 4
 LARGEST_SCORE = 10_000_000
 """far beyond any game, and within 32 bits when summed"""
 

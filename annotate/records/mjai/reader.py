@@ -11,7 +11,8 @@ from typing import Any
 
 from annotate.game import grading, results
 from annotate.game.record import Event, Game, Round, Rules, Unreadable, require_gain_of_first, whole_wall
-from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, NUM_SEATS, SCORES, SEEN, WALL, WINDS, Field, normalised
+from annotate.records.four_players import NUM_SEATS, VOCABULARY
+from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, SCORES, SEEN, WALL, WINDS, Field, normalised
 from annotate.records.strict_json import objects_of, parse_json
 
 _THREE_PLAYERS = "a three-player game: three players are not supported yet"
@@ -242,6 +243,7 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
         deltas = grading.mjsoul_deltas(final_scores, room, grades, style)
     return Game(
+        vocabulary=VOCABULARY,
         id=_game_id(draft, name),
         rules=rules,
         style=style,

@@ -14,9 +14,10 @@ from urllib.parse import unquote
 
 from annotate.game import grading
 from annotate.game.record import Event, Game, Round, Rules, Unreadable
+from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.excerpts import joined
-from annotate.records.tenhou.turn_order import NUM_SEATS, TILES, events_of, turns_of
+from annotate.records.tenhou.turn_order import TILES, events_of, turns_of
 
 LARGEST_SCORE = 10_000_000
 """far beyond any game"""
@@ -137,6 +138,7 @@ def _game(document: Any, name: str) -> Game:
     grades, deltas = _grading(document, kind, final_scores)
     read = tuple(_round(number, columns) for number, columns in enumerate(rounds, start=1))
     return Game(
+        vocabulary=VOCABULARY,
         id=_game_id(document, name),
         rules=kind.rules,
         style=kind.style,

@@ -6,6 +6,7 @@ The lowest two bits of a meld say from whom the tile was called: 1 right, 2 acro
 from typing import NamedTuple
 
 from annotate.game.record import Event
+from annotate.records.four_players import NUM_SEATS
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
 
@@ -89,7 +90,7 @@ def _event(name: str, seat: int, code: int, called: int, consumed: list[int]) ->
     return {
         "type": name,
         "actor": seat,
-        "target": (seat + (code & 3)) % 4,
+        "target": (seat + (code & 3)) % NUM_SEATS,
         "pai": _NAMES[called],
         "consumed": [_NAMES[tile] for tile in consumed],
     }

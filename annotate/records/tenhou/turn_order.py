@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from annotate.game.record import Event
+from annotate.records.four_players import NUM_SEATS
 
-NUM_SEATS = 4
 MOST_TURNS = 112
 """of a round: its 70 draws and at most 16 calls of other seats' tiles fit easily"""
 MOST_DEAD_ENDS = 20_000

@@ -12,7 +12,8 @@ import random
 import struct
 from collections.abc import Iterator
 
-NUM_TILES = 136
+from annotate.records.four_players import NUM_TILES
+
 SEED_PREFIX = "mt19937ar-sha512-n288-base64,"
 
 _SEED_BYTES = 4 * 624

@@ -11,11 +11,10 @@ from xml.parsers import expat
 
 from annotate.game import grading
 from annotate.game.record import Event, Game, Round
+from annotate.records.four_players import NUM_SEATS, NUM_TILES, VOCABULARY
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
 
-NUM_SEATS = 4
-NUM_TILES = 136
 LARGEST_NUMBER = 100_000
 """far beyond any number in a record; scores are in hundreds"""
 
@@ -127,6 +126,7 @@ class _Reader:
                     grading.tenhou_delta(rank, dan, table, style) for rank, dan in zip(ranks, self._dan, strict=True)
                 )
         return Game(
+            vocabulary=VOCABULARY,
             id=game_id,
             rules=("tenhou",),
             style=style,

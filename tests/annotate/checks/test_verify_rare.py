@@ -9,7 +9,7 @@ from annotate.annotation import format_line
 from annotate.checks.verify import Verification, verify
 from annotate.game.record import Rules
 from annotate.replay.replay import annotate_game
-from tests.support.rounds import DULL, V
+from tests.support.rounds import DULL
 from tests.support.writers.majsoul_made import made_round
 from tests.support.writers.majsoul_rare import ROUNDS, THREE_WINNERS
 
@@ -18,7 +18,7 @@ _OF_MJSOUL = ("a closed kan that", "three winners")
 
 def lines_of(rules: Rules, *arguments: Any, has_hidden: bool = True, **more: Any) -> list[str]:
     made = made_round(*arguments, rules=rules, **more)
-    report = annotate_game(made.game, V, writes_hidden=has_hidden)
+    report = annotate_game(made.game, writes_hidden=has_hidden)
     assert report.left_out == []
     return [f"{format_line(annotation)}\n" for annotation in report.annotations]
 

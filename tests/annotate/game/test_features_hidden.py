@@ -73,7 +73,7 @@ def require_hidden_of_game(game: Game) -> int:
     """All annotations of a game whose rounds all replay; how many there are."""
     num_annotations = 0
     for round_ in game.rounds:
-        report = annotate_game(game_of(round_, rules=game.rules), V, writes_hidden=True)
+        report = annotate_game(game_of(round_, rules=game.rules), writes_hidden=True)
         assert report.left_out == []
         for annotation in report.annotations:
             require_hidden(annotation, round_)
@@ -113,7 +113,7 @@ def test_the_hidden_field_holds_the_other_hands_and_the_wall_if_it_is_known(numb
 
 def test_the_seven_fields_are_the_same_with_and_without_the_hidden_one() -> None:
     game = game_of(play_round("", DULL).round)
-    without, with_hidden = (annotate_game(game, V, writes_hidden=hidden).annotations for hidden in (False, True))
+    without, with_hidden = (annotate_game(game, writes_hidden=hidden).annotations for hidden in (False, True))
     assert [line.hidden for line in without] == [None] * len(without)
     assert [format_line(line).split("\t")[:7] for line in with_hidden] == [
         format_line(line).split("\t") for line in without
@@ -122,8 +122,8 @@ def test_the_seven_fields_are_the_same_with_and_without_the_hidden_one() -> None
 
 def test_a_wall_that_is_not_known_is_noted() -> None:
     game = game_of(play_round("", DULL).round)
-    assert annotate_game(game, V).notes == []
-    assert annotate_game(game, V, writes_hidden=True).notes == ["wall unknown: the hidden field holds hands alone"]
+    assert annotate_game(game).notes == []
+    assert annotate_game(game, writes_hidden=True).notes == ["wall unknown: the hidden field holds hands alone"]
 
 
 def test_the_vocabulary_has_445_hidden_tokens() -> None:
@@ -174,7 +174,7 @@ def test_hands_and_walls_of_real_games_are_hidden_as_they_were() -> None:
 
 
 def test_a_simulated_games_record_tells_its_walls() -> None:
-    simulated = simulate_game(1, style=0, annotated=False)
+    simulated = simulate_game(V, 1, style=0, annotated=False)
     (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name"))
     assert all(round_.wall is not None for round_ in game.rounds)
     assert require_hidden_of_game(game) > 100

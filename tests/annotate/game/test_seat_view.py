@@ -34,7 +34,7 @@ def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: R
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(rules: Rules) -> None:
-    game = simulate_game(11, 0 if rules == "mjsoul" else 1, rules=rules, room=2, grades=(6, 7, 8, 8))
+    game = simulate_game(V, 11, 0 if rules == "mjsoul" else 1, rules=rules, room=2, grades=(6, 7, 8, 8))
     for seat in SEATS:
         writer = ObservationEncoder(V, 2, 1, (6, 7, 8, 8))
         found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
@@ -58,7 +58,7 @@ def seen_as_record(said: Event) -> Event:
 
 
 def test_open_tiles_of_others_are_not_looked_at() -> None:
-    (events, *_) = rounds_of(simulate_game(11, 2, style=0, annotated=False).events)
+    (events, *_) = rounds_of(simulate_game(V, 11, 2, style=0, annotated=False).events)
     masked = at_the_table(1, events, writer_of())
     table = SeatTable.of_start("mjsoul", events[0], 1, V)
     found = [table.follow(event) for event in events[1:]]
@@ -90,7 +90,7 @@ def test_a_seat_that_waits_for_what_it_has_discarded_is_furiten() -> None:
 
 
 def some_round() -> list[Event]:
-    return rounds_of(simulate_game(11, 3, style=0, annotated=False).events)[1]
+    return rounds_of(simulate_game(V, 11, 3, style=0, annotated=False).events)[1]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_hidden_tile_of_its_own_is_refused() -> None:
 def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
     rng = random.Random(0)
     refused = 0
-    whole = rounds_of(simulate_game(11, 4, style=0, annotated=False).events)
+    whole = rounds_of(simulate_game(V, 11, 4, style=0, annotated=False).events)
     for _ in range(150):
         events = copy.deepcopy(rng.choice(whole))
         place = rng.randrange(1, len(events))

@@ -41,7 +41,7 @@ def rare(name: str) -> MadeGame:
 
 
 def annotated(game: Game) -> ReplayResult:
-    report = annotate_game(game, V)
+    report = annotate_game(game)
     for annotation in report.annotations:
         check(annotation, V)
     return report

@@ -130,7 +130,7 @@ def test_moves_that_are_not_possible_leave_the_round_out() -> None:
     recorded = short()
     kan = {"name": ".lq.RecordAnGangAddGang", "data": {"seat": 1, "type": 2, "tiles": "5z"}}
     recorded["data"]["data"]["actions"].insert(2, {"result": kan})
-    report = annotate_game(read_majsoul_json(recorded), V)
+    report = annotate_game(read_majsoul_json(recorded))
     assert (report.annotations, report.num_rounds) == ([], 0)
     assert len(report.left_out) == 1 and report.left_out[0].startswith("East 1-0: ")
 
@@ -144,7 +144,7 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
         del win["scores"]
         if recorded is declared:
             win["delta_scores"][0] -= 1000  # its stick, which would have come back
-        report = annotate_game(read_majsoul_json(recorded), V)
+        report = annotate_game(read_majsoul_json(recorded))
         assert report.annotations == [] and report.left_out[0].startswith("East 1-0: ")
 
 
@@ -239,7 +239,7 @@ def examine(read: Callable[[], Game]) -> str:
     except ValueError as error:
         assert str(error)
         return "refused"
-    report = annotate_game(game, V)
+    report = annotate_game(game)
     for annotation in report.annotations:
         check(annotation, V)
     return "left out" if report.left_out else "read"

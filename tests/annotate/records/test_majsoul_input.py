@@ -11,7 +11,7 @@ from annotate.game.record import Game
 from annotate.game.results import final_scores, leftover_deposits
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.replay.replay import annotate_game
-from tests.support.rounds import V, start_of_round
+from tests.support.rounds import start_of_round
 from tests.support.writers.majsoul_made import MadeGame, made_round
 from tests.support.writers.majsoul_rare import ROUNDS
 from tests.support.writers.majsoul_wire import wire
@@ -214,14 +214,14 @@ def test_rounds_that_are_missing_at_the_end_are_noticed_by_the_final_scores() ->
     first, second = recorded["head"]["result"]["players"][:2]
     first["part_point_1"] -= 1200
     second["part_point_1"] += 1200
-    report = annotate_game(read_majsoul_json(recorded), V)
+    report = annotate_game(read_majsoul_json(recorded))
     assert report.num_rounds == 1
     (text,) = report.left_out
     assert text.startswith("rounds are missing: after East 1-0 the scores are [")
 
 
 def test_a_game_whose_final_scores_do_not_add_up_is_left_out() -> None:
-    report = annotate_game(read_majsoul_json(altered("head.result.players.0.part_point_1", 12300)), V)
+    report = annotate_game(read_majsoul_json(altered("head.result.players.0.part_point_1", 12300)))
     assert (report.num_rounds, report.annotations) == (0, [])
     (text,) = report.left_out
     assert text.startswith("the whole game: the final scores [")
@@ -260,7 +260,7 @@ def test_other_scores_after_a_round_leave_the_round_out(name: str) -> None:
     data = actions[-1]["result"]["data"]
     scores = data["scores"] if name == "two winners" else data["scores"][0]["old_scores"]
     scores[0] += 100
-    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    (text,) = annotate_game(read_majsoul_json(recorded)).left_out
     assert "scores after the round: record [" in text
 
 
@@ -270,14 +270,14 @@ def test_the_payments_of_several_winners_are_compared_as_a_sum() -> None:
     for payments in (data["delta_scores"], data["scores"]):
         payments[1] += 100
         payments[2] -= 100
-    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    (text,) = annotate_game(read_majsoul_json(recorded)).left_out
     assert "change of the scores: record [" in text
 
 
 def test_a_draw_of_another_kind_leaves_the_round_out() -> None:
     recorded = document(made("four winds"))
     recorded["data"]["data"]["actions"][-1]["result"]["data"]["type"] = 3
-    (text,) = annotate_game(read_majsoul_json(recorded), V).left_out
+    (text,) = annotate_game(read_majsoul_json(recorded)).left_out
     assert "reason of the draw: record suukansansen, engine sufuurenta" in text
 
 

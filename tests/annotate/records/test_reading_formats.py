@@ -71,7 +71,7 @@ def whole(rules: Rules, seed: int) -> MadeGame:
 
 
 def annotated(game: Game, writes_hidden: bool = False) -> ReplayResult:
-    report = annotate_game(game, V, writes_hidden=writes_hidden)
+    report = annotate_game(game, writes_hidden=writes_hidden)
     assert (report.left_out, report.differences) == ([], [])
     return report
 

@@ -108,7 +108,7 @@ def test_events_come_back_in_their_order(name: str) -> None:
 
 def test_a_simulated_game_gives_the_same_lines_as_from_mjai() -> None:
     grades = (4, 8, 10, 15)
-    simulated = simulate_game(5, style=0, room=3, grades=grades, annotated=False)
+    simulated = simulate_game(FOUR_PLAYERS, 5, style=0, room=3, grades=grades, annotated=False)
     scores = simulated.events[-1]["scores"]
     document = document_of(
         rounds_of(simulated.events),
@@ -119,7 +119,7 @@ def test_a_simulated_game_gives_the_same_lines_as_from_mjai() -> None:
     )
     (mjai,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in simulated.events), "name"))
 
-    lines = [[format_line(line) for line in annotate_game(g, FOUR_PLAYERS).annotations] for g in (read(document), mjai)]
+    lines = [[format_line(line) for line in annotate_game(g).annotations] for g in (read(document), mjai)]
     assert lines[0] == lines[1]
     assert len(lines[0]) > 200
 
@@ -315,7 +315,7 @@ def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
 
 def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
     """A whole game, and its rounds as objects of their own, a line each."""
-    simulated = simulate_game(3, style=0, annotated=False)
+    simulated = simulate_game(FOUR_PLAYERS, 3, style=0, annotated=False)
     whole = document_of(rounds_of(simulated.events), "玉の間東喰赤", ref="game", **more)
     return whole, [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]
 
@@ -357,7 +357,7 @@ def test_real_records_replay_but_for_one_that_cannot_have_been_played() -> None:
     left_out, num_rounds = {}, 0
     for path in real_records("tenhou6"):
         (game,) = read_games(str(path))
-        report = annotate_game(game, FOUR_PLAYERS)
+        report = annotate_game(game)
         num_rounds += report.num_rounds
         if [text for text in report.left_out if "final scores" not in text]:
             left_out[path.name] = report.left_out

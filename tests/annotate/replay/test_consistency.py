@@ -141,11 +141,11 @@ def test_scores_without_payments_must_be_the_engines() -> None:
 
 
 def test_a_game_without_payments_gives_the_same_annotations() -> None:
-    text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(3, style=0, annotated=False).events)
+    text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(V, 3, style=0, annotated=False).events)
     (game,) = all_readable(mjai_games(text, "name"))
     untold = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
 
     for scores in (game.final_scores, None):  # without them those after the last round count
-        told = annotate_game(replace(game, final_scores=scores), V)
-        assert annotate_game(replace(game, final_scores=scores, rounds=untold), V) == told
+        told = annotate_game(replace(game, final_scores=scores))
+        assert annotate_game(replace(game, final_scores=scores, rounds=untold)) == told
         assert told.num_rounds == len(game.rounds)

@@ -14,7 +14,8 @@ from annotate.replay.consistency import Disagreement
 from annotate.replay.continuity import RoundSequence, Start, scores_at_end, start_after, start_of
 from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.simulation.simulate import simulate_game
-from tests.support.rounds import DULL, V, play_round, start_of_round
+from annotate.vocabulary import FOUR_PLAYERS
+from tests.support.rounds import DULL, play_round, start_of_round
 
 TENPAI = "123m456p789s1122z"
 THREE_WINNERS = ["3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p"]
@@ -24,7 +25,7 @@ WHOLE = 3  # of the seeds: its game has draws, repeated rounds, sticks that lie 
 
 @cache
 def simulated(seed: int = WHOLE, rules: Rules = "mjsoul", style: int = 1) -> Game:
-    events = simulate_game(seed, style=style, rules=rules, annotated=False).events
+    events = simulate_game(FOUR_PLAYERS, seed, style=style, rules=rules, annotated=False).events
     (game,) = all_readable(mjai_games("".join(f"{json.dumps(event)}\n" for event in events), "name"))
     return game
 
@@ -186,10 +187,10 @@ def test_the_rounds_of_another_game_are_left_out() -> None:
 
 def test_a_false_beginning_costs_its_own_round_and_nothing_else_changes() -> None:
     game = simulated()
-    whole, place = annotate_game(game, V), 2
+    whole, place = annotate_game(game), 2
     rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
-    report = annotate_game(replace(game, rounds=rounds), V)
-    without = annotate_game(replace(game, rounds=rounds[:place] + rounds[place + 1 :]), V)
+    report = annotate_game(replace(game, rounds=rounds))
+    without = annotate_game(replace(game, rounds=rounds[:place] + rounds[place + 1 :]))
 
     assert whole.left_out == []
     (text,) = report.left_out
@@ -220,7 +221,7 @@ def test_after_a_round_whose_payments_are_wrong_the_next_one_is_kept() -> None:
     place = next(i for i, recorded in enumerate(game.rounds) if recorded.events[-1]["type"] == "hora")
     *events, win = game.rounds[place].events
     other = replace(game.rounds[place], events=(*events, {**win, "deltas": moved(win["deltas"], 500)}))
-    report = annotate_game(replace(game, rounds=(*game.rounds[:place], other, *game.rounds[place + 1 :])), V)
+    report = annotate_game(replace(game, rounds=(*game.rounds[:place], other, *game.rounds[place + 1 :])))
 
     assert [text.split(":")[0] for text in report.left_out] == [other.name]
     assert report.num_rounds == len(game.rounds) - 1
@@ -230,7 +231,7 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
     game = simulated()
     broken = replace(game.rounds[3], events=(*game.rounds[3].events[:-1], {"type": "ryukyoku", "deltas": [0] * 4}))
     rounds = (*game.rounds[:3], broken, game.rounds[1], *game.rounds[4:])
-    texts = annotate_game(replace(game, rounds=rounds), V).left_out
+    texts = annotate_game(replace(game, rounds=rounds)).left_out
     assert texts[1] == f"{game.rounds[1].name}: it cannot come after {broken.name}"
 
 
@@ -238,7 +239,7 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
 
 
 def ended(game: Game, scores: tuple[int, ...]) -> ReplayResult:
-    return annotate_game(replace(game, final_scores=scores), V)
+    return annotate_game(replace(game, final_scores=scores))
 
 
 def test_a_game_that_is_over_with_other_scores_than_its_last_round_is_left_out() -> None:
@@ -261,7 +262,7 @@ def test_final_scores_that_do_not_add_up_leave_the_game_out() -> None:
 
 def test_rounds_that_are_missing_at_the_end_are_told_and_the_others_kept() -> None:
     game = simulated()
-    report = annotate_game(replace(game, rounds=game.rounds[:3]), V)
+    report = annotate_game(replace(game, rounds=game.rounds[:3]))
     assert report.num_rounds == 3
     (text,) = report.left_out
     assert text.startswith(f"rounds are missing: after {game.rounds[2].name} the scores are [")
@@ -271,10 +272,10 @@ def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> 
     game = simulated()
     place = len(game.rounds) - 1
     rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
-    told = annotate_game(replace(game, rounds=rounds), V)
+    told = annotate_game(replace(game, rounds=rounds))
     assert (told.num_rounds, len(told.left_out)) == (place, 1)
 
-    untold = annotate_game(replace(game, rounds=rounds, final_scores=None), V)
+    untold = annotate_game(replace(game, rounds=rounds, final_scores=None))
     assert untold.annotations == []
     assert untold.left_out[-1].startswith("the whole game: the final scores are [")
 

@@ -37,7 +37,7 @@ def replayed(events: Played | list[Event], rules: Rules = "mjsoul"):
 
 
 def annotated(*rounds: Round, **told) -> ReplayResult:
-    report = annotate_game(game_of(*rounds, **told), V)
+    report = annotate_game(game_of(*rounds, **told))
     for annotation in report.annotations:
         check(annotation, V)
     return report
@@ -261,7 +261,7 @@ def test_room_and_grades_that_the_record_does_not_tell_are_defaults_and_noted() 
     assert grades_of(report.annotations[0]) == [14] * NUM_SEATS
     assert report.notes == ["room or grades unknown: defaults taken"]
 
-    chosen = annotate_game(game_of(play_round("").round, room=None, grades=None), V, room=1, grade=5).annotations[0]
+    chosen = annotate_game(game_of(play_round("").round, room=None, grades=None), room=1, grade=5).annotations[0]
     assert chosen.sparse[0] == 1
     assert grades_of(chosen) == [5] * NUM_SEATS
 
@@ -306,7 +306,7 @@ def annotate_records(paths: Iterable[Path]) -> Iterator[ReplayResult]:
     """One report after another, its lines looked at."""
     for path in paths:
         for game in read_games(str(path)):
-            report = annotate_game(game, V)
+            report = annotate_game(game)
             for annotation in report.annotations[::10]:
                 assert parse_line(format_line(annotation), V) == annotation
                 seat = V.sparse["seat"].indices(next(t for t in annotation.sparse if 7 <= t <= 10))[0]

@@ -9,7 +9,7 @@ from annotate.game.record import Round, places_dealt, whole_wall
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.replay.replay import annotate_game
 from annotate.replay.walls import wall_of
-from tests.support.rounds import DULL, Played, V, game_of, play_round, start_of_round, wall_of_deal
+from tests.support.rounds import DULL, Played, game_of, play_round, start_of_round, wall_of_deal
 
 # two riichi, a closed kan, a win with hidden indicators
 SCRIPT = "0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo"
@@ -53,7 +53,7 @@ def test_without_one_the_wall_has_what_the_round_shows(played: Played) -> None:
 def test_the_decisions_are_the_same_with_and_without_the_records_own_wall(played: Played) -> None:
     true = names(wall_of_deal(HANDS, DRAWS, **MORE))
     rounds = (played.round, with_wall(played, true))
-    one, two = (annotate_game(game_of(round_), V) for round_ in rounds)
+    one, two = (annotate_game(game_of(round_)) for round_ in rounds)
     assert one.annotations == two.annotations != []
 
 
@@ -75,7 +75,7 @@ def test_a_wall_that_does_not_fit_the_events_is_refused(played: Played, one: int
         wall_of(with_wall(played, exchanged(true, one, other)))
     assert message in str(caught.value)
 
-    report = annotate_game(game_of(with_wall(played, exchanged(true, one, other))), V)
+    report = annotate_game(game_of(with_wall(played, exchanged(true, one, other))))
     assert report.annotations == [] and message in report.left_out[0]
 
 

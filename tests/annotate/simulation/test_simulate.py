@@ -22,7 +22,7 @@ V = FOUR_PLAYERS
 
 @pytest.fixture(scope="module")
 def east_games() -> list[SimulatedGame]:
-    return [simulate_game(0, index, style=0) for index in range(13)]
+    return [simulate_game(V, 0, index, style=0) for index in range(13)]
 
 
 def replayed(game: SimulatedGame, folder: Path) -> tuple[list[str], int]:
@@ -30,7 +30,7 @@ def replayed(game: SimulatedGame, folder: Path) -> tuple[list[str], int]:
     path = folder / f"{game.id}.jsonl"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in game.events))
     (recorded,) = read_games(str(path))
-    report = annotate_game(recorded, V)
+    report = annotate_game(recorded)
     assert report.left_out == [] and report.notes == []
     return [format_line(annotation) for annotation in report.annotations], report.num_unknown
 
@@ -56,12 +56,12 @@ def test_a_record_gives_the_lines_that_were_written_while_playing(
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 def test_longer_games_give_the_same_lines_under_either_rules(rules, tmp_path: Path) -> None:
     for index in range(2):
-        game = simulate_game(3, index, style=1, rules=rules)
+        game = simulate_game(V, 3, index, style=1, rules=rules)
         assert replayed(game, tmp_path)[0] == known_lines(game)
 
 
 def test_claims_passed_before_nine_terminals_abort_the_round_are_known(tmp_path: Path) -> None:
-    game = simulate_game(5, 97)
+    game = simulate_game(V, 5, 97)
     assert any(event.get("reason") == "kyushu_kyuhai" for event in game.events)
     assert replayed(game, tmp_path)[0] == known_lines(game)
 
@@ -95,13 +95,13 @@ def test_tenpai_worked_out_from_the_events_agrees_with_the_payments(east_games: 
 
 
 def test_annotating_does_not_change_the_game(east_games: list[SimulatedGame]) -> None:
-    bare = simulate_game(0, 2, style=0, annotated=False)
+    bare = simulate_game(V, 0, 2, style=0, annotated=False)
     assert bare.events == east_games[2].events
     assert bare.annotations == []
 
 
 def test_games_differ_by_seed_and_index() -> None:
-    games = [simulate_game(seed, index, style=0, annotated=False) for seed, index in ((0, 0), (0, 1), (1, 0))]
+    games = [simulate_game(V, seed, index, style=0, annotated=False) for seed, index in ((0, 0), (0, 1), (1, 0))]
     assert len({game.id for game in games}) == 3
     assert len({json.dumps(events[0]["tehais"]) for game in games for events in rounds_of(game.events)}) == sum(
         len(rounds_of(game.events)) for game in games
@@ -109,8 +109,8 @@ def test_games_differ_by_seed_and_index() -> None:
 
 
 def test_room_and_grades_are_drawn_unless_given() -> None:
-    drawn = simulate_game(0, 0, style=0, annotated=False).events[0]["kanachan"]
-    given = simulate_game(0, 0, style=0, annotated=False, room=4, grades=(12, 13, 14, 15)).events[0]["kanachan"]
+    drawn = simulate_game(V, 0, 0, style=0, annotated=False).events[0]["kanachan"]
+    given = simulate_game(V, 0, 0, style=0, annotated=False, room=4, grades=(12, 13, 14, 15)).events[0]["kanachan"]
     assert {grade // 3 for grade in drawn["grades"]} == {drawn["room"]}
     assert (given["room"], given["grades"]) == (4, [12, 13, 14, 15])
     assert given["grading_deltas"][3] == 0  # Celestial has points of its own
@@ -124,7 +124,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def options(folder: Path, **settings) -> Options:
-    return Options(folder=str(folder), **{"num_games": 3, "seed": 1, "style": 0, **settings})
+    return Options(vocabulary=V, folder=str(folder), **{"num_games": 3, "seed": 1, "style": 0, **settings})
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def test_annotation_lines_of_all_games_are_written_in_their_order(simulated: Pat
     report = run(options(tmp_path / "records", annotations=str(path)))
     with reading_text(str(path)) as file:
         lines = file.read().splitlines()
-    played = [simulate_game(1, index, style=0) for index in range(3)]
+    played = [simulate_game(V, 1, index, style=0) for index in range(3)]
     assert lines == [format_line(annotation) for game in played for annotation in game.annotations]
     assert report.num_lines == len(lines)
     assert contents(tmp_path / "records") == contents(simulated)

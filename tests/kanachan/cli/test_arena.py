@@ -228,7 +228,7 @@ def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_p
     (path,) = tmp_path.iterdir()
     (game,) = read_games(str(path))
     assert game.id == f"arena-{match.key}-000003-1" and game.grades == (7, 9, 7, 9)
-    report = annotate_game(game, V)
+    report = annotate_game(game)
     assert not report.left_out and not report.notes
     seen = {
         (s.sparse, s.numeric, s.progression, s.actions, s.actions.index(token))

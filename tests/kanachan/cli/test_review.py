@@ -51,7 +51,7 @@ def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Reviewed:
     command = [str(record), *weights.values(), "--seat", str(SEAT), "-o", str(out), "--json", str(data)]
     assert main(command) == 0
     (game,) = read_games(str(record))
-    annotations = [a for a in annotate_game(game, V).annotations if table_of(a, V).seat == SEAT]
+    annotations = [a for a in annotate_game(game).annotations if table_of(a, V).seat == SEAT]
     return Reviewed(record, weights, annotations, json.loads(data.read_text()), out.read_text())
 
 
@@ -84,7 +84,7 @@ def test_hands_rivers_and_melds_are_those_of_the_record(tmp_path: Path) -> None:
             for seat in range(V.num_seats)
         }
         pons = {key: [event["consumed"] for event in r.events if event["type"] == "pon"] for r, key in _keyed(game)}
-        for annotation in annotate_game(game, V).annotations:
+        for annotation in annotate_game(game).annotations:
             table = table_of(annotation, V)
             key = ("ESW"[table.wind], table.dealer, table.honba)
             shown = asdict(table_of(annotation, V, pons[key]))

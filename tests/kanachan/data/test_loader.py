@@ -23,12 +23,12 @@ ROWS, BATCH = 330, 32
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Shards:
-    return open_shards(packed(tmp_path_factory.mktemp("data") / "shards", ROWS, rows_per_shard=100), "train", V)
+    return open_shards(packed(tmp_path_factory.mktemp("data") / "shards", ROWS, rows_per_shard=100), "train")
 
 
 def batches(shards: Shards, **changes: Any) -> TrainLoader:
     settings: dict[str, Any] = dict(batch=BATCH, micro_batch=8, seed=0, exchange_suits=True, actor_first=False)
-    return TrainLoader(shards, V, **settings | changes)
+    return TrainLoader(shards, **settings | changes)
 
 
 def rows(batch: Batch) -> list[tuple[Any, ...]]:
@@ -58,7 +58,7 @@ def rows(batch: Batch) -> list[tuple[Any, ...]]:
 
 
 def all_rows(shards: Shards) -> Counter[tuple[Any, ...]]:
-    return Counter(rows(collate(shards.gather(np.arange(len(shards)), V), LAYOUT)))
+    return Counter(rows(collate(shards.gather(np.arange(len(shards))), LAYOUT)))
 
 
 def epoch(loader: TrainLoader | EvalLoader) -> list[list[tuple[Any, ...]]]:
@@ -95,7 +95,7 @@ def test_neighbours_decide_how_many_rounds_are_in_a_batch(shards: Shards) -> Non
     rounds = {}
     for neighbours in (1, 16):
         batch = next(iter(batches(shards, micro_batch=BATCH, neighbours=neighbours, exchange_suits=False)))
-        row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS), V), LAYOUT)))}
+        row_of = {row: i for i, row in enumerate(rows(collate(shards.gather(np.arange(ROWS)), LAYOUT)))}
         places = sorted(row_of[row] for row in rows(batch))
         rounds[neighbours] = 1 + sum(b - a > 1 for a, b in zip(places, places[1:], strict=False))
     assert rounds[16] <= 2 + 1 and rounds[1] > 2 * rounds[16]
@@ -146,7 +146,7 @@ def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
 
 def test_suits_are_exchanged_by_one_of_the_six_permutations(shards: Shards) -> None:
     tables = suit_permutations(V)
-    columns = shards.gather(np.arange(ROWS), V)
+    columns = shards.gather(np.arange(ROWS))
     possible = {row for which in range(6) for row in rows(collate(tables.apply(columns, np.full(ROWS, which)), LAYOUT))}
     assert {row for batch in epoch(batches(shards)) for row in batch} <= possible
 
@@ -155,14 +155,14 @@ def test_suits_are_exchanged_by_one_of_the_six_permutations(shards: Shards) -> N
 def played(tmp_path_factory: pytest.TempPathFactory) -> Shards:
     """The decisions of two games, as they were played."""
     folder = tmp_path_factory.mktemp("played")
-    lines = [format_line(a) for number in range(2) for a in simulate_game(5, number, style=0).annotations]
+    lines = [format_line(a) for number in range(2) for a in simulate_game(V, 5, number, style=0).annotations]
     (folder / "lines.txt").write_text("".join(f"{line}\n" for line in lines))
-    pack([str(folder / "lines.txt")], folder / "shards", V, Packing(fractions=(1.0, 0.0, 0.0)))
-    return open_shards(folder / "shards", "train", V)
+    pack([str(folder / "lines.txt")], folder / "shards", Packing(fractions=(1.0, 0.0, 0.0)))
+    return open_shards(folder / "shards", "train")
 
 
 def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(played: Shards) -> None:
-    as_packed = collate(played.gather(np.arange(len(played)), V), LAYOUT)
+    as_packed = collate(played.gather(np.arange(len(played))), LAYOUT)
     assert len(played) / len(as_packed.event_GE) > 6
     for changes in ({"exchange_suits": False}, {"exchange_suits": True, "actor_first": True}):
         loaded = list(batches(played, batch=128, micro_batch=64, **changes))
@@ -170,7 +170,7 @@ def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(play
 
 
 def test_the_suits_of_different_rounds_are_exchanged_independently(played: Shards) -> None:
-    tables, columns = suit_permutations(V), played.gather(np.arange(len(played)), V)
+    tables, columns = suit_permutations(V), played.gather(np.arange(len(played)))
     orders_of = [rows(collate(tables.apply(columns, np.full(len(columns), which)), LAYOUT)) for which in range(6)]
     which_of: dict[Any, set[int]] = {}
     for which, found in enumerate(orders_of):
@@ -238,7 +238,7 @@ def test_ranks_that_cannot_share_a_batch_equally_are_an_error(shards: Shards) ->
 
 def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
     loader = batches(shards)
-    loader._shards = Shards("train", {}, shards.checksum, shards.mapped[:1])
+    loader._shards = Shards(shards.folder, V, "train", {}, shards.checksum, shards.mapped[:1])
     with pytest.raises(AssertionError):
         epoch(loader)
 
@@ -251,7 +251,7 @@ def test_renamed_seats_make_every_actor_seat_0(shards: Shards) -> None:
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
 def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, batch: int) -> None:
-    loaders = [EvalLoader(shards, V, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
+    loaders = [EvalLoader(shards, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
     seen = [epoch(loader) for loader in loaders]
     assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
     assert {len(batches) for batches in seen} == {len(loaders[0])}
@@ -262,18 +262,18 @@ def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, 
 @pytest.mark.parametrize(("num_rows", "world"), [(3, 2), (7, 2), (8, 3)])
 def test_rows_that_ranks_cannot_share_equally_make_no_empty_batch(shards: Shards, num_rows: int, world: int) -> None:
     few = {"batch": 1, "actor_first": False, "limit": num_rows, "world": world}
-    seen = [epoch(EvalLoader(shards, V, rank=rank, **few)) for rank in range(world)]
+    seen = [epoch(EvalLoader(shards, rank=rank, **few)) for rank in range(world)]
     assert {len(batches) for batches in seen} == {num_rows // world}
     assert all(batch for batches in seen for batch in batches)
     assert sum(len(batch) for batches in seen for batch in batches) == num_rows
 
 
 def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) -> None:
-    seen = epoch(EvalLoader(shards, V, batch=16, actor_first=False, limit=100))
-    assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100), V), LAYOUT)))
+    seen = epoch(EvalLoader(shards, batch=16, actor_first=False, limit=100))
+    assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
 
 
 def test_a_sequential_pass_hands_out_rows_of_like_length_together(shards: Shards) -> None:
-    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, V, batch=16, actor_first=False)]
+    longest = [int(b.seen_B.max()) for b in EvalLoader(shards, batch=16, actor_first=False)]
     assert len(longest) > 16
     assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

@@ -37,7 +37,7 @@ def test_a_split_can_be_unpacked_alone(tmp_path: Path) -> None:
 def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
     main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
     games = [
-        set(open_shards(tmp_path / "shards", split, V).gather(np.arange(20), V).game.tolist())
+        set(open_shards(tmp_path / "shards", split).gather(np.arange(20)).game.tolist())
         for split in ("train", "validation", "test")
     ]
     assert not (games[0] & games[1] or games[0] & games[2] or games[1] & games[2])
@@ -63,7 +63,7 @@ def test_the_order_does_not_depend_on_the_order_of_the_files_nor_on_the_size_of_
     main([*files, "-o", str(tmp_path / "c"), "--rows-per-shard", "50"])
     assert shard_bytes(tmp_path / "a") == shard_bytes(tmp_path / "b") == shard_bytes(tmp_path / "c")
     assert len(splits_in(tmp_path / "a")["train"]) == 1
-    assert len(splits_in(tmp_path / "c")["train"]) == -(-len(open_shards(tmp_path / "c", "train", V)) // 50)
+    assert len(splits_in(tmp_path / "c")["train"]) == -(-len(open_shards(tmp_path / "c", "train")) // 50)
 
 
 def test_rows_are_shuffled_by_the_seed(tmp_path: Path) -> None:

@@ -36,8 +36,8 @@ def without_wall(annotation: Annotation) -> Annotation:
 
 
 def gathered(folder: Path, *, hidden: bool | None) -> Columns:
-    shards = open_shards(folder, "train", V, verify=True, hidden=hidden)
-    return shards.gather(np.arange(len(shards)), V)
+    shards = open_shards(folder, "train", verify=True, hidden=hidden)
+    return shards.gather(np.arange(len(shards)))
 
 
 def test_packing_and_unpacking_gives_the_hands_again_and_not_the_wall(tmp_path: Path) -> None:
@@ -59,12 +59,12 @@ def test_rows_stand_where_they_stand_without_hidden_hands(tmp_path: Path) -> Non
 def test_hands_are_gathered_over_all_files_where_they_are_asked_for(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", ANNOTATIONS, "--rows-per-shard", "60")
     assert len(splits_in(folder)["train"]) > 2
-    shards = open_shards(folder, "train", V, hidden=True)
+    shards = open_shards(folder, "train", hidden=True)
     of_line = {with_key(a._replace(hidden=None)): a.hidden for a in map(without_wall, ANNOTATIONS)}
     annotations = [parse_line(line, V) for line in unpacked(folder)]
     assert all(a.hidden == of_line[format_line(a._replace(hidden=None))] for a in annotations)
     rows = np.random.default_rng(0).permutation(len(shards))
-    found = shards.gather(rows, V).hidden
+    found = shards.gather(rows).hidden
     assert found is not None
     stretches = zip(found.starts[:-1], found.starts[1:], strict=True)
     assert [tuple(found.values[a:b].tolist()) for a, b in stretches] == [annotations[row].hidden for row in rows]

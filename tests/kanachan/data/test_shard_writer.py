@@ -66,7 +66,7 @@ def content(folder: Path) -> dict[str, tuple[object, dict[str, object]]]:
 
 
 def num_rows(folder: Path) -> int:
-    return sum(len(open_shards(folder, split, V)) for split in splits_in(folder))
+    return sum(len(open_shards(folder, split)) for split in splits_in(folder))
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -85,7 +85,7 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
         (tmp_path / str(most)).mkdir()
         runs.append(Runs(tmp_path / str(most), rows_per_run=20))
         for annotation in annotations:
-            data = encode_rows([annotation], 0)
+            data = encode_rows([annotation], 0, V)
             rows = pa.ipc.read_record_batch(pa.py_buffer(data), keyed_schema(V))
             runs[-1].add(rows, splits_of_games(rows["game"].to_numpy(), (0.5, 0.5, 0.0)))
         runs[-1].flush()
@@ -100,7 +100,7 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
     text = "".join(f"{format_line(a)}\n" for a in annotations)
     expected, _ = parse_block("file", 1, text.encode(), V)
     assert rows_of_columns(columns_of_annotations(annotations, V), V).equals(expected)
-    assert encode_rows([], 0) == b""
+    assert encode_rows([], 0, V) == b""
 
 
 def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
@@ -108,7 +108,7 @@ def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
     for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
         broken = Annotation(**{name: wrong.get(name, getattr(annotation, name)) for name in FIELDS})
         with pytest.raises(AssertionError):
-            encode_rows([broken], 0)
+            encode_rows([broken], 0, V)
 
 
 def test_splits_by_key_are_those_of_plain_division() -> None:
@@ -151,7 +151,7 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
 
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
-    output = ShardOutput(tmp_path / "shards", packing, [str(games)], program="", force=False, hidden=False)
+    output = ShardOutput(tmp_path / "shards", packing, [str(games)], V, program="", force=False, hidden=False)
     Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, DEFAULT_GRADE).settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
     with open(tmp_path / "kanachan" / "data" / "external_sort.py", "a") as file:
@@ -228,13 +228,13 @@ def parts(games: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def test_the_parts_of_a_cluster_are_merged_to_what_one_process_packs(
     parts: list[str], packed: Path, tmp_path: Path
 ) -> None:
-    assert all(len(open_shards(part, "train", V, verify=True)) > 0 for part in parts[:3])
+    assert all(len(open_shards(part, "train", verify=True)) > 0 for part in parts[:3])
     assert pack.main([*parts, "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
 
 
 def test_a_part_without_any_row_is_a_shard_of_none(parts: list[str]) -> None:
-    assert len(open_shards(parts[3], "train", V, verify=True)) == 0
+    assert len(open_shards(parts[3], "train", verify=True)) == 0
 
 
 def test_games_that_are_in_several_parts_count_once(
@@ -254,7 +254,7 @@ def test_text_and_shards_are_packed_together(packed: Path, tmp_path: Path) -> No
 
 def test_a_folder_may_be_a_split_as_a_whole(parts: list[str], tmp_path: Path) -> None:
     assert pack.main(["--train", parts[0], "--test", parts[1], "-o", str(tmp_path / "shards")]) == 0
-    rows_in_splits = [len(open_shards(tmp_path / "shards", split, V)) for split in ("train", "test")]
+    rows_in_splits = [len(open_shards(tmp_path / "shards", split)) for split in ("train", "test")]
     assert rows_in_splits == [num_rows(Path(part)) for part in parts[:2]]
 
 

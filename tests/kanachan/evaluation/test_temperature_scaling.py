@@ -68,7 +68,7 @@ def played(original: Path) -> list[Annotation]:
 def shards(played: list[Annotation], tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("data")
     (folder / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in played))
-    pack({"validation": (str(folder / "lines.txt"),)}, folder / "shards", FOUR_PLAYERS, Packing())
+    pack({"validation": (str(folder / "lines.txt"),)}, folder / "shards", Packing())
     return str(folder / "shards")
 
 
@@ -177,7 +177,7 @@ def test_the_order_of_the_seats_has_a_temperature_of_its_own(
     drawn = rng.choice(24, p=probability_O, size=800)
     annotations = [ending(a, ORDERS[o]) for a, o in zip(random_annotations(800, seed=6), drawn, strict=True)]
     (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
-    pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", FOUR_PLAYERS, Packing())
+    pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", Packing())
     path = foretelling(written(tmp_path, "rank"), probability_O, 3)
     assert main([str(path), str(tmp_path / "shards"), *DRAWS]) == 0
     said = capsys.readouterr().out

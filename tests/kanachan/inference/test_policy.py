@@ -56,8 +56,8 @@ def test_a_batch_of_one_equals_a_batch_of_many(policies: dict[StageName, Policy]
 
 def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageName, Policy], tmp_path: Path) -> None:
     policy = policies["rank"]
-    shards = open_shards(packed(tmp_path / "shards", train=30), "train", FOUR_PLAYERS)
-    columns = shards.gather(np.arange(30), FOUR_PLAYERS)
+    shards = open_shards(packed(tmp_path / "shards", train=30), "train")
+    columns = shards.gather(np.arange(30))
     from_shard = {
         tuple(columns.actions.rows(row, row + 1).values): prediction.score
         for row, prediction in enumerate(policy.predict(policy.batch(columns)))

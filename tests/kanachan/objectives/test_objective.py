@@ -50,7 +50,7 @@ def test_the_table_has_the_stages_in_the_order_of_the_curriculum() -> None:
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_imitation_is_the_cross_entropy_over_real_candidates(batch: Batch, smoothing: float) -> None:
-    objective = objective_class("imitation")(ObjectiveConfig(label_smoothing=smoothing))
+    objective = objective_class("imitation")(ObjectiveConfig(label_smoothing=smoothing), FOUR_PLAYERS)
     output = random_output(objective, batch)
     expected = []
     for row in range(len(batch)):
@@ -65,7 +65,7 @@ def test_imitation_is_the_cross_entropy_over_real_candidates(batch: Batch, smoot
 @pytest.mark.parametrize("loss", ["hl_gauss", "mse"])
 def test_padded_candidates_score_minus_infinity_and_change_no_loss(batch: Batch, stage: str, loss: str) -> None:
     config = ObjectiveConfig(loss=loss) if stage in ("round_delta", "grading") else ObjectiveConfig()
-    objective = objective_class(stage)(config)
+    objective = objective_class(stage)(config, FOUR_PLAYERS)
     output = random_output(objective, batch)
     garbage = torch.where(output.mask_BA[:, :, None], output.candidate_BAK, 50.0)
     score_BA = objective.score(output)
@@ -77,7 +77,7 @@ def test_padded_candidates_score_minus_infinity_and_change_no_loss(batch: Batch,
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_gradients_are_finite_and_none_reach_padding(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     candidate_BAK = output.candidate_BAK.requires_grad_()
     objective.loss(output, batch)["loss"].backward()
@@ -87,7 +87,7 @@ def test_gradients_are_finite_and_none_reach_padding(batch: Batch, stage: str) -
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
 def test_the_loss_is_the_weighted_sum_of_its_parts(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig(conservative=0.3, baseline=0.7))
+    objective = objective_class(stage)(ObjectiveConfig(conservative=0.3, baseline=0.7), FOUR_PLAYERS)
     parts = objective.loss(random_output(objective, batch), batch)
     expected = parts["cross_entropy"] + 0.3 * parts["conservative"] + 0.7 * parts["baseline"]
     torch.testing.assert_close(parts["loss"], expected)
@@ -95,7 +95,7 @@ def test_the_loss_is_the_weighted_sum_of_its_parts(batch: Batch, stage: str) -> 
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
 def test_the_conservative_term_is_logsumexp_less_the_score_of_the_action_taken(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     score_BA = objective.score(output)
     terms = []
@@ -106,27 +106,27 @@ def test_the_conservative_term_is_logsumexp_less_the_score_of_the_action_taken(b
 
 
 def test_the_round_delta_is_that_of_the_actor(batch: Batch) -> None:
-    target_B = objective_class("round_delta")(ObjectiveConfig()).target(batch)
+    target_B = objective_class("round_delta")(ObjectiveConfig(), FOUR_PLAYERS).target(batch)
     expected = [int(batch.result_BR[row, 1 + int(batch.seat_B[row])]) for row in range(len(batch))]
     assert target_B.tolist() == expected
 
 
 def test_rank_and_grading_read_their_results(batch: Batch) -> None:
-    rank = objective_class("rank")(ObjectiveConfig(rank_points=(3.0, 1.0, -1.0, -2.0)))
+    rank = objective_class("rank")(ObjectiveConfig(rank_points=(3.0, 1.0, -1.0, -2.0)), FOUR_PLAYERS)
     assert rank.target(batch).tolist() == [(3.0, 1.0, -1.0, -2.0)[r] for r in batch.result_BR[:, 9].tolist()]
-    grading = objective_class("grading")(ObjectiveConfig())
+    grading = objective_class("grading")(ObjectiveConfig(), FOUR_PLAYERS)
     assert grading.target(batch).tolist() == batch.result_BR[:, 11].tolist()
 
 
 def test_orders_are_numbered_as_the_permutations_of_the_ranks(batch: Batch) -> None:
-    objective = Rank(ObjectiveConfig())
+    objective = Rank(ObjectiveConfig(), FOUR_PLAYERS)
     orders = list(permutations(range(4)))
     expected = [orders.index(tuple(row)) for row in batch.result_BR[:, 5:9].tolist()]
     assert objective.order(batch).tolist() == expected
 
 
 def test_the_actors_rank_is_the_sum_over_the_orders_that_give_it(batch: Batch) -> None:
-    objective = Rank(ObjectiveConfig())
+    objective = Rank(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     probability_BR = objective.baseline_rank_probability(output, batch)
     for row in range(len(batch)):
@@ -158,7 +158,7 @@ def test_targets_beyond_the_reach_fall_into_the_edge_bins() -> None:
 
 @pytest.mark.parametrize("stage, share", [("round_delta", 0.0028), ("grading", 0.00075)])
 def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage: str, share: float) -> None:
-    objective = objective_class(stage)(ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     assert isinstance(objective, ValueObjective)
     target = objective.unit * torch.linspace(-9, 9, 997)
     error = (objective.bins.smooth(target) @ objective.bins.points_K - target).abs()
@@ -168,7 +168,7 @@ def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage:
 @pytest.mark.parametrize("loss", ["hl_gauss", "mse"])
 def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch, loss: str) -> None:
     """Outputs that are parameters, one situation, two outcomes: the score must become their mean."""
-    objective = RoundDelta(ObjectiveConfig(loss=loss, conservative=0.0))
+    objective = RoundDelta(ObjectiveConfig(loss=loss, conservative=0.0), FOUR_PLAYERS)
     result_BR = batch.result_BR[:2].clone()
     result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
     two = replace(
@@ -205,18 +205,18 @@ def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch, loss:
 )
 def test_a_changed_setting_without_effect_is_refused_by_name(stage: str, changed: dict) -> None:
     with pytest.raises(ValueError, match=rf"objective\.{list(changed)[-1]}=.* has no effect in stage {stage}"):
-        objective_class(stage)(ObjectiveConfig(**changed))
+        objective_class(stage)(ObjectiveConfig(**changed), FOUR_PLAYERS)
 
 
 @pytest.mark.parametrize("points", [(1.0, 0.0), (2.0, 2.0, 2.0, 2.0)])
 def test_useless_rank_points_are_refused(points: tuple[float, ...]) -> None:
     with pytest.raises(ValueError, match=r"objective\.rank_points"):
-        Rank(ObjectiveConfig(rank_points=points))
+        Rank(ObjectiveConfig(rank_points=points), FOUR_PLAYERS)
 
 
 def test_without_a_baseline_nothing_is_asked_of_the_summary(batch: Batch) -> None:
     for stage in VALUE_STAGES:
-        objective = objective_class(stage)(ObjectiveConfig(baseline=0.0))
+        objective = objective_class(stage)(ObjectiveConfig(baseline=0.0), FOUR_PLAYERS)
         assert objective.num_summary_outputs == 0
         assert "baseline" not in objective.loss(random_output(objective, batch), batch)
         with pytest.raises(ValueError, match="objective.baseline=0"):
@@ -229,7 +229,7 @@ def half(tensor: Tensor) -> Tensor:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_losses_are_computed_in_full_precision(batch: Batch, stage: str) -> None:
-    objective = objective_class(stage)(ObjectiveConfig())
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
     output = random_output(objective, batch)
     output = Output(half(output.candidate_BAK), half(output.summary_BK), output.mask_BA)
     assert objective.loss(output, batch)["loss"].dtype == torch.float32

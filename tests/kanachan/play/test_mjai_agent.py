@@ -33,7 +33,7 @@ def test_a_game_is_kept_though_a_program_complains_of_its_end(
 
 def test_of_rounds_in_which_it_was_not_asked_a_program_is_told_no_hand_but_its_own(tmp_path: Path) -> None:
     heard = tmp_path / "heard"
-    events = simulate_game(5, 0, style=0, annotated=False).events
+    events = simulate_game(V, 5, 0, style=0, annotated=False).events
     program = Program([sys.executable, "-c", LISTENS, str(heard)], 3)
     seated = _Seated(program)
     seated._new([dict(event) for event in events[:3]])

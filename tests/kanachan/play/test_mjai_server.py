@@ -52,7 +52,7 @@ def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) 
 
 @pytest.fixture(scope="module")
 def rounds() -> list[list[Event]]:
-    return rounds_of(simulate_game(5, 0, style=0, annotated=False).events)
+    return rounds_of(simulate_game(V, 5, 0, style=0, annotated=False).events)
 
 
 # Protocol ------------------------------------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_what_it_answers_can_be_played(weights: dict[StageName, Path], rounds: l
 def test_whole_games_are_decided_as_the_network_decides_of_the_record(
     weights: dict[StageName, Path], stage: StageName
 ) -> None:
-    game = simulate_game(5, 1, style=0, room=4, grades=(14,) * 4)
+    game = simulate_game(V, 5, 1, style=0, room=4, grades=(14,) * 4)
     policy = Policy.load(weights[stage])
     for seat in (0, 3):
         own = [a for a in game.annotations if V.sparse["seat"].token(seat) in a.sparse]
@@ -255,7 +255,7 @@ def test_ranks_at_the_start_of_each_round_are_those_of_the_rank_weights(
 def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
     policy = Policy.load(weights["rank"])
     assert policy.actor_first and isinstance(policy.objective, Rank)
-    annotations = simulate_game(5, 0, style=0).annotations
+    annotations = simulate_game(V, 5, 0, style=0).annotations
     for seat in range(4):
         own = next(a for a in annotations if V.sparse["seat"].token(seat) in a.sparse)
         batch = policy.batch(columns_of_annotations([own], V))
@@ -273,7 +273,7 @@ def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_l
 def test_a_round_that_cannot_be_followed_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """mjai-reviewer ends at an answer that is no event of mjai."""
     nothing = {"type": "none", "meta": {"mask_bits": 0}}
-    first, second, *_ = rounds_of(simulate_game(5, 0, style=0, annotated=False).events)
+    first, second, *_ = rounds_of(simulate_game(V, 5, 0, style=0, annotated=False).events)
     bot = bot_of(written(tmp_path), 0, is_reviewing=True)
     told = [START, *first[:2], first[1], *first[2:], END_OF_ROUND]
     assert answers(bot, told)[3:] == [nothing] * (len(told) - 3)

@@ -196,7 +196,7 @@ def test_a_real_game_is_shown_as_it_was_played(chromium: Browser, weights: list[
     record = real_records("tenhou/houou-4p-2021")[-1]
     out, data = reviewed(record, weights, tmp_path)
     (game,) = read_games(str(record))
-    told = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game, FOUR_PLAYERS).annotations]
+    told = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game).annotations]
     told = [text for text in told if f"\nseat {SEAT} may:" in text]
     chromium.open(out)
     chromium.press("ArrowRight")

@@ -21,7 +21,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shard_data(folder: Path) -> ShardData:
-    return ShardData(DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16), 0, V)
+    return ShardData(DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16), 0)
 
 
 class Recorder(L.LightningModule):
@@ -114,9 +114,9 @@ def test_the_size_of_the_data_is_known_before_training(folder: Path) -> None:
 
 def test_too_few_decisions_for_a_batch_are_an_error(folder: Path) -> None:
     with pytest.raises(ValueError, match="100 decisions, fewer than one batch"):
-        ShardData(DataConfig(path=str(folder), batch=128), 0, V)
+        ShardData(DataConfig(path=str(folder), batch=128), 0)
 
 
 def test_a_folder_without_shards_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="kanachan-pack"):
-        ShardData(DataConfig(path=str(tmp_path)), 0, V)
+        ShardData(DataConfig(path=str(tmp_path)), 0)

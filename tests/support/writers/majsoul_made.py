@@ -76,6 +76,7 @@ class MadeGame:
     def game(self) -> Game:
         """As the reader of mjai would have it."""
         return Game(
+            vocabulary=V,
             id=self.id,
             rules=(self.rules,),
             style=self.style,

@@ -1,0 +1,83 @@
+"""A vocabulary is passed, never assumed: which modules name one, and that no parameter falls back on one."""
+
+import ast
+
+import pytest
+
+from tests.support.imports import MODULES, parse
+
+NAMING = {
+    "annotate.vocabulary",
+    "annotate.records.four_players",  # the formats that are read so far
+    "annotate.simulation.simulate",  # the command kanachan-simulate: what is played
+    "kanachan.cli.annotate",  # the command kanachan-annotate: what is packed
+    # rules of four players from end to end: what reads lines by itself, to verify those of the others
+    "annotate.checks.choices",
+    "annotate.checks.ending",
+    "annotate.checks.games",
+    "annotate.checks.hidden",
+    "annotate.checks.payments",
+    "annotate.checks.progress",
+    "annotate.checks.scores",
+    "annotate.checks.situation",
+}
+"""modules that name the vocabulary of four players; the others are given one, or take it from what they read"""
+MAKING = {"FOUR_PLAYERS", "VOCABULARY", "VOCABULARIES", "vocabulary_named", "vocabulary_with", "vocabulary_of_line"}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+
+
+def test_few_modules_name_the_vocabulary_of_four_players() -> None:
+    imported = {
+        module
+        for module in MODULES
+        for node in ast.walk(parse(module))
+        if isinstance(node, ast.ImportFrom) and "FOUR_PLAYERS" in {alias.name for alias in node.names}
+    }
+    named = {module for module in MODULES if "FOUR_PLAYERS" in names_in(parse(module))}
+    assert imported | named == NAMING
+
+
+def fallbacks(tree: ast.AST) -> list[str]:
+    """Parameters and fields with a default that is a vocabulary or taken from one, or that stands for one."""
+    found: list[tuple[str, ast.expr | None, ast.expr]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arguments):
+            ordered = [*node.posonlyargs, *node.args]
+            defaults = zip(reversed(ordered), reversed(node.defaults), strict=False)
+            found += [(parameter.arg, parameter.annotation, default) for parameter, default in defaults]
+            named = zip(node.kwonlyargs, node.kw_defaults, strict=True)
+            found += [(parameter.arg, parameter.annotation, default) for parameter, default in named if default]
+        if isinstance(node, ast.ClassDef):
+            fields = [each for each in node.body if isinstance(each, ast.AnnAssign) and each.value]
+            found += [(ast.unparse(each.target), each.annotation, each.value) for each in fields if each.value]
+    return [
+        f"{name}, line {default.lineno}"
+        for name, annotation, default in found
+        if MAKING & names_in(default) or (annotation is not None and "Vocabulary" in names_in(annotation))
+    ]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_parameter_falls_back_on_a_vocabulary(module: str) -> None:
+    assert fallbacks(parse(module)) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(a, vocabulary: Vocabulary = FOUR_PLAYERS): ...",
+        "def f(*, num_seats: int = FOUR_PLAYERS.num_seats): ...",
+        "def f(vocabulary: Vocabulary | None = None): ...",
+        "f = lambda v=vocabulary_named('kanachan-4p'): v",
+        "class C:\n    vocabulary: Vocabulary = FOUR_PLAYERS",
+    ],
+)
+def test_a_parameter_that_falls_back_is_found(source: str) -> None:
+    assert len(fallbacks(ast.parse(source))) == 1
+
+
+def test_a_parameter_without_a_default_is_good() -> None:
+    assert fallbacks(ast.parse("def f(vocabulary: Vocabulary, room: int = 4): ...")) == []
