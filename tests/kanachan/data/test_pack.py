@@ -252,6 +252,7 @@ def started(folder: Path) -> subprocess.Popen[bytes]:
     while not list(folder.glob(".*/lock")):
         assert process.poll() is None
         time.sleep(0.01)
+    time.sleep(0.1)  # the lock is there, but perhaps not yet taken
     return process
 
 
