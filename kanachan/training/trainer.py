@@ -24,11 +24,10 @@ from annotate.runtime.terminal import is_out_of_memory
 from annotate.vocabulary import Vocabulary
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
+from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.registry import build_network, inherit_encoder
 from kanachan.training.checkpointing import (
     BEST_NAME,
-    LAST_NAME,
     BestCheckpoint,
     CheckpointCallback,
     CheckpointFiles,
@@ -36,26 +35,25 @@ from kanachan.training.checkpointing import (
     Stopped,
     StopSignals,
     newest_checkpoint,
-    read_checkpoint,
     remove_unfinished,
 )
-from kanachan.training.datamodule import ShardData
+from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
-from kanachan.training.ema import EMA, averaged
+from kanachan.training.ema import EMA
 from kanachan.training.forgetting import PreviousStage, former_stage
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.training.module import StageModule
-from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, plain, save_config
+from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, save_config
+from kanachan.training.shard_source import ShardSource
 from kanachan.training.strategies import (
     chosen_strategy,
     is_lost_process,
     make_strategy,
-    network_tensors,
     precision_for,
-    tensors_of_network,
 )
 from kanachan.training.throughput import matrix_flops_per_second
+from kanachan.training.weights_writer import WeightsWriter
 
 _MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
 
@@ -93,9 +91,9 @@ def _run(request: Request, held: ExitStack) -> int:
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     data = _data(config, devices)
-    steps = config.run.steps or max(1, round(config.run.passes * data.steps_per_pass))
+    steps = _steps(config.run, data)
     if config.run.early_stopping and not data.num_validation_rows:
-        raise ValueError(f"run.early_stopping needs a validation split, and {config.data.path} has none")
+        raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
     former = former_stage(config.init, out, is_resumed=resumption is not None)
     stage, lineage = _stage(config, devices, data.vocabulary, steps, former, inherits=resumption is None)
     if resumption is not None and resumption.step >= steps:
@@ -117,7 +115,7 @@ def _run(request: Request, held: ExitStack) -> int:
             is_resumed = resumption is not None
             loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
     snapshots = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
-    writer = _Writer(config, data, snapshots)
+    writer = WeightsWriter(config, data, snapshots)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
@@ -139,10 +137,12 @@ def _run(request: Request, held: ExitStack) -> int:
     return 0
 
 
-def _fit(trainer: L.Trainer, stage: StageModule, data: ShardData, resumption: _Resumption | None) -> None:
+def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _Resumption | None) -> None:
     """Raises ConnectionError if another process of the run is gone."""
     try:
-        trainer.fit(stage, datamodule=data, ckpt_path=resumption.path if resumption else None, weights_only=True)
+        trainer.fit(
+            stage, datamodule=SourceData(data), ckpt_path=resumption.path if resumption else None, weights_only=True
+        )
     except RuntimeError as error:
         if is_out_of_memory(error):
             advice = "try a smaller --data.micro_batch, or --run.recompute true"
@@ -155,10 +155,14 @@ def _fit(trainer: L.Trainer, stage: StageModule, data: ShardData, resumption: _R
         ) from error
 
 
-def _finish(trainer: L.Trainer, stage: StageModule, data: ShardData, best: BestCheckpoint, writer: "_Writer") -> None:
+def _finish(
+    trainer: L.Trainer, stage: StageModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
+) -> None:
     """Writes the weights file, and says what came out."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
-        trainer.validate(stage, datamodule=data, verbose=False)  # a run that was killed just before its last validation
+        trainer.validate(
+            stage, datamodule=SourceData(data), verbose=False
+        )  # a run that was killed just before its last validation
     metrics, best_step = best.latest[1], None
     if best.patience is not None and best.step is not None:
         metrics, best_step = best.metrics, best.step
@@ -166,51 +170,6 @@ def _finish(trainer: L.Trainer, stage: StageModule, data: ShardData, best: BestC
     _finish_wandb(trainer.loggers, lineage)
     print(f"validation: {', '.join(f'{name} {value:.4f}' for name, value in metrics.items()) or 'none'}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
-
-
-class _Writer:
-    """Writes the network of a run with a card that says where it comes from."""
-
-    def __init__(self, config: TrainConfig, data: ShardData, snapshots: CheckpointCallback) -> None:
-        self.config = config
-        self.out = Path(config.run.out)
-        self.data = data
-        self.snapshots = snapshots
-
-    def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
-        """Writes what the trainer has now. Every rank must call it."""
-        tensors = network_tensors(trainer)
-        if trainer.is_global_zero:
-            write_weights(path, tensors, self._card(metrics, trainer.global_step))
-
-    def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
-        """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
-        lineage, this stage last."""
-        if best_step is None:
-            checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
-            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
-        else:
-            tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
-        card = self._card(metrics, last_step if best_step is None else best_step)
-        card["chosen"] = "last step" if best_step is None else f"lowest validation loss of {last_step} steps"
-        write_card(self.out / CARD_NAME, card)
-        write_weights(self.out / WEIGHTS_NAME, tensors, card)
-        return lineage_of(read_weights(self.out))
-
-    def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
-        config = self.config
-        return make_card(
-            config.stage,
-            config.model,
-            config.objective,
-            self.data.vocabulary,
-            steps=step,
-            samples=step * config.data.batch,
-            metrics=metrics,
-            lineage=self.snapshots.lineage,
-            data=self.data.description,
-            config=plain(config),
-        )
 
 
 def _set_up(config: RunConfig) -> None:
@@ -236,14 +195,24 @@ def _claimed(out: Path) -> Iterator[None]:
         yield
 
 
-def _data(config: TrainConfig, devices: Devices) -> ShardData:
-    return ShardData(
+def _data(config: TrainConfig, devices: Devices) -> DataSource:
+    """Opens the source of the run's batches: a folder of shards."""
+    return ShardSource(
         config.data,
         config.run.seed,
         world=devices.world.size,
         segments=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,
     )
+
+
+def _steps(run: RunConfig, data: DataSource) -> int:
+    """Returns the optimiser steps of the run."""
+    if run.steps is not None:
+        return run.steps
+    if data.steps_per_epoch is None:
+        raise ValueError(f"run.steps is missing: {data.name} has no end that run.passes could count")
+    return max(1, round(run.passes * data.steps_per_epoch))
 
 
 def _stage(
@@ -346,17 +315,20 @@ def _trainer(
 
 
 def _announce(
-    config: TrainConfig, data: ShardData, stage: StageModule, steps: int, resumption: _Resumption | None, told: str
+    config: TrainConfig, data: DataSource, stage: StageModule, steps: int, resumption: _Resumption | None, told: str
 ) -> None:
     encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
-    passes = steps * config.data.batch / data.num_train_rows
+    length = f"steps: {steps:,} of {config.data.batch} decisions"
+    rows = "decisions without end"
+    if data.num_train_rows is not None:
+        length += f" ({steps * config.data.batch / data.num_train_rows:.2f} passes)"
+        rows = f"{data.num_train_rows:,} decisions"
     start = f"goes on from step {resumption.step}" if resumption else f"encoder from {config.init or 'scratch'}"
     print(
         f"stage {config.stage}, {start}\n"
         f"network: {network:,} parameters, {encoder:,} of them in the encoder\n"
-        f"data: {config.data.path}: {data.num_train_rows:,} decisions to train on, "
-        f"{data.num_validation_rows:,} to validate on\n"
-        f"steps: {steps:,} of {config.data.batch} decisions ({passes:.2f} passes)\n"
+        f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
+        f"{length}\n"
         f"devices: {told}\n"
         f"folder: {config.run.out}",
         flush=True,

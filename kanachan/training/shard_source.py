@@ -1,16 +1,16 @@
-"""A folder of shards as Lightning's data module."""
+"""A folder of shards as the data source of a run."""
 
 from typing import Any
 
-import lightning as L
-
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
+from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, TrainLoader
-from kanachan.data.shards import Shards, open_shards, splits_in
+from kanachan.data.shards import open_shards, splits_in
+from kanachan.training.data_source import Share
 
 
-class ShardData(L.LightningDataModule):
+class ShardSource:
     """The train, validation and test splits of `config.path`.
 
     Args:
@@ -32,7 +32,6 @@ class ShardData(L.LightningDataModule):
         segments: bool = False,
         hidden: bool = False,
     ) -> None:
-        super().__init__()
         self.config = config
         self.seed = seed
         self.segments = segments
@@ -44,8 +43,15 @@ class ShardData(L.LightningDataModule):
         }
         for shards in self._shards.values():
             shards.require(self.vocabulary, "the train split")
-        self.steps_per_pass = self._batches(rank=0, world=world, pin=False).steps_per_epoch
-        """optimiser steps that a pass over the training split takes"""
+        self._steps_per_epoch = self._batches(rank=0, world=world, pin=False).steps_per_epoch
+
+    @property
+    def name(self) -> str:
+        return self.config.path
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return self._steps_per_epoch
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -62,16 +68,26 @@ class ShardData(L.LightningDataModule):
 
     @property
     def description(self) -> dict[str, Any]:
-        """Where the data are and how they were made, as plain values."""
         return {"path": self.config.path, **self._shards["train"].made}
 
-    def train_dataloader(self) -> TrainLoader:
-        trainer = self._trainer()
-        pin = trainer.strategy.root_device.type == "cuda"
-        return self._batches(trainer.global_rank, trainer.world_size, pin)
+    def train_batches(self, share: Share) -> TrainLoader:
+        return self._batches(share.rank, share.world, share.pin)
 
-    def val_dataloader(self) -> EvalLoader | list[Any]:
-        return self._sequential("validation", self._trainer().limit_val_batches)
+    def validation_batches(self, share: Share, limit: int | None) -> EvalLoader | list[Batch]:
+        """Makes the batches of the validation split, none if it is empty; with as few rows as fit into `limit`."""
+        if "validation" not in self._shards:
+            return []
+        size = self.config.validation_batch
+        return EvalLoader(
+            self._shards["validation"],
+            batch=size,
+            actor_first=self.config.actor_first,
+            # Lightning would take the first batches of a window, which are its shortest rows.
+            limit=limit * size if limit is not None else None,
+            rank=share.rank,
+            world=share.world,
+            segments=self.segments,
+        )
 
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
         return TrainLoader(
@@ -87,25 +103,3 @@ class ShardData(L.LightningDataModule):
             segments=self.segments,
             pin=pin,
         )
-
-    def _sequential(self, split: str, limit: int | float | None) -> EvalLoader | list[Any]:
-        """The batches of a split, none if it is empty; as few rows as fit into `limit` batches, if it is an integer."""
-        if split not in self._shards:
-            return []
-        trainer = self._trainer()
-        size = self.config.validation_batch
-        shards: Shards = self._shards[split]
-        return EvalLoader(
-            shards,
-            batch=size,
-            actor_first=self.config.actor_first,
-            # Lightning would take the first batches of a window, which are its shortest rows.
-            limit=limit * size if isinstance(limit, int) else None,
-            rank=trainer.global_rank,
-            world=trainer.world_size,
-            segments=self.segments,
-        )
-
-    def _trainer(self) -> L.Trainer:
-        assert self.trainer is not None, "loaders are made for a trainer: its ranks share the rows"
-        return self.trainer

@@ -8,7 +8,8 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
-from kanachan.training.datamodule import ShardData
+from kanachan.training.data_source import SourceData
+from kanachan.training.shard_source import ShardSource
 from tests.support.packed import packed
 
 V = FOUR_PLAYERS
@@ -20,8 +21,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return packed(tmp_path_factory.mktemp("data") / "shards", 100, 50, rows_per_shard=40)
 
 
-def shard_data(folder: Path) -> ShardData:
-    return ShardData(DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16), 0)
+def shard_data(folder: Path) -> ShardSource:
+    return ShardSource(DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16), 0)
 
 
 class Recorder(L.LightningModule):
@@ -79,7 +80,7 @@ def fit(folder: Path, steps: int, *callbacks: L.Callback, resume: Path | None = 
         callbacks=list(callbacks),
         use_distributed_sampler=False,
     )
-    trainer.fit(module, datamodule=shard_data(folder), ckpt_path=resume, weights_only=resume is not None)
+    trainer.fit(module, datamodule=SourceData(shard_data(folder)), ckpt_path=resume, weights_only=resume is not None)
     return module
 
 
@@ -108,15 +109,15 @@ def test_data_without_a_validation_split_can_be_trained_on(tmp_path: Path) -> No
 
 def test_the_size_of_the_data_is_known_before_training(folder: Path) -> None:
     data = shard_data(folder)
-    assert (data.num_train_rows, data.num_validation_rows, data.steps_per_pass) == (100, 50, STEPS_PER_EPOCH)
+    assert (data.num_train_rows, data.num_validation_rows, data.steps_per_epoch) == (100, 50, STEPS_PER_EPOCH)
     assert data.description["decisions"] == {"train": 100, "validation": 50}
 
 
 def test_too_few_decisions_for_a_batch_are_an_error(folder: Path) -> None:
     with pytest.raises(ValueError, match="100 decisions, fewer than one batch"):
-        ShardData(DataConfig(path=str(folder), batch=128), 0)
+        ShardSource(DataConfig(path=str(folder), batch=128), 0)
 
 
 def test_a_folder_without_shards_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="kanachan-pack"):
-        ShardData(DataConfig(path=str(tmp_path)), 0)
+        ShardSource(DataConfig(path=str(tmp_path)), 0)

@@ -1,0 +1,59 @@
+"""The weights files of a run, with the card that says where they come from."""
+
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+
+from kanachan.config import WEIGHTS_NAME, TrainConfig
+from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
+from kanachan.training.checkpointing import BEST_NAME, LAST_NAME, CheckpointCallback, read_checkpoint
+from kanachan.training.data_source import DataSource
+from kanachan.training.ema import averaged
+from kanachan.training.settings import CHECKPOINTS, plain
+from kanachan.training.strategies import network_tensors, tensors_of_network
+
+
+class WeightsWriter:
+    """Writes the network of a run with a card that says where it comes from."""
+
+    def __init__(self, config: TrainConfig, data: DataSource, snapshots: CheckpointCallback) -> None:
+        self.config = config
+        self.out = Path(config.run.out)
+        self.data = data
+        self.snapshots = snapshots
+
+    def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
+        """Writes what the trainer has now. Every rank must call it."""
+        tensors = network_tensors(trainer)
+        if trainer.is_global_zero:
+            write_weights(path, tensors, self._card(metrics, trainer.global_step))
+
+    def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
+        """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
+        lineage, this stage last."""
+        if best_step is None:
+            checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
+            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
+        else:
+            tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
+        card = self._card(metrics, last_step if best_step is None else best_step)
+        card["chosen"] = "last step" if best_step is None else f"lowest validation loss of {last_step} steps"
+        write_card(self.out / CARD_NAME, card)
+        write_weights(self.out / WEIGHTS_NAME, tensors, card)
+        return lineage_of(read_weights(self.out))
+
+    def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
+        config = self.config
+        return make_card(
+            config.stage,
+            config.model,
+            config.objective,
+            self.data.vocabulary,
+            steps=step,
+            samples=step * config.data.batch,
+            metrics=metrics,
+            lineage=self.snapshots.lineage,
+            data=self.data.description,
+            config=plain(config),
+        )
