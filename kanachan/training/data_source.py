@@ -9,6 +9,8 @@ import lightning as L
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
 
+ENDLESS = 2**62
+
 
 @dataclass(frozen=True)
 class Share:
@@ -29,6 +31,10 @@ class TrainBatches(Protocol):
     """
 
     def __iter__(self) -> Iterator[Batch]: ...
+
+    def __len__(self) -> int:
+        """Returns the batches of an epoch, ENDLESS if there is no end. (Without a length Lightning asks for one batch
+        too many, and the state in a checkpoint is one batch ahead.)"""
 
     def state_dict(self) -> dict[str, Any]:
         """Returns, in plain values, what the batches after those that were handed out depend on."""
@@ -68,7 +74,8 @@ class DataSource(Protocol):
         """Makes the micro-batches of a process."""
 
     def validation_batches(self, share: Share, limit: int | None) -> Iterable[Batch]:
-        """Makes the batches of a validation for a process, the same ones each time: all, or about `limit`."""
+        """Makes the batches of a validation for a process, the same ones each time: all, or about `limit`. Not as a
+        list, unless it is empty: Lightning takes a list for several loaders."""
 
 
 class SourceData(L.LightningDataModule):
