@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 from typing import NamedTuple
 
+from annotate.observation import Observation
 from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
@@ -20,19 +21,32 @@ class Annotation(NamedTuple):
     """A decision point of a game, the action taken, and how the round and the game ended."""
 
     game: str
-    sparse: tuple[int, ...]
-    numeric: tuple[int, ...]
-    progression: tuple[int, ...]
-    actions: tuple[int, ...]
+    observation: Observation
     chosen: int
+    """index of the action taken, into those of the observation"""
     results: tuple[int, ...]
     hidden: tuple[int, ...] | None = None
+
+    @property
+    def sparse(self) -> tuple[int, ...]:
+        return self.observation.sparse
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        return self.observation.numeric
+
+    @property
+    def progression(self) -> tuple[int, ...]:
+        return self.observation.progression
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        return self.observation.actions
 
 
 def format_line(annotation: Annotation) -> str:
     """The line of an annotation, without a line break."""
-    fields = (annotation.sparse, annotation.numeric, annotation.progression, annotation.actions)
-    body = "\t".join(",".join(map(str, field)) for field in fields)
+    body = "\t".join(",".join(map(str, field)) for field in annotation.observation)  # fields 1 to 4
     line = f"{annotation.game}\t{body}\t{annotation.chosen}\t{','.join(map(str, annotation.results))}"
     return line if annotation.hidden is None else f"{line}\t{','.join(map(str, annotation.hidden))}"
 
@@ -53,10 +67,7 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
         raise ValueError(f"field 5 (chosen) must be one integer, not {texts[5]!r}")
     annotation = Annotation(
         game=texts[0],
-        sparse=lists["sparse"],
-        numeric=lists["numeric"],
-        progression=lists["progression"],
-        actions=lists["actions"],
+        observation=Observation(*(lists[name] for name in Observation._fields)),
         chosen=lists["chosen"][0],
         results=lists["results"],
         hidden=lists.get(HIDDEN),
@@ -84,27 +95,28 @@ def vocabulary_of_line(line: str) -> Vocabulary:
 
 def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
     """Raises ValueError if a value is outside what `vocabulary` allows."""
-    _check_tokens(1, "sparse", annotation.sparse, vocabulary.sparse.size)
-    _check_tokens(3, "progression", annotation.progression, vocabulary.progression.size)
-    _check_tokens(4, "actions", annotation.actions, vocabulary.action.size)
-    _check_length(2, "numeric", annotation.numeric, len(vocabulary.numeric))
+    observation = annotation.observation
+    _check_tokens(1, "sparse", observation.sparse, vocabulary.sparse.size)
+    _check_tokens(3, "progression", observation.progression, vocabulary.progression.size)
+    _check_tokens(4, "actions", observation.actions, vocabulary.action.size)
+    _check_length(2, "numeric", observation.numeric, len(vocabulary.numeric))
     _check_length(6, "results", annotation.results, len(vocabulary.results))
-    if any(a >= b for a, b in zip(annotation.sparse, annotation.sparse[1:], strict=False)):
+    if any(a >= b for a, b in zip(observation.sparse, observation.sparse[1:], strict=False)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
-    _check_places(annotation.sparse, vocabulary)
-    if not annotation.progression or annotation.progression[0] != vocabulary.progression["begin"].first:
+    _check_places(observation.sparse, vocabulary)
+    if not observation.progression or observation.progression[0] != vocabulary.progression["begin"].first:
         raise ValueError("field 3 (progression) does not start with the beginning of the round, 0")
-    if len(annotation.progression) > vocabulary.max_progression:
+    if len(observation.progression) > vocabulary.max_progression:
         raise ValueError(
-            f"field 3 (progression) has {len(annotation.progression)} events, more than {vocabulary.max_progression}"
+            f"field 3 (progression) has {len(observation.progression)} events, more than {vocabulary.max_progression}"
         )
-    if any(a >= b for a, b in zip(annotation.actions, annotation.actions[1:], strict=False)):
+    if any(a >= b for a, b in zip(observation.actions, observation.actions[1:], strict=False)):
         raise ValueError("field 4 (actions) is not strictly ascending")
-    if len(annotation.actions) < 2:
-        raise ValueError(f"field 4 (actions) has {len(annotation.actions)} elements: a decision needs at least 2")
-    if not 0 <= annotation.chosen < len(annotation.actions):
+    if len(observation.actions) < 2:
+        raise ValueError(f"field 4 (actions) has {len(observation.actions)} elements: a decision needs at least 2")
+    if not 0 <= annotation.chosen < len(observation.actions):
         raise ValueError(
-            f"field 5 (chosen) is {annotation.chosen}, outside the {len(annotation.actions)} possible actions"
+            f"field 5 (chosen) is {annotation.chosen}, outside the {len(observation.actions)} possible actions"
         )
     _check_results(annotation.results, vocabulary)
     if annotation.hidden is not None:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from annotate.game.engine import Table, Turn
 from annotate.game.features import ObservationEncoder
+from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 
 CLAIMS = ("chi", "pon", "daiminkan")
@@ -15,15 +16,13 @@ KINDS = ("discard", "riichi", "ankan", "kakan", "tsumo", "kyushu", "skip", "chi"
 
 @dataclass(slots=True)
 class Decision:
-    """One decision point: the situation, the possible actions and the choice."""
+    """One decision point: what the seat sees, and its choice."""
 
-    round_index: int
+    observation: Observation
     seat: int
-    sparse: tuple[int, ...]
-    numeric: tuple[int, ...]
-    progression: tuple[int, ...]
-    actions: tuple[int, ...]
     chosen: int
+    """index into the actions of the observation"""
+    round_index: int
     is_preempted: bool
     """another seat's call or ron hid the choice: no record of events could show it, only one of what was pressed"""
     hidden: tuple[int, ...] | None = None
@@ -72,15 +71,12 @@ def play(
             if not choice.is_known:
                 num_unknown += 1
                 continue
-            actions = tuple(turn.options)
+            observation = writer.observation(turn, table.progression)
             decision = Decision(
-                round_index=table.round_index,
+                observation=observation,
                 seat=turn.seat,
-                sparse=writer.sparse(turn),
-                numeric=writer.numeric(turn),
-                progression=tuple(table.progression),
-                actions=actions,
-                chosen=actions.index(choice.token),
+                chosen=observation.actions.index(choice.token),
+                round_index=table.round_index,
                 is_preempted=False,
                 hidden=writer.hidden(turn.seat, table) if writer.writes_hidden else None,
             )
@@ -90,9 +86,8 @@ def play(
         if window and turns[0].target is not None:
             outcome = _outcome(choices, writer.vocabulary)
             for decision, turn in window:
-                decision.is_preempted = is_hidden(
-                    turn.options, outcome, decision.actions[decision.chosen], writer.vocabulary
-                )
+                taken = decision.observation.actions[decision.chosen]
+                decision.is_preempted = is_hidden(turn.options, outcome, taken, writer.vocabulary)
     return decisions, num_unknown
 
 

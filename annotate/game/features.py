@@ -1,10 +1,11 @@
 """A seat's view of the table at a decision point, as the sparse and numeric fields. Records, arena and bot alike."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from annotate.game.engine import Table, Turn
 from annotate.game.grading import ranks_of
 from annotate.game.tiles import TILE_OF_ID
+from annotate.observation import Observation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
@@ -29,6 +30,10 @@ class ObservationEncoder:
         self._standing: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._hand = sparse["hand"].first
         self._drawn = sparse["drawn"].first
+
+    def observation(self, turn: Turn, progression: Sequence[int]) -> Observation:
+        """Returns what the seat of `turn` sees, after the events of `progression`."""
+        return Observation(self.sparse(turn), self.numeric(turn), tuple(progression), tuple(turn.options))
 
     def sparse(self, turn: Turn) -> tuple[int, ...]:
         """The set of tokens that describes the table from the seat of `turn`, ascending."""

@@ -108,10 +108,7 @@ def annotation_of(
     """Joins a decision with how its round and its game ended, by seat (see `round_part` and `game_part`)."""
     return Annotation(
         game=game_id,
-        sparse=decision.sparse,
-        numeric=decision.numeric,
-        progression=decision.progression,
-        actions=decision.actions,
+        observation=decision.observation,
         chosen=decision.chosen,
         results=round_part[decision.seat] + game_part[decision.seat],
         hidden=decision.hidden,

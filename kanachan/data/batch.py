@@ -10,7 +10,7 @@ E events (padded), A candidate actions (padded), R results, H other seats, K kin
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -20,10 +20,11 @@ from torch import Tensor
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
-from kanachan.data.columns import Columns, Ragged, columns_of_annotations
+from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation
 from kanachan.data.varlen import VarlenLayout, segments_of
 
+PartT = TypeVar("PartT", bound="Labels | Batch")
 _ROUNDED_CANDIDATES = 32
 _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
 
@@ -67,8 +68,27 @@ class TokenLayout:
 
 
 @dataclass(slots=True)
+class Labels:
+    """What only recorded decisions have: the choice, what came of it, and what the seat could not see."""
+
+    game_B: Tensor
+    """int64: the bits of `kanachan.data.columns.game_key`"""
+    chosen_B: Tensor
+    """int64: index of the action taken, into the candidates"""
+    result_BR: Tensor
+    """int32, as annotated"""
+    hand_count_BHK: Tensor | None = None
+    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
+    there only if the columns have hidden hands"""
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Returns the same with every tensor changed."""
+        return _each(self, change)
+
+
+@dataclass(slots=True)
 class Batch:
-    """Decisions as tensors."""
+    """Observations as tensors, with their labels if they are decisions of a record."""
 
     table_BS: Tensor
     """int32: room, style, seat, wind, round, tiles left (`TokenLayout`)"""
@@ -86,22 +106,35 @@ class Batch:
     """int64: how many of its group's events each decision sees"""
     candidate_BA: Tensor
     """int32: action + 1; 0 is padding"""
-    chosen_B: Tensor
-    """int64: index of the action taken, into the candidates"""
-    result_BR: Tensor
-    """int32, as annotated"""
     seat_B: Tensor
     """int64: the seat that decides; 0 where seats were renamed so that it is"""
-    game_B: Tensor
-    """int64: the bits of `kanachan.data.columns.game_key`"""
-    hand_count_BHK: Tensor | None = None
-    """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
-    a target and no input, and there only if the columns have hidden hands"""
+    labels: Labels | None = None
+    """targets and no input; None in live play"""
     segments: VarlenLayout | None = None
     """how the rows are laid end to end, if they are (`with_varlen_layout`)"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
+
+    @property
+    def chosen_B(self) -> Tensor:
+        return self._labelled().chosen_B
+
+    @property
+    def result_BR(self) -> Tensor:
+        return self._labelled().result_BR
+
+    @property
+    def game_B(self) -> Tensor:
+        return self._labelled().game_B
+
+    @property
+    def hand_count_BHK(self) -> Tensor | None:
+        return self._labelled().hand_count_BHK
+
+    def _labelled(self) -> Labels:
+        assert self.labels is not None, "a batch without labels: a target, a loss or a metric needs recorded decisions"
+        return self.labels
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
         return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
@@ -110,14 +143,23 @@ class Batch:
         return self.each(lambda tensor: tensor.pin_memory())
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """The same with every tensor changed."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        changed = {name: change(value) for name, value in values.items() if isinstance(value, Tensor)}
-        return replace(self, **changed, segments=self.segments and self.segments.each(change))
+        """Returns the same with every tensor changed."""
+        return _each(self, change)
 
 
-def collate(columns: Columns, layout: TokenLayout) -> Batch:
-    """Arranges the rows, in their order."""
+def _each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
+    changed: dict[str, Any] = {}
+    for field in fields(part):
+        value = getattr(part, field.name)
+        if isinstance(value, Tensor):
+            changed[field.name] = change(value)
+        elif isinstance(value, Labels | VarlenLayout):
+            changed[field.name] = value.each(change)
+    return replace(part, **changed)
+
+
+def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
+    """Arranges the rows, in their order; with labels if the columns have them."""
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
@@ -133,11 +175,17 @@ def collate(columns: Columns, layout: TokenLayout) -> Batch:
         group_B=torch.from_numpy(group_B),
         seen_B=torch.from_numpy(columns.progression.lengths),
         candidate_BA=torch.from_numpy(_padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
+        seat_B=torch.from_numpy(columns.seat.copy()),
+        labels=_labels(columns, layout.vocabulary) if isinstance(columns, Columns) else None,
+    )
+
+
+def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
+    return Labels(
+        game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
         chosen_B=torch.from_numpy(columns.chosen.astype(np.int64)),
         result_BR=torch.from_numpy(columns.results.copy()),
-        seat_B=torch.from_numpy(columns.seat.copy()),
-        game_B=torch.from_numpy(columns.game.view(np.int64).copy()),
-        hand_count_BHK=None if columns.hidden is None else _hand_counts(columns.hidden, layout.vocabulary),
+        hand_count_BHK=None if columns.hidden is None else _hand_counts(columns.hidden, vocabulary),
     )
 
 
@@ -177,11 +225,14 @@ def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:
     return torch.from_numpy(counts.reshape(-1, num_others, NUM_TILES34))
 
 
-def _continues(columns: Columns) -> NDArray[np.bool_]:
-    """[B]: whether the row is of the same game as the one before, and sees all the events that that one sees."""
+def _continues(columns: ObservationColumns) -> NDArray[np.bool_]:
+    """[B]: whether the row is of the same game as the one before, as far as games are known, and sees all the events
+    that that one sees."""
     events, length_B = columns.progression, columns.progression.lengths
     continues_B = np.zeros(len(columns), bool)
-    continues_B[1:] = (columns.game[1:] == columns.game[:-1]) & (length_B[1:] >= length_B[:-1])
+    continues_B[1:] = length_B[1:] >= length_B[:-1]
+    if isinstance(columns, Columns):
+        continues_B[1:] &= columns.game[1:] == columns.game[:-1]
     later = np.flatnonzero(continues_B)
     compared = length_B[later - 1]
     starts = np.cumsum(compared) - compared

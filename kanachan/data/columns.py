@@ -1,4 +1,5 @@
-"""Decisions as columns of numbers: what shards hold, what symmetries act on, what batches are made of. No torch here.
+"""Observations and decisions as columns of numbers: what shards hold, what symmetries act on, what batches are made of.
+No torch here.
 
 Shapes: B rows (decisions), N numeric features, R results.
 """
@@ -8,12 +9,13 @@ from dataclasses import dataclass, fields
 from hashlib import sha256
 from itertools import pairwise
 from struct import pack
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotate.annotation import Annotation
+from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 
 
@@ -38,29 +40,34 @@ class Ragged:
         return Ragged(self.values[starts[0] : starts[-1]], starts - starts[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """Some decisions, column by column."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservationColumns:
+    """Some observations, column by column: all that a network is given."""
 
-    game: NDArray[np.uint64]  # [B], game_key of the game's id
     sparse: Ragged
     progression: Ragged
     actions: Ragged
-    chosen: NDArray[np.uint8]  # [B], index into the row's actions
     numeric: NDArray[np.int32]  # [B, N]
-    results: NDArray[np.int32]  # [B, R]
     seat: NDArray[np.int64]  # [B], the seat that decides, in the numbering of the other columns
-    hidden: Ragged | None = None
-    """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
 
     def __len__(self) -> int:
-        return len(self.game)
+        return len(self.seat)
 
-    def rows(self, first: int, last: int) -> "Columns":
-        """The rows `first` up to, but not including, `last`, without copying."""
-        columns = [getattr(self, field.name) for field in fields(self)]
-        parts: list[Any] = [_stretch(column, first, last) for column in columns]
-        return Columns(*parts)
+    def rows(self, first: int, last: int) -> Self:
+        """Returns the rows `first` up to, but not including, `last`, without copying."""
+        parts: dict[str, Any] = {f.name: _stretch(getattr(self, f.name), first, last) for f in fields(self)}
+        return type(self)(**parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns(ObservationColumns):
+    """Some decisions, column by column: observations with their labels."""
+
+    game: NDArray[np.uint64]  # [B], game_key of the game's id
+    chosen: NDArray[np.uint8]  # [B], index into the row's actions
+    results: NDArray[np.int32]  # [B, R]
+    hidden: Ragged | None = None
+    """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
 
 
 def _stretch(column: Any, first: int, last: int) -> Any:
@@ -107,21 +114,32 @@ def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x
 
 
+def columns_of_observations(observations: Sequence[Observation], vocabulary: Vocabulary) -> ObservationColumns:
+    """Converts valid observations to columns."""
+    return ObservationColumns(**_observed(observations, vocabulary))
+
+
 def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> Columns:
-    """Checked annotations (`annotate.annotation.check`) as columns; hidden hands if all annotations tell them."""
-    sparse = _ragged([a.sparse for a in annotations])
+    """Converts checked annotations (`annotate.annotation.check`) to columns; with hidden hands if all have them."""
     key_of = {game: game_key(game) for game in {a.game for a in annotations}}
     return Columns(
+        **_observed([a.observation for a in annotations], vocabulary),
         game=np.array([key_of[a.game] for a in annotations], np.uint64),
-        sparse=sparse,
-        progression=_ragged([a.progression for a in annotations]),
-        actions=_ragged([a.actions for a in annotations]),
         chosen=np.array([a.chosen for a in annotations], np.uint8),
-        numeric=_flat("i", [a.numeric for a in annotations]).reshape(-1, len(vocabulary.numeric)),
         results=_flat("i", [a.results for a in annotations]).reshape(-1, len(vocabulary.results)),
-        seat=deciding_seats(sparse, vocabulary),
         hidden=_hidden_hands([a.hidden for a in annotations], vocabulary),
     )
+
+
+def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> dict[str, Any]:
+    sparse = _ragged([o.sparse for o in observations])
+    return {
+        "sparse": sparse,
+        "progression": _ragged([o.progression for o in observations]),
+        "actions": _ragged([o.actions for o in observations]),
+        "numeric": _flat("i", [o.numeric for o in observations]).reshape(-1, len(vocabulary.numeric)),
+        "seat": deciding_seats(sparse, vocabulary),
+    }
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
@@ -131,10 +149,7 @@ def annotations_of_columns(columns: Columns) -> list[Annotation]:
     return [
         Annotation(
             game=f"{game:016x}",
-            sparse=sparse[i],
-            numeric=tuple(columns.numeric[i].tolist()),
-            progression=progression[i],
-            actions=actions[i],
+            observation=Observation(sparse[i], tuple(columns.numeric[i].tolist()), progression[i], actions[i]),
             chosen=int(columns.chosen[i]),
             results=tuple(columns.results[i].tolist()),
             hidden=None if hidden is None else hidden[i],

@@ -9,6 +9,7 @@ Shapes: P permutations, B rows, N numeric features, R results.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,9 @@ from annotate.vocabulary import (
     Field,
     Vocabulary,
 )
-from kanachan.data.columns import Columns, Ragged
+from kanachan.data.columns import Columns, ObservationColumns, Ragged
 
+ColumnsT = TypeVar("ColumnsT", bound=ObservationColumns)
 AxisMap = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
@@ -37,14 +39,17 @@ class Tables:
     action: NDArray[np.uint16]
     hidden: NDArray[np.uint16]
 
-    def apply(self, columns: Columns, which_B: NDArray[np.integer]) -> Columns:
+    def apply(self, columns: ColumnsT, which_B: NDArray[np.integer]) -> ColumnsT:
         """Looks up the tokens of row i in permutation `which_B[i]`; the other columns stay."""
+        labels: dict[str, Any] = {}
+        if isinstance(columns, Columns) and columns.hidden is not None:
+            labels["hidden"] = _look_up(self.hidden, columns.hidden, which_B)
         return replace(
             columns,
             sparse=_look_up(self.sparse, columns.sparse, which_B),
             progression=_look_up(self.progression, columns.progression, which_B),
             actions=_look_up(self.action, columns.actions, which_B),
-            hidden=None if columns.hidden is None else _look_up(self.hidden, columns.hidden, which_B),
+            **labels,
         )
 
 
@@ -74,13 +79,16 @@ class SeatRotation:
         self._numeric_PN = _columns_by_rotation(vocabulary.numeric, vocabulary.num_seats)
         self._results_PR = _columns_by_rotation(vocabulary.results, vocabulary.num_seats)
 
-    def actor_first(self, columns: Columns) -> Columns:
+    def actor_first(self, columns: ColumnsT) -> ColumnsT:
         renamed = self._tables.apply(columns, columns.seat)
+        labels: dict[str, Any] = {}
+        if isinstance(columns, Columns):
+            labels["results"] = np.take_along_axis(columns.results, self._results_PR[columns.seat], axis=1)
         return replace(
             renamed,
             numeric=np.take_along_axis(columns.numeric, self._numeric_PN[columns.seat], axis=1),
-            results=np.take_along_axis(columns.results, self._results_PR[columns.seat], axis=1),
             seat=np.zeros_like(columns.seat),
+            **labels,
         )
 
 

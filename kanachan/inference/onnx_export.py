@@ -98,8 +98,6 @@ class PolicyGraph(nn.Module):
         seen: Tensor,
         candidates: Tensor,
     ) -> tuple[Tensor, ...]:
-        # a network does not look at what came of a decision
-        nothing = groups[:0]
         batch = Batch(
             table_BS=table,
             standing_BP2=standing,
@@ -109,10 +107,7 @@ class PolicyGraph(nn.Module):
             group_B=groups,
             seen_B=seen,
             candidate_BA=candidates,
-            chosen_B=nothing,
-            result_BR=nothing,
-            seat_B=nothing,
-            game_B=nothing,
+            seat_B=groups[:0],
         )
         output = scale_logits(self.network(batch), self.temperature)
         return tuple(self.objective.predictions(output).values())

@@ -19,7 +19,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.columns import Columns, columns_of_annotations, round_keys
+from kanachan.data.columns import ObservationColumns, columns_of_annotations, round_keys
 from kanachan.data.symmetry import SeatRotation
 from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
@@ -118,7 +118,7 @@ class Policy:
                 found[row] = prediction
         return [prediction for prediction in found if prediction is not None]
 
-    def batch(self, columns: Columns) -> Batch:
+    def batch(self, columns: ObservationColumns) -> Batch:
         """Decisions as this network was trained to see them."""
         if self._renaming is not None:
             columns = self._renaming.actor_first(columns)

@@ -1,8 +1,8 @@
 """Whoever can sit at a table of the arena: one contract, and the names by which a command line chooses.
 
-A player is given many situations at once, of as many games, and says an action for each. What it says of one depends
-on that situation and on what the player has seen of its game, never on the others it was given: where a player draws
-lots, they are a function of the seed, the player, the wall, the seat and the number of the decision.
+An agent is given many requests at once, of as many games, and returns an action for each. Its action depends on that
+request and on what the agent has seen of its game, never on the others that it was given: random numbers are a function
+of the seed, the player, the wall, the seat and the number of the request.
 """
 
 from collections.abc import Hashable, Sequence
@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from annotate.game.engine import Turn
 from annotate.game.record import Event
+from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
 
@@ -24,27 +25,20 @@ class GameKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """A moment at which a seat must act, as its player is given it."""
+class ActRequest:
+    """A moment at which a seat must act, as its agent is given it."""
 
     game: GameKey
     number: int
-    """how often the seat was asked before in this game"""
+    """how many requests the seat had before in this game"""
     turn: Turn
-    sparse: tuple[int, ...]
-    numeric: tuple[int, ...]
-    progression: tuple[int, ...]
+    observation: Observation
     unlogged: Event | None = None
     """mjai: a closed kan that may be robbed, of which the engine's events do not tell yet"""
 
-    @property
-    def actions(self) -> tuple[int, ...]:
-        """The possible actions, ascending."""
-        return tuple(self.turn.options)
-
 
 class BatchKey(NamedTuple):
-    """Situations that are best chosen together."""
+    """Names requests that are best answered together."""
 
     name: Hashable
     size: int
@@ -60,12 +54,12 @@ class Agent(Protocol):
     plays_forced: bool
     """whether it wants to be asked where only one action is possible"""
 
-    def group(self, situation: Situation) -> BatchKey:
-        """With which others this situation had better be given to `choose`: a game waits a while for so many."""
+    def group(self, request: ActRequest) -> BatchKey:
+        """Returns with which others this request is best given to `choose`: a game waits a while for so many."""
         ...
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        """One of the actions of each situation. At most one situation is of the same seat of the same game.
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+        """Returns one of the actions of each request. At most one request is of the same seat of the same game.
 
         Raises:
             IllegalAction: what it wants to do is impossible (`illegal`).
@@ -85,13 +79,13 @@ class IllegalAction(ValueError):
     """A player wants what the rules do not allow; the text names the situation."""
 
 
-def illegal(player: str, situation: Situation, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
+def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
     """The error that a player wants what is impossible."""
-    observation, turn = situation.turn.observation, situation.turn
+    observation, turn = request.turn.observation, request.turn
     wind = "East South West".split()[observation.round_wind]
     possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
     return IllegalAction(
-        f"{player}: illegal action in wall {situation.game.wall}, seating {situation.game.seating}, {wind} "
+        f"{player}: illegal action in wall {request.game.wall}, seating {request.game.seating}, {wind} "
         f"{observation.oya + 1} honba {observation.honba}, tiles left {turn.left}, seat {turn.seat}: {wanted}; "
         f"possible: {possible}"
     )
@@ -111,5 +105,5 @@ class SeededSampler:
     player: str
     """so that two players who are the same but for this play differently"""
 
-    def of(self, situation: Situation) -> float:
-        return uniform_hash(self.seed, self.player, situation.game.wall, situation.turn.seat, situation.number)
+    def of(self, request: ActRequest) -> float:
+        return uniform_hash(self.seed, self.player, request.game.wall, request.turn.seat, request.number)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from annotate.game.record import Event
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import UNBATCHED, BatchKey, GameKey, SeededSampler, Situation, uniform_hash
+from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler, uniform_hash
 
 
 class RandomAgent:
@@ -16,14 +16,14 @@ class RandomAgent:
     def __init__(self, lots: SeededSampler) -> None:
         self._lots = lots
 
-    def group(self, situation: Situation) -> BatchKey:
+    def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
         chosen = []
-        for situation in situations:
-            actions = situation.actions
-            chosen.append(actions[int(self._lots.of(situation) * len(actions))])
+        for request in requests:
+            actions = request.observation.actions
+            chosen.append(actions[int(self._lots.of(request) * len(actions))])
         return chosen
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
@@ -43,11 +43,11 @@ class RuleAgent:
         seed = int(uniform_hash(lots.seed, lots.player) * (1 << 32))
         self._player = RuleBasedAgent(liking, seed, vocabulary)
 
-    def group(self, situation: Situation) -> BatchKey:
+    def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        return [self._player.choose(situation.turn) for situation in situations]
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+        return [self._player.choose(request.turn) for request in requests]
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         pass

@@ -23,7 +23,7 @@ from annotate.game.engine import Turn
 from annotate.game.mjai_actions import PASS, choice_of_event
 from annotate.game.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.play.agent import BatchKey, GameKey, Situation, illegal
+from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
 
 ANSWER_SECONDS = 120.0
 """how long a program may think, starting up included"""
@@ -201,12 +201,12 @@ class _Seated:
         self._ahead: Event | None = None
         """an event that it was told before the log has it"""
 
-    def ask(self, situation: Situation) -> None:
-        events: list[Event] = [json.loads(text) for text in situation.turn.observation.new_events()]
+    def ask(self, request: ActRequest) -> None:
+        events: list[Event] = [json.loads(text) for text in request.turn.observation.new_events()]
         lines = self._new(events)
-        if situation.unlogged is not None:
-            lines.append(situation.unlogged)
-            self._ahead = situation.unlogged
+        if request.unlogged is not None:
+            lines.append(request.unlogged)
+            self._ahead = request.unlogged
         self.program.ask(lines)
 
     def declare_riichi(self) -> None:
@@ -261,19 +261,19 @@ class MjaiAgent:
         self._answers_all: bool | None = None
         """whether the command's programs answer every line; None: not known yet"""
 
-    def group(self, situation: Situation) -> BatchKey:
+    def group(self, request: ActRequest) -> BatchKey:
         return _THINKING_TOGETHER
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        asked = [self._at(situation) for situation in situations]
-        for seated, situation in zip(asked, situations, strict=True):  # all think at the same time
-            seated.ask(situation)
-        return [self._answer(*pair) for pair in zip(asked, situations, strict=True)]
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+        asked = [self._at(request) for request in requests]
+        for seated, request in zip(asked, requests, strict=True):  # all think at the same time
+            seated.ask(request)
+        return [self._answer(*pair) for pair in zip(asked, requests, strict=True)]
 
-    def _at(self, situation: Situation) -> _Seated:
-        key = situation.game, situation.turn.seat
+    def _at(self, request: ActRequest) -> _Seated:
+        key = request.game, request.turn.seat
         if key not in self._seated:
-            self._seated[key] = _Seated(self._program(situation.turn.seat))
+            self._seated[key] = _Seated(self._program(request.turn.seat))
         return self._seated[key]
 
     def _program(self, seat: int) -> Program:
@@ -284,23 +284,23 @@ class MjaiAgent:
             self._answers_all = idle[-1].try_out()
         return idle.pop() if idle else Program(self._command, seat, self._answers_all)
 
-    def _answer(self, seated: _Seated, situation: Situation) -> int:
+    def _answer(self, seated: _Seated, request: ActRequest) -> int:
         event = self._first_answer(seated)
         program = seated.program
         is_riichi = event["type"] == "reach"
         if is_riichi:
-            if not _may_declare(situation.turn, event, self._vocabulary):
-                raise illegal(program.name, situation, json.dumps(event)[:200], self._vocabulary)
+            if not _may_declare(request.turn, event, self._vocabulary):
+                raise illegal(program.name, request, json.dumps(event)[:200], self._vocabulary)
             seated.declare_riichi()
             event = program.answer()
         wanted = json.dumps(event)[:200] + " after reach" * is_riichi
         try:
             if event.get("actor", program.seat) != program.seat:
                 raise ValueError("of another seat")
-            choice = choice_of_event(situation.turn, event, self._vocabulary, is_riichi)
+            choice = choice_of_event(request.turn, event, self._vocabulary, is_riichi)
         except (ValueError, LookupError, TypeError, AssertionError):
-            raise illegal(program.name, situation, wanted, self._vocabulary) from None
-        prefer(situation.turn, choice)  # a pon with or without the red five has one token
+            raise illegal(program.name, request, wanted, self._vocabulary) from None
+        prefer(request.turn, choice)  # a pon with or without the red five has one token
         return choice.token
 
     def _first_answer(self, seated: _Seated) -> Event:

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.annotation import Annotation
 from annotate.game.engine import Turn, shanten
 from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
+from annotate.observation import Observation
 from annotate.runtime.json_output import rounded
-from kanachan.data.columns import columns_of_annotations
+from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy, Prediction
 from kanachan.play.mortal_meta import values46
@@ -122,31 +122,19 @@ class MjaiBot:
             if self._chosen not in tokens:
                 self._chosen = tokens[self._choose(opinion)]
         else:
-            annotation = self._situation(turn)
-            opinion = self._ask(annotation)
+            observation = self._writer.observation(turn, self._table.progression)
+            opinion = self._ask(observation)
             self._chosen = tokens[self._choose(opinion)]
             self._tokens, self._opinion = tokens, opinion
             if self._forecast is not None:
-                self._forecast.see(annotation, self.seat)
+                self._forecast.see(observation, self.seat)
         events = events_of_option(turn, self._chosen, self._writer.vocabulary)
         return {**events[-1 if after_reach else 0], "meta": self._meta(turn, opinion, after_reach)}
 
-    def _situation(self, turn: Turn) -> Annotation:
-        assert self._table is not None
-        return Annotation(
-            game="",
-            sparse=self._writer.sparse(turn),
-            numeric=self._writer.numeric(turn),
-            progression=tuple(self._table.progression),
-            actions=tuple(turn.options),
-            chosen=0,
-            results=(0,) * len(self._writer.vocabulary.results),
-        )
-
-    def _ask(self, annotation: Annotation) -> Evaluation:
+    def _ask(self, observation: Observation) -> Evaluation:
         start = time.perf_counter_ns()
         policy, values = self.policy, self._values
-        batch = policy.batch(columns_of_annotations([annotation], policy.vocabulary))
+        batch = policy.batch(columns_of_observations([observation], policy.vocabulary))
         (own,) = policy.predict(batch)
         valued: Prediction | None = own if own.probability is None else None
         if values is not None:

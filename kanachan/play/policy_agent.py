@@ -17,14 +17,13 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from annotate.annotation import Annotation
 from annotate.game.record import Event
 from annotate.vocabulary import Vocabulary
-from kanachan.data.columns import columns_of_annotations
+from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
-from kanachan.play.agent import BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
@@ -68,7 +67,7 @@ class _Seat:
 
 
 class Scorer:
-    """Scores of the situations of many games.
+    """Computes the scores of requests of many games.
 
     Args:
         policies: one, or imitation and values; their networks are made to keep events.
@@ -95,48 +94,49 @@ class Scorer:
         self._free: list[int] = []
 
     @torch.inference_mode()
-    def scores(self, situations: Sequence[Situation]) -> list[NDArray[np.float32]]:
+    def scores(self, requests: Sequence[ActRequest]) -> list[NDArray[np.float32]]:
         """[A] of each: what `Policy.scores` says, up to rounding."""
-        shape_of = [self.shape(situation) for situation in situations]
-        slots, starts = zip(*map(self._continued, situations), strict=True)
-        rows = _Rows(situations, np.array(slots), np.array(starts), self.policy, shape_of)
-        found: list[NDArray[np.float32] | None] = [None] * len(situations)
+        shape_of = [self.shape(request) for request in requests]
+        slots, starts = zip(*map(self._continued, requests), strict=True)
+        rows = _Rows(requests, np.array(slots), np.array(starts), self.policy, shape_of)
+        found: list[NDArray[np.float32] | None] = [None] * len(requests)
         for places, batch in rows.batches():
             output = self.policy.output(batch.to(self.policy.device))
             score_BA = self.policy.objective.score(output).float().cpu().numpy()
             for row, place in enumerate(places):
-                found[place] = score_BA[row, : len(situations[place].turn.options)]
+                found[place] = score_BA[row, : len(requests[place].turn.options)]
         return [scores for scores in found if scores is not None]
 
-    def shape(self, situation: Situation) -> Shape:
-        """Of the rows among which a situation is computed."""
-        num_seen = len(situation.progression)
-        num_tiles = len(situation.sparse) - self.policy.vocabulary.num_places
-        size = num_seen - self._start(situation), num_seen, num_tiles, len(situation.actions)
+    def shape(self, request: ActRequest) -> Shape:
+        """Returns the shape of the rows among which a request is computed."""
+        observation = request.observation
+        num_seen = len(observation.progression)
+        num_tiles = len(observation.sparse) - self.policy.vocabulary.num_places
+        size = num_seen - self._start(request), num_seen, num_tiles, len(observation.actions)
         fitting = (shape for shape in self._shapes if all(ours <= its for ours, its in zip(size, shape, strict=False)))
         found = next(fitting, None)
         assert found is not None, size
         return found
 
-    def _start(self, situation: Situation) -> int:
-        """How many events of a situation are kept already."""
-        seat = self._seats.get((situation.game, situation.turn.seat))
-        events = situation.progression
+    def _start(self, request: ActRequest) -> int:
+        """Returns how many events of a request are stored already."""
+        seat = self._seats.get((request.game, request.turn.seat))
+        events = request.observation.progression
         if seat is None or events[: len(seat.events)] != seat.events:
             return 0
         # the last one is computed again if nothing has happened since: no row is without events
         return min(len(seat.events), len(events) - 1)
 
-    def _continued(self, situation: Situation) -> tuple[int, int]:
-        """Where the events of a situation are kept, and how many of them are there already."""
-        start = self._start(situation)
-        key = situation.game, situation.turn.seat
+    def _continued(self, request: ActRequest) -> tuple[int, int]:
+        """Returns where the events of a request are stored, and how many of them are there already."""
+        start = self._start(request)
+        key = request.game, request.turn.seat
         if key not in self._seats:
             if not self._free:
                 self._make_room()
             self._seats[key] = _Seat(self._free.pop())
         seat = self._seats[key]
-        seat.events = situation.progression
+        seat.events = request.observation.progression
         return seat.slot, start
 
     def _make_room(self) -> None:
@@ -154,11 +154,11 @@ class Scorer:
 
 
 class _Rows:
-    """Situations as columns, each with the events alone that are new."""
+    """Requests as rows of a batch, each with the events alone that are new."""
 
     def __init__(
         self,
-        situations: Sequence[Situation],
+        requests: Sequence[ActRequest],
         slot_B: NDArray[np.int64],
         start_B: NDArray[np.int64],
         policy: Policy,
@@ -167,13 +167,12 @@ class _Rows:
         self._places: dict[Shape, list[int]] = {}
         for place, shape in enumerate(shape_of):
             self._places.setdefault(shape, []).append(place)
-        no_results = (0,) * len(policy.vocabulary.results)
-        annotations = [
-            Annotation("", s.sparse, s.numeric, s.progression[start:], s.actions, 0, no_results)
-            for s, start in zip(situations, start_B.tolist(), strict=True)
+        observations = [
+            request.observation._replace(progression=request.observation.progression[start:])
+            for request, start in zip(requests, start_B.tolist(), strict=True)
         ]
         # rows may come out grouped, as of the same round: a row's events then begin those of its group
-        batch = policy.batch(columns_of_annotations(annotations, policy.vocabulary))
+        batch = policy.batch(columns_of_observations(observations, policy.vocabulary))
         new_B = batch.seen_B
         event_BE = batch.event_GE.index_select(0, batch.group_B)
         event_BE = event_BE.where(torch.arange(event_BE.shape[1]) < new_B[:, None], 0)
@@ -208,10 +207,7 @@ class _Rows:
             group_B=taken.group_B,
             seen_B=start_B + self._new_B[row_B],
             candidate_BA=taken.candidate_BA[:, : shape.candidates],
-            chosen_B=taken.chosen_B,
-            result_BR=taken.result_BR,
             seat_B=taken.seat_B,
-            game_B=taken.game_B,
             slot_B=self._slot_B[row_B].where(is_real_B, 0),
             start_B=start_B,
             num_seen=shape.seen,
@@ -236,19 +232,19 @@ class PolicyAgent:
         self._lots = lots
         self._temperature = temperature
 
-    def group(self, situation: Situation) -> BatchKey:
-        shape = self.scorer.shape(situation)
+    def group(self, request: ActRequest) -> BatchKey:
+        shape = self.scorer.shape(request)
         return BatchKey(shape, shape.rows)
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        scores = self.scorer.scores(situations)
-        return [s.actions[self._place(s, score_A)] for s, score_A in zip(situations, scores, strict=True)]
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+        scores = self.scorer.scores(requests)
+        return [r.observation.actions[self._place(r, score_A)] for r, score_A in zip(requests, scores, strict=True)]
 
-    def _place(self, situation: Situation, score_A: NDArray[np.float32]) -> int:
+    def _place(self, request: ActRequest, score_A: NDArray[np.float32]) -> int:
         if self._temperature is None:
             return int(score_A.argmax())
         weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / self._temperature)
-        drawn = self._lots.of(situation) * weight_A.sum()
+        drawn = self._lots.of(request) * weight_A.sum()
         return min(int(np.searchsorted(weight_A.cumsum(), drawn, side="right")), len(score_A) - 1)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from annotate.annotation import Annotation
 from annotate.game.record import Event
 from annotate.game.tiles import WINDS
-from kanachan.data.columns import columns_of_annotations
+from annotate.observation import Observation
+from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
@@ -42,12 +42,12 @@ class RankForecast:
         self._is_seen = self._weights is None
         self.matrices.append(by_scores(start["scores"], max(1, self._rounds - place)))
 
-    def see(self, annotation: Annotation, seat: int) -> None:
-        """Is shown the seat's decisions; the first of a round tells."""
+    def see(self, observation: Observation, seat: int) -> None:
+        """Takes the observations of the seat's decisions; the first of a round counts."""
         if self._is_seen or self._weights is None:
             return
         self._is_seen = True
-        self.matrices[-1] = by_weights(self._weights, annotation, seat)
+        self.matrices[-1] = by_weights(self._weights, observation, seat)
 
 
 def foretells_ranks(weights: Policy) -> bool:
@@ -66,11 +66,11 @@ def require_ranks(weights: Policy, name: str) -> Policy:
 
 
 @torch.inference_mode()
-def by_weights(weights: Policy, annotation: Annotation, seat: int) -> NDArray[np.float64]:
+def by_weights(weights: Policy, observation: Observation, seat: int) -> NDArray[np.float64]:
     """Returns probability_SR of a situation, as `seat` sees it."""
     objective = weights.objective
     assert isinstance(objective, RankObjective)
-    batch = weights.batch(columns_of_annotations([annotation], weights.vocabulary)).to(weights.device)
+    batch = weights.batch(columns_of_observations([observation], weights.vocabulary)).to(weights.device)
     probability_O = objective.order_log_probability(weights.output(batch)).exp()[0].double().cpu().numpy()
     rank_OS = objective.orders.rank_OS.cpu().numpy()
     if weights.actor_first:  # seat 0 of the network is ours

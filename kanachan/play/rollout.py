@@ -14,7 +14,7 @@ from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.settings import table_seed
-from kanachan.play.agent import Agent, BatchKey, GameKey, Situation, illegal
+from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat
 
 _CALLS = ("chi", "pon", "daiminkan")
@@ -39,10 +39,10 @@ class Game:
 
     @property
     def waits(self) -> bool:
-        """Whether an answer to `situations` is missing."""
+        """Whether an answer to `requests` is missing."""
         return bool(self._awaited)
 
-    def situations(self, players: Mapping[str, Agent]) -> list[Situation]:
+    def requests(self, players: Mapping[str, Agent]) -> list[ActRequest]:
         """What the players must be asked now; the game waits until all have answered. Turns that nobody wants to be
         asked about are passed over. None when the game has ended."""
         while not self.table.done:
@@ -56,23 +56,20 @@ class Game:
             self.step()
         else:
             return []
-        progression = tuple(self.table.progression)
         self._awaited = {turn.seat for turn in asked}
-        situations = []
+        requests = []
         for turn in asked:
             self._decisions[turn.seat] += len(turn.options) > 1
-            situation = Situation(
+            request = ActRequest(
                 game=self.key,
                 number=self._num_asked[turn.seat],
                 turn=turn,
-                sparse=self._writer.sparse(turn),
-                numeric=self._writer.numeric(turn),
-                progression=progression,
+                observation=self._writer.observation(turn, self.table.progression),
                 unlogged=self.table.unlogged_ankan,
             )
-            situations.append(situation)
+            requests.append(request)
             self._num_asked[turn.seat] += 1
-        return situations
+        return requests
 
     def answer(self, seat: int, token: int) -> None:
         """What a seat that was asked does; once all have answered, it is played."""
@@ -160,27 +157,27 @@ def _count(
 
 @dataclass(slots=True)
 class _RequestQueue:
-    """Situations of a group that wait, the first of them for the longest time."""
+    """Requests of a group that wait, the first of them for the longest time."""
 
     size: int
     """how many are best chosen together"""
     since: int
     """the move at which they were chosen from before, or began to wait"""
-    situations: list[Situation] = field(default_factory=list)
+    requests: list[ActRequest] = field(default_factory=list)
 
     def num_ready(self, move: int) -> int:
         """All of them after a long time, else as many as fill up."""
-        num = len(self.situations)
+        num = len(self.requests)
         return num if move - self.since > _MOST_MOVES_WAITED else num // self.size * self.size
 
-    def take(self, num: int, move: int) -> list[Situation]:
-        taken, self.situations, self.since = self.situations[:num], self.situations[num:], move
+    def take(self, num: int, move: int) -> list[ActRequest]:
+        taken, self.requests, self.since = self.requests[:num], self.requests[num:], move
         return taken
 
 
 class BatchedGames:
     """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
-    there are as many situations of a group (`Agent.group`) as is good, unless that takes too long or no other game can
+    there are as many requests of a group (`Agent.group`) as is good, unless that takes too long or no other game can
     go on.
 
     Args:
@@ -228,31 +225,31 @@ class BatchedGames:
         for game in self._games.values():
             if game.waits:
                 continue
-            for situation in game.situations(self._players):
-                letter = game.players[situation.turn.seat]
-                group = self._players[letter].group(situation)
+            for request in game.requests(self._players):
+                letter = game.players[request.turn.seat]
+                group = self._players[letter].group(request)
                 queue = self._waiting.setdefault((letter, group), _RequestQueue(group.size, self._num_moves))
-                queue.situations.append(situation)
-        for letter, situations in self._ready().items():
-            for situation, token in zip(situations, self._players[letter].choose(situations), strict=True):
-                if token not in situation.turn.options:
+                queue.requests.append(request)
+        for letter, requests in self._ready().items():
+            for request, token in zip(requests, self._players[letter].choose(requests), strict=True):
+                if token not in request.turn.options:
                     name = self._match.players[PLAYERS.index(letter)]
-                    raise illegal(name, situation, f"action {token}", self._match.vocabulary)
-                self._games[situation.game].answer(situation.turn.seat, token)
+                    raise illegal(name, request, f"action {token}", self._match.vocabulary)
+                self._games[request.game].answer(request.turn.seat, token)
         return self._end([game for game in self._games.values() if game.table.done])
 
-    def _ready(self) -> dict[str, list[Situation]]:
-        """By player's letter: the situations of full groups and of those that have waited for long; if there are none,
+    def _ready(self) -> dict[str, list[ActRequest]]:
+        """By player's letter: the requests of full groups and of those that have waited for long; if there are none,
         those of the fullest group."""
         num_ready = {key: queue.num_ready(self._num_moves) for key, queue in self._waiting.items()}
         if self._waiting and not any(num_ready.values()):
-            fullest = max(self._waiting, key=lambda key: len(self._waiting[key].situations) / self._waiting[key].size)
-            num_ready[fullest] = len(self._waiting[fullest].situations)
-        ready: dict[str, list[Situation]] = {}
+            fullest = max(self._waiting, key=lambda key: len(self._waiting[key].requests) / self._waiting[key].size)
+            num_ready[fullest] = len(self._waiting[fullest].requests)
+        ready: dict[str, list[ActRequest]] = {}
         for (letter, group), num in num_ready.items():
             if num:
                 ready.setdefault(letter, []).extend(self._waiting[letter, group].take(num, self._num_moves))
-        self._waiting = {key: queue for key, queue in self._waiting.items() if queue.situations}
+        self._waiting = {key: queue for key, queue in self._waiting.items() if queue.requests}
         return ready
 
     def _end(self, games: Sequence[Game]) -> list[GameResult]:

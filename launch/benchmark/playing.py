@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import Policy
 from kanachan.objectives.registry import build_network
-from kanachan.play.agent import UNBATCHED, Agent, BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, Match
@@ -34,10 +34,10 @@ class Noting:
         self.plays_forced = player.plays_forced
         self.group, self.end, self.close = player.group, player.end, player.close
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
-        tokens = self._player.choose(situations)
-        for situation, token in zip(situations, tokens, strict=True):
-            self._choices[situation.game, situation.turn.seat, situation.number] = token
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+        tokens = self._player.choose(requests)
+        for request, token in zip(requests, tokens, strict=True):
+            self._choices[request.game, request.turn.seat, request.number] = token
         return tokens
 
 
@@ -55,14 +55,14 @@ class Repeating:
         self._advisor = advisor
         self.num_chosen = 0
 
-    def group(self, situation: Situation) -> BatchKey:
-        return UNBATCHED if self._advisor is None else self._advisor.group(situation)
+    def group(self, request: ActRequest) -> BatchKey:
+        return UNBATCHED if self._advisor is None else self._advisor.group(request)
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
+    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
         if self._advisor is not None:
-            self._advisor.choose(situations)
-        self.num_chosen += len(situations)
-        return [self._choices[s.game, s.turn.seat, s.number] for s in situations]
+            self._advisor.choose(requests)
+        self.num_chosen += len(requests)
+        return [self._choices[s.game, s.turn.seat, s.number] for s in requests]
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         if self._advisor is not None:

@@ -3,16 +3,19 @@
 import pytest
 
 from annotate.annotation import Annotation, check, format_line, parse_line, vocabulary_of_line
+from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 GOOD = Annotation(
     game="a-game",
-    sparse=(4, 6, 7, 11, 14, 54, 203, 287, 289, 307, 310, 327, 331, 347, 352, 353, 500),
-    numeric=(0, 1, -2500, 52500, 25000, 25000),
-    progression=(0, 5, 2128),
-    actions=(0, 3, 221),
+    observation=Observation(
+        sparse=(4, 6, 7, 11, 14, 54, 203, 287, 289, 307, 310, 327, 331, 347, 352, 353, 500),
+        numeric=(0, 1, -2500, 52500, 25000, 25000),
+        progression=(0, 5, 2128),
+        actions=(0, 3, 221),
+    ),
     chosen=1,
     results=(3, -4000, -2000, -2000, 8000, 2, 1, 3, 0, 2, 23100, -27),
 )
@@ -75,7 +78,7 @@ def without(token: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(
-    "changed, message",
+    "fields, message",
     [
         ({"sparse": (4, 7, 526)}, "field 1 (sparse), element 2: 526 is not in 0 ... 525"),
         ({"sparse": (-1, 7)}, "field 1 (sparse), element 0: -1 is not in 0 ... 525"),
@@ -110,9 +113,9 @@ def without(token: int) -> tuple[int, ...]:
         ({"results": (*RESULTS[:9], 4, *RESULTS[10:])}, "field 6 (results): rank 4 is not in 0 ... 3"),
     ],
 )
-def test_a_value_that_cannot_be_is_refused_by_field_and_value(changed: dict, message: str) -> None:
+def test_a_value_that_cannot_be_is_refused_by_field_and_value(fields: dict, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        check(GOOD._replace(**changed), V)
+        check(altered(GOOD, **fields), V)
     assert str(caught.value) == message
 
 

@@ -1,8 +1,10 @@
 import pytest
 
 from annotate.annotation import Annotation, check
+from annotate.observation import Observation
 from annotate.vocabulary import CHI_OF_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, TILE_NAMES
 from annotate.words import describe, describe_action
+from tests.support.random_annotations import altered
 
 V = FOUR_PLAYERS
 SPARSE, EVENT, ACTION = V.sparse, V.progression, V.action
@@ -71,10 +73,12 @@ def annotation() -> Annotation:
     actions = (ACTION["discard"].token(tile("6m"), 0, 0), ACTION["discard"].token(tile("5p"), 1, 0))
     return Annotation(
         game="made-up",
-        sparse=tuple(sorted(tokens)),
-        numeric=(2, 1, 20000, 35000, 30000, 14000),
-        progression=progression,
-        actions=actions,
+        observation=Observation(
+            sparse=tuple(sorted(tokens)),
+            numeric=(2, 1, 20000, 35000, 30000, 14000),
+            progression=progression,
+            actions=actions,
+        ),
         chosen=1,
         results=(12, 0, 0, 8600, -7600, 2, 1, 0, 3, 1, 33400, -12),
     )
@@ -122,15 +126,12 @@ def test_a_decision_is_told_whole() -> None:
 )
 def test_the_rounds_end_is_told_from_the_seat(code: int, words: str) -> None:
     told = annotation()
-    results = (code, *told.results[1:])
-    changed = Annotation(
-        told.game, told.sparse, told.numeric, told.progression, told.actions, told.chosen, results=results
-    )
+    changed = told._replace(results=(code, *told.results[1:]))
     assert f"round: {words};" in describe(changed, V)
 
 
 def test_what_an_annotation_leaves_out_is_not_told() -> None:
     told = annotation()
     sparse = (SPARSE["seat"].token(3),)
-    bare = Annotation(told.game, sparse, told.numeric, (0,), told.actions, told.chosen, told.results)
+    bare = altered(told, sparse=sparse, progression=(0,))
     assert "> seat 3" in describe(bare, V)

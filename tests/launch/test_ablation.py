@@ -24,7 +24,7 @@ from kanachan.objectives.registry import build_network
 from kanachan.training.settings import requested
 from tests.support.packed import packed
 from tests.support.paths import ROOT
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_weights import written
 
 PROGRAM = ROOT / "launch" / "ablation"
@@ -103,8 +103,8 @@ def test_attended_padding_shows_no_later_events(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network]
 ) -> None:
     longest = max(ANNOTATIONS, key=lambda a: len(a.progression))
-    earlier = longest._replace(progression=longest.progression[:-3])
-    others = [longest._replace(progression=(*longest.progression[:-1], token)) for token in (5, 500)]
+    earlier = altered(longest, progression=longest.progression[:-3])
+    others = [altered(longest, progression=(*longest.progression[:-1], token)) for token in (5, 500)]
     network = network_of("padding")
     first, second = (answers(ablation, network, "padding", [earlier, other])[0] for other in others)
     assert torch.equal(first, second)
@@ -113,8 +113,8 @@ def test_attended_padding_shows_no_later_events(
 def test_nameless_scores_do_not_say_whose_they_are(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network]
 ) -> None:
-    told = ANNOTATIONS[0]._replace(numeric=(0, 0, 10_000, 20_000, 30_000, 40_000))
-    exchanged = told._replace(numeric=(0, 0, 10_000, 40_000, 30_000, 20_000))
+    told = altered(ANNOTATIONS[0], numeric=(0, 0, 10_000, 20_000, 30_000, 40_000))
+    exchanged = altered(told, numeric=(0, 0, 10_000, 40_000, 30_000, 20_000))
     for name, is_same in {"reference": False, "nameless-scores": True}.items():
         found = answers(ablation, network_of(name), name, [told, exchanged])
         assert torch.allclose(found[0], found[1], atol=1e-6) == is_same, name
@@ -124,7 +124,7 @@ def test_lonely_candidates_do_not_know_of_each_other(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network]
 ) -> None:
     all_of_them = max(ANNOTATIONS, key=lambda a: len(a.actions))
-    two = all_of_them._replace(actions=all_of_them.actions[:2], chosen=0)
+    two = altered(all_of_them, actions=all_of_them.actions[:2], chosen=0)
     for name, is_same in {"reference": False, "lonely-candidates": True}.items():
         network = network_of(name)
         whole = answers(ablation, network, name, [all_of_them])[0, :2]
@@ -139,7 +139,7 @@ def test_positions_that_are_not_learned_tell_the_order_of_events(
     assert not network.encoder.position_embedding.weight.requires_grad
     longest = max(ANNOTATIONS, key=lambda a: len(a.progression))
     begin, first, *rest = longest.progression
-    shuffled = longest._replace(progression=(begin, *rest, first))
+    shuffled = altered(longest, progression=(begin, *rest, first))
     found = answers(ablation, network, name, [longest, shuffled])
     assert not torch.allclose(found[0], found[1], atol=1e-5)
 

@@ -26,7 +26,7 @@ LEVELS_OF_KANACHAN = (
 """A package imports from those before it. The one arrow within a level is allowed by name: training plays its own
 games (self-play), and play never imports training."""
 LEVELS_OF_ANNOTATE = (
-    {"runtime", "vocabulary"},
+    {"observation", "runtime", "vocabulary"},
     {"annotation", "game"},
     {"checks", "records", "replay", "words"},
     {"pipeline", "simulation"},

@@ -46,4 +46,4 @@ def at_the_table(
 def as_decided(seat: int, decisions: Iterable[Annotation | Decision]) -> list[tuple[Any, ...]]:
     """The same of decisions that were taken while the whole game was seen."""
     own = V.sparse["seat"].token(seat)
-    return [(d.sparse, d.numeric, d.progression, d.actions) for d in decisions if own in d.sparse]
+    return [d.observation for d in decisions if own in d.observation.sparse]

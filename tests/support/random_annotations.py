@@ -1,8 +1,10 @@
 """Annotations made up at random: valid, of realistic lengths, and consistent where a reader may rely on it."""
 
 import random
+from typing import Any
 
 from annotate.annotation import Annotation
+from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_GRADES, NUM_TILES, tile34_of
 
 _V = FOUR_PLAYERS
@@ -25,6 +27,12 @@ def seat_of(annotation: Annotation) -> int:
     block = _V.sparse["seat"]
     (seat,) = [token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size]
     return seat
+
+
+def altered(annotation: Annotation, **fields: Any) -> Annotation:
+    """The annotation with other fields, those of its observation included."""
+    seen = {name: fields.pop(name) for name in Observation._fields if name in fields}
+    return annotation._replace(observation=annotation.observation._replace(**seen), **fields)
 
 
 class _Game:
@@ -58,10 +66,12 @@ class _Game:
         actions = _own_turn(rng, hand, drawn) if is_own_turn else _reaction(rng)
         return Annotation(
             game=self.id,
-            sparse=tuple(sorted(sparse)),
-            numeric=(rng.choice((0, 0, 1, 2)), deposits, *scores),
-            progression=_progression(rng),
-            actions=actions,
+            observation=Observation(
+                sparse=tuple(sorted(sparse)),
+                numeric=(rng.choice((0, 0, 1, 2)), deposits, *scores),
+                progression=_progression(rng),
+                actions=actions,
+            ),
             chosen=rng.randrange(len(actions)),
             results=(
                 rng.randrange(_V.num_round_results),

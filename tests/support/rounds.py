@@ -163,16 +163,16 @@ def words(action: int) -> str:
 
 
 def options(decision: Decision) -> set[str]:
-    return {words(token) for token in decision.actions}
+    return {words(token) for token in decision.observation.actions}
 
 
 def choice(decision: Decision) -> str:
-    return words(decision.actions[decision.chosen])
+    return words(decision.observation.actions[decision.chosen])
 
 
 def sparse(decision: Decision, block: str) -> list[dict[str, int]]:
     """The values of the sparse tokens of one block, in order."""
-    return [values for name, values in map(V.sparse.describe, decision.sparse) if name == block]
+    return [values for name, values in map(V.sparse.describe, decision.observation.sparse) if name == block]
 
 
 def dora_of(decision: Decision) -> list[str]:
@@ -185,7 +185,7 @@ def left_of(decision: Decision) -> int:
 
 def situation(decision: Decision) -> tuple[Any, ...]:
     """All that the actor knows at the decision point."""
-    return decision.seat, decision.sparse, decision.numeric, decision.progression, decision.actions
+    return decision.seat, decision.observation
 
 
 def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: ObservationEncoder) -> Played:

@@ -74,9 +74,9 @@ def test_the_dealers_fourteenth_tile_is_discarded_from_the_hand() -> None:
 
     dealer, next_seat = played.of(0)[0], played.of(1)[0]
     assert kinds(options(dealer)) == {"discard"}
-    assert dealer.actions[dealer.chosen] == 34 * 4
+    assert dealer.observation.actions[dealer.chosen] == 34 * 4
     assert kinds(options(next_seat)) == {"discard", "cut"}
-    assert next_seat.progression == (0, 5 + 34 * 4)
+    assert next_seat.observation.progression == (0, 5 + 34 * 4)
 
 
 def test_a_tile_drawn_by_the_dealer_after_a_kan_is_discarded_as_drawn() -> None:
@@ -98,7 +98,7 @@ def test_pons_with_and_without_a_red_five_are_one_action_and_playing_it_uses_the
     played = play_round("0 discard 5p; 1 pon", ["5p", "055p", "", ""])
 
     decision = played.when(1, "pon")
-    assert [token for token in decision.actions if 312 <= token <= 422] == [312 + 2 * 37 + 15]
+    assert [token for token in decision.observation.actions if 312 <= token <= 422] == [312 + 2 * 37 + 15]
     assert sorted(played.all("pon")[0]["consumed"]) == ["5p", "5pr"]
 
 
@@ -135,7 +135,7 @@ def test_a_call_that_would_leave_no_discard_is_not_offered() -> None:
     script = "0 discard 1z; 1 pon; 1 discard 1s; 0 discard 2z; 1 pon; 1 discard 9p; 0 discard 3z; 1 pon; 1 discard 9p"
     hands = ["123z4m", "11z22z33z4567m99p1s", "3p6s", "3s6s"]
     played = play_round(f"{script}; 0 discard 4m", hands, "5p")
-    at_4m = [d for d in played.of(1) if d.progression[-1] == 5 + 4 * 4]
+    at_4m = [d for d in played.of(1) if d.observation.progression[-1] == 5 + 4 * 4]
     assert options(at_4m[0]) == {"ron", "skip"}  # with 5m 6m called, 4m and 7m remain
 
 
@@ -159,15 +159,15 @@ def test_an_added_kan_may_be_robbed_after_its_token(answer: str) -> None:
     script = f"0 discard 3p; 1 pon; 1 discard 9m; 1 kakan 3p; 3 {answer}"
     played = play_round(script, ["3p", "33p9m", DULL[2], "234m567m678s66s45p"], "5z2z3z4z3p")
 
-    (robbing,) = (d for d in played.of(3) if d.progression[-1] == 1981 + 37 + 13)
-    assert robbing.actions == (221, 535)  # skip, or win from across
+    (robbing,) = (d for d in played.of(3) if d.observation.progression[-1] == 1981 + 37 + 13)
+    assert robbing.observation.actions == (221, 535)  # skip, or win from across
     assert bool(played.all("hora")) == (answer == "ron")
 
 
 def test_a_closed_kan_may_be_robbed_by_thirteen_orphans_on_mahjong_soul_alone() -> None:
     played = play_round("0 ankan 1z; 2 ron", KOKUSHI, "1z")
     robbing = played.of(2)[0]
-    assert robbing.progression == (0, 1845 + 27)
+    assert robbing.observation.progression == (0, 1845 + 27)
     assert options(robbing) == {"ron", "skip"}
     assert [event["type"] for event in played.events[-2:]] == ["ankan", "hora"]
 
@@ -178,7 +178,7 @@ def test_a_closed_kan_may_be_robbed_by_thirteen_orphans_on_mahjong_soul_alone() 
 def test_a_closed_kan_that_is_not_robbed_is_told_once() -> None:
     played = play_round("0 ankan 1z; 2 skip", KOKUSHI, "1z")
     assert [event["type"] for event in played.events].count("ankan") == 1
-    assert played.decisions[-1].progression.count(1845 + 27) == 1
+    assert played.decisions[-1].observation.progression.count(1845 + 27) == 1
 
 
 def test_two_seats_win_the_same_tile_and_the_first_in_turn_takes_the_sticks() -> None:
@@ -242,7 +242,7 @@ def test_riichi_needs_a_draw_to_come() -> None:
 
 def test_options_are_ascending_and_distinct() -> None:
     for decision in play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z").decisions:
-        assert list(decision.actions) == sorted(set(decision.actions))
+        assert list(decision.observation.actions) == sorted(set(decision.observation.actions))
 
 
 # The table -----------------------------------------------------------------------------------------------------------
@@ -251,7 +251,7 @@ def test_options_are_ascending_and_distinct() -> None:
 def test_left_tiles_are_69_at_the_dealers_first_turn_and_kans_count() -> None:
     played = play_round("0 ankan 1m; 0 cut", ["1111m"], rinshan="6z")
     assert list(dict.fromkeys(map(left_of, played.decisions)))[:3] == [69, 68, 67]
-    assert 203 in played.decisions[0].sparse
+    assert 203 in played.decisions[0].observation.sparse
 
 
 def test_a_closed_kans_dora_is_turned_at_once() -> None:
@@ -272,7 +272,7 @@ def test_an_added_kans_dora_is_turned_after_the_next_discard() -> None:
 def test_who_may_rob_a_second_kan_does_not_see_the_first_ones_dora(answer: str) -> None:
     script = f"0 discard 3p; 1 pon; 1 discard 9m; 0 discard 7p; 1 pon; 1 discard 9s; 1 kakan 3p; 1 kakan 7p; 3 {answer}"
     played = play_round(script, KAKAN, "5z2z1z4z2z1z4z3p", dora="3z4z", rinshan="7p5z")
-    robbing = [decision for decision in played.of(3) if decision.progression[-1] == 1981 + 37 + 17]
+    robbing = [decision for decision in played.of(3) if decision.observation.progression[-1] == 1981 + 37 + 17]
     assert [dora_of(decision) for decision in robbing] == [["3z"]]
 
 
@@ -289,19 +289,19 @@ def test_the_progression_holds_discards_and_calls_in_order_and_nothing_else() ->
         5 + 2 * 148 + 30 * 4,
         1401 + 3 * 111 + 2 * 37 + 30,
     ]
-    assert played.when(3, "kan").progression == tuple(events[:-1])
-    assert played.of(3)[1].progression == tuple(events)
+    assert played.when(3, "kan").observation.progression == tuple(events[:-1])
+    assert played.of(3)[1].observation.progression == tuple(events)
 
 
 def test_the_riichi_bit_stands_on_the_discard() -> None:
     played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
-    assert played.of(1)[-1].progression[1] == 5 + 8 * 4 + 1
+    assert played.of(1)[-1].observation.progression[1] == 5 + 8 * 4 + 1
 
 
 def test_closed_and_added_kans_are_told_by_their_tiles() -> None:
     script = "0 discard 0p; 1 pon; 1 discard 9m; 1 ankan 1s; 1 kakan 5p"
     played = play_round(script, ["0p", "55p1111s9m"], "5z2z3z4z5p", rinshan="9m6z")
-    events = played.decisions[-1].progression
+    events = played.decisions[-1].observation.progression
     assert 957 + 111 + 2 * 37 + 10 in events
     assert 1845 + 34 + 18 in events
     assert 1981 + 37 + 15 in events

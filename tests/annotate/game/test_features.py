@@ -23,8 +23,8 @@ def hand_tokens(sparse_tokens: tuple[int, ...]) -> list[int]:
 
 
 def rank_tokens(scores: list[int]) -> list[int]:
-    decision = play_round("", DULL, start=start_of_round(scores=scores)).decisions[0]
-    return [token for first in (289, 309, 329, 349) for token in decision.sparse if first <= token < first + 4]
+    seen = play_round("", DULL, start=start_of_round(scores=scores)).decisions[0].observation
+    return [token for first in (289, 309, 329, 349) for token in seen.sparse if first <= token < first + 4]
 
 
 def test_a_whole_field_is_as_the_specification_prints_it() -> None:
@@ -35,26 +35,26 @@ def test_a_whole_field_is_as_the_specification_prints_it() -> None:
     assert decision.seat == 2
     header = [3, 5, 7 + 2, 12, 14 + 2, 18 + 10, 203]
     standings = [273 + 9, 289 + 0, 293 + 10, 309 + 3, 313 + 11, 329 + 1, 333 + 12, 349 + 2]
-    assert list(decision.sparse) == [*header, *standings, *slots(DULL[2]), 489 + 35]
-    assert decision.numeric == (1, 2, 30000, 20000, 26000, 22000)
+    assert list(decision.observation.sparse) == [*header, *standings, *slots(DULL[2]), 489 + 35]
+    assert decision.observation.numeric == (1, 2, 30000, 20000, 26000, 22000)
 
 
 def test_the_field_is_ascending_and_without_repetition() -> None:
     script = "0 discard 3p; 1 pon; 1 discard 9m"
     for decision in play_round(script, ["3p", "33p9m"]).decisions:
-        assert list(decision.sparse) == sorted(set(decision.sparse))
+        assert list(decision.observation.sparse) == sorted(set(decision.observation.sparse))
 
 
 @pytest.mark.parametrize("hand", ["1112223334445m", "0555m0555p0555s1z", "1111222233334z", "0m0p0s1234567z19m1p"])
 def test_the_hand_is_a_canonical_set_of_slots(hand: str) -> None:
     decision = play_round("", [hand], "9p").decisions[0]
-    assert hand_tokens(decision.sparse) == slots(hand)
+    assert hand_tokens(decision.observation.sparse) == slots(hand)
 
 
 def test_equal_tiles_are_numbered_from_0_upward_without_the_drawn_one() -> None:
     decision = play_round("", ["11m", *["" for _ in range(3)]], "1m").decisions[0]
-    held = [token for token in decision.sparse if 354 <= token <= 357]
-    assert held[:2] == [354, 355] and 490 in decision.sparse
+    held = [token for token in decision.observation.sparse if 354 <= token <= 357]
+    assert held[:2] == [354, 355] and 490 in decision.observation.sparse
 
 
 def test_the_hand_has_136_slots() -> None:
@@ -65,13 +65,13 @@ def test_the_hand_has_136_slots() -> None:
 def test_after_a_call_there_is_no_drawn_tile() -> None:
     after = play_round("0 discard 3p; 1 pon; 1 discard 9m", ["3p", "33p9m"]).of(1)[1]
     assert not sparse(after, "drawn")
-    assert len(hand_tokens(after.sparse)) == 11
+    assert len(hand_tokens(after.observation.sparse)) == 11
 
 
 def test_a_claim_is_decided_without_a_drawn_tile() -> None:
     claim = play_round("0 discard 3p", ["3p", "33p9m"]).when(1, "pon")
     assert not sparse(claim, "drawn")
-    assert len(hand_tokens(claim.sparse)) == 13
+    assert len(hand_tokens(claim.observation.sparse)) == 13
 
 
 @pytest.mark.parametrize("oya", range(NUM_SEATS))
@@ -82,9 +82,9 @@ def test_seats_are_absolute_and_the_seat_token_tells_whose_turn_it_is(oya: int) 
     turns = [decision.seat for decision in played.decisions[:NUM_SEATS]]
     assert turns == [(oya + i) % NUM_SEATS for i in range(NUM_SEATS)]
     for decision in played.decisions[:NUM_SEATS]:
-        assert 7 + decision.seat in decision.sparse
-        assert 14 + oya in decision.sparse
-        assert decision.numeric[2:] == scores
+        assert 7 + decision.seat in decision.observation.sparse
+        assert 14 + oya in decision.observation.sparse
+        assert decision.observation.numeric[2:] == scores
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_ranks_follow_the_scores_of_the_moment_and_ties_go_to_the_lower_seat(
 
 @pytest.mark.parametrize("wind, token", [("E", 11), ("S", 12), ("W", 13)])
 def test_the_wind_is_told(wind: str, token: int) -> None:
-    assert token in play_round("", DULL, start=start_of_round(wind=wind)).decisions[0].sparse
+    assert token in play_round("", DULL, start=start_of_round(wind=wind)).decisions[0].observation.sparse
 
 
 def test_a_north_round_is_refused_by_name() -> None:
@@ -115,7 +115,7 @@ def test_indicators_stand_in_the_order_they_were_turned() -> None:
     played = play_round("0 ankan 1m; 0 ankan 9s", ["1111m9999s"], dora="7z0s7z", rinshan="5z6z")
     last = played.of(0)[2]
     assert dora_of(last) == ["7z", "0s", "7z"]
-    assert [token for token in last.sparse if 18 <= token <= 202] == [18 + 36, 55 + 20, 92 + 36]
+    assert [token for token in last.observation.sparse if 18 <= token <= 202] == [18 + 36, 55 + 20, 92 + 36]
 
 
 def test_scores_and_deposits_are_those_of_the_decision_and_not_later_ones() -> None:
@@ -124,5 +124,5 @@ def test_scores_and_deposits_are_those_of_the_decision_and_not_later_ones() -> N
 
     riichi, claim, later = played.of(0)[0], played.when(1, "pon"), played.of(1)[1]
     assert "riichi 8m" in options(riichi)
-    assert riichi.numeric == claim.numeric == (3, 1, 25000, 25000, 25000, 25000)
-    assert later.numeric == (3, 2, 24000, 25000, 25000, 25000)
+    assert riichi.observation.numeric == claim.observation.numeric == (3, 1, 25000, 25000, 25000, 25000)
+    assert later.observation.numeric == (3, 2, 24000, 25000, 25000, 25000)

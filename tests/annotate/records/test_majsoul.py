@@ -54,11 +54,11 @@ def lines(game: Game) -> list[str]:
 
 
 def situations(report: ReplayResult) -> list[tuple[Any, ...]]:
-    return [(a.sparse, a.numeric, a.progression, a.actions, a.chosen) for a in report.annotations]
+    return [(*a.observation, a.chosen) for a in report.annotations]
 
 
 def situations_played(decisions: list[Decision]) -> list[tuple[Any, ...]]:
-    return [(d.sparse, d.numeric, d.progression, d.actions, d.chosen) for d in decisions]
+    return [(*d.observation, d.chosen) for d in decisions]
 
 
 def content(recorded: Json) -> Json:
@@ -203,7 +203,7 @@ def test_a_pressed_call_that_another_seat_pre_empted_is_that_call_and_not_a_skip
     report = annotated(read_majsoul_json(document(made)))
     assert (report.num_unknown, annotated(made.game).num_unknown) == (0, 1)
 
-    (found,) = [a for a in report.annotations if (a.sparse, a.progression) == (hidden.sparse, hidden.progression)]
+    (found,) = [a for a in report.annotations if a.observation == hidden.observation]
     kind = V.action.block_of(found.actions[found.chosen]).name
     assert kind in ("chi", "pon")
     assert found.chosen == hidden.chosen

@@ -142,9 +142,9 @@ def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing
     assert lines(told[place] for place in range(len(told)) if place not in places) == lines(expected)
     for place in places:
         decision = game.decisions[place]
-        found = told[place]
+        seen, found = decision.observation, told[place]
         assert (found.sparse, found.progression, found.actions, found.chosen) == (
-            *(decision.sparse, decision.progression, decision.actions, decision.chosen),
+            *(seen.sparse, seen.progression, seen.actions, decision.chosen),
         )
 
 

@@ -129,8 +129,11 @@ def test_a_pon_that_kept_the_red_five_in_the_hand_replays_as_it_was() -> None:
 
     red, ordinary = 353 + 36, 353 + 53
     assert [choice(d) for d in two] == [choice(d) for d in one]
-    after = [next(d for d in decisions if len(d.progression) == 3) for decisions in (one, two)]
-    assert [(red in d.sparse, ordinary in d.sparse) for d in after] == [(False, True), (True, False)]
+    after = [next(d for d in decisions if len(d.observation.progression) == 3) for decisions in (one, two)]
+    assert [(red in d.observation.sparse, ordinary in d.observation.sparse) for d in after] == [
+        (False, True),
+        (True, False),
+    ]
 
 
 def test_the_dealers_first_discard_is_a_tedashi_whatever_the_record_says() -> None:
@@ -157,7 +160,7 @@ def test_what_is_to_come_in_the_record_does_not_show() -> None:
         play_round(f"0 cut; 0 discard 3p; {end}", hands, "1z2z3z4z5z6z")
         for end in ("1 chi 45p", "2 pon", "2 skip", "2 skip; 1 cut; 2 discard 3p")
     ]
-    seen = [[situation(d) for d in replayed(played)[0] if len(d.progression) < 5] for played in ends]
+    seen = [[situation(d) for d in replayed(played)[0] if len(d.observation.progression) < 5] for played in ends]
     assert len(seen[0]) >= 4
     assert seen[0] == seen[1] == seen[2] == seen[3]
 

@@ -20,7 +20,7 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import locking, reading_text
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.arena import main
-from kanachan.play.agent import GameKey, SeededSampler, Situation
+from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
@@ -230,12 +230,8 @@ def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_p
     assert game.id == f"arena-{match.key}-000003-1" and game.grades == (7, 9, 7, 9)
     report = annotate_game(game)
     assert not report.left_out and not report.notes
-    seen = {
-        (s.sparse, s.numeric, s.progression, s.actions, s.actions.index(token))
-        for player in watched
-        for s, token in player.seen
-    }
-    told = [(a.sparse, a.numeric, a.progression, a.actions, a.chosen) for a in report.annotations]
+    seen = {(*s.observation, s.observation.actions.index(token)) for player in watched for s, token in player.seen}
+    told = [(*a.observation, a.chosen) for a in report.annotations]
     assert len(told) == len(seen) - report.num_unknown > 200
     assert set(told) <= seen
 
@@ -247,10 +243,10 @@ class Watched:
 
     def __init__(self, name: str, letter: str) -> None:
         self._player = make_agent(parse_agent(name), SeededSampler(0, letter), V)
-        self.seen: list[tuple[Situation, int]] = []
+        self.seen: list[tuple[ActRequest, int]] = []
         self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
+    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
         tokens = self._player.choose(situations)
         self.seen += zip(situations, tokens, strict=True)
         return tokens

@@ -4,12 +4,14 @@ import torch
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, collate
-from kanachan.data.columns import columns_of_annotations, game_key
-from tests.support.random_annotations import random_annotations
+from kanachan.data.columns import columns_of_annotations, columns_of_observations, game_key
+from kanachan.data.symmetry import SeatRotation
+from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 LAYOUT = TokenLayout(V)
-TENSORS = [name for name in Batch.__slots__ if name not in ("segments", "hand_count_BHK")]
+INPUTS = [name for name in Batch.__slots__ if name not in ("segments", "labels")]
+TENSORS = [*INPUTS, "game_B", "chosen_B", "result_BR"]
 
 
 def slow_row(annotation: Annotation) -> dict[str, list]:
@@ -71,7 +73,7 @@ def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> Non
         (*events[:3], events[3] ^ 1, *events[4:6]),
         events[:6],
     ]
-    annotations = [base._replace(progression=progression) for progression in progressions]
+    annotations = [altered(base, progression=progression) for progression in progressions]
     annotations.append(annotations[-1]._replace(game="another"))
 
     batch = batch_of_annotations(annotations, V)
@@ -85,7 +87,7 @@ def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> Non
 def test_a_situation_that_does_not_say_all_of_the_table_is_refused(name: str) -> None:
     (base,) = random_annotations(1, seed=4)
     token = next(token for token in base.sparse if V.sparse.block_of(token).name == name)
-    lacking = base._replace(sparse=tuple(other for other in base.sparse if other != token))
+    lacking = altered(base, sparse=tuple(other for other in base.sparse if other != token))
     with pytest.raises(ValueError, match="must have one token each of room, style"):
         batch_of_annotations([lacking], V)
 
@@ -142,3 +144,23 @@ def test_slices_of_columns_are_the_columns_of_slices() -> None:
     part = collate(columns_of_annotations(annotations, V).rows(10, 20), LAYOUT)
     alone = batch_of_annotations(annotations[10:20], V)
     assert all(torch.equal(getattr(part, name), getattr(alone, name)) for name in TENSORS)
+
+
+@pytest.mark.parametrize("actor_first", [False, True])
+def test_a_batch_of_observations_is_that_of_their_annotations_without_labels(actor_first: bool) -> None:
+    annotations = random_annotations(40, seed=6, games=40)
+    columns = columns_of_observations([a.observation for a in annotations], V)
+    if actor_first:
+        columns = SeatRotation(V).actor_first(columns)
+    seen = collate(columns, LAYOUT)
+    whole = batch_of_annotations(annotations, V, actor_first=actor_first)
+    assert seen.labels is None
+    assert all(torch.equal(getattr(seen, name), getattr(whole, name)) for name in INPUTS)
+
+
+def test_a_batch_without_labels_refuses_to_be_a_target() -> None:
+    observations = [a.observation for a in random_annotations(3, seed=0)]
+    batch = collate(columns_of_observations(observations, V), LAYOUT).to("cpu")
+    for name in ("game_B", "chosen_B", "result_BR", "hand_count_BHK"):
+        with pytest.raises(AssertionError, match="without labels"):
+            getattr(batch, name)

@@ -17,7 +17,7 @@ from kanachan.config import SPLITS
 from kanachan.data.shards import open_shards, splits_in
 from kanachan.data.text import parse_block
 from tests.support.packed import unpacked, with_key, write_lines
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 ANNOTATIONS = random_annotations(400, seed=0, games=20)
@@ -118,21 +118,21 @@ BAD_LINES = {
     "no game": format_line(GOOD._replace(game="")),
     "empty line": "",
     "a word": format_line(GOOD).replace("\t", "\tx", 1),
-    "unknown sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, 526))),
-    "negative token": format_line(GOOD._replace(sparse=(-1, *GOOD.sparse))),
-    "repeated sparse token": format_line(GOOD._replace(sparse=(*GOOD.sparse, GOOD.sparse[-1]))),
-    "no seat": format_line(GOOD._replace(sparse=tuple(t for t in GOOD.sparse if not 7 <= t <= 10))),
-    "two seats": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, 7, 8})))),
-    "no wind": format_line(GOOD._replace(sparse=tuple(t for t in GOOD.sparse if not 11 <= t <= 13))),
-    "two rooms": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, 0, 1})))),
-    "a rank twice": format_line(GOOD._replace(sparse=tuple(sorted({*GOOD.sparse, *range(289, 293)})))),
-    "five numbers": format_line(GOOD._replace(numeric=GOOD.numeric[1:])),
-    "no beginning": format_line(GOOD._replace(progression=(5, 6))),
-    "unknown event": format_line(GOOD._replace(progression=(0, 2129))),
-    "too many events": format_line(GOOD._replace(progression=(0, *[5] * 112))),
-    "one action": format_line(GOOD._replace(actions=(3,), chosen=0)),
-    "unsorted actions": format_line(GOOD._replace(actions=(4, 3), chosen=0)),
-    "unknown action": format_line(GOOD._replace(actions=(4, 537), chosen=0)),
+    "unknown sparse token": format_line(altered(GOOD, sparse=(*GOOD.sparse, 526))),
+    "negative token": format_line(altered(GOOD, sparse=(-1, *GOOD.sparse))),
+    "repeated sparse token": format_line(altered(GOOD, sparse=(*GOOD.sparse, GOOD.sparse[-1]))),
+    "no seat": format_line(altered(GOOD, sparse=tuple(t for t in GOOD.sparse if not 7 <= t <= 10))),
+    "two seats": format_line(altered(GOOD, sparse=tuple(sorted({*GOOD.sparse, 7, 8})))),
+    "no wind": format_line(altered(GOOD, sparse=tuple(t for t in GOOD.sparse if not 11 <= t <= 13))),
+    "two rooms": format_line(altered(GOOD, sparse=tuple(sorted({*GOOD.sparse, 0, 1})))),
+    "a rank twice": format_line(altered(GOOD, sparse=tuple(sorted({*GOOD.sparse, *range(289, 293)})))),
+    "five numbers": format_line(altered(GOOD, numeric=GOOD.numeric[1:])),
+    "no beginning": format_line(altered(GOOD, progression=(5, 6))),
+    "unknown event": format_line(altered(GOOD, progression=(0, 2129))),
+    "too many events": format_line(altered(GOOD, progression=(0, *[5] * 112))),
+    "one action": format_line(altered(GOOD, actions=(3,), chosen=0)),
+    "unsorted actions": format_line(altered(GOOD, actions=(4, 3), chosen=0)),
+    "unknown action": format_line(altered(GOOD, actions=(4, 537), chosen=0)),
     "chosen too high": format_line(GOOD._replace(chosen=len(GOOD.actions))),
     "chosen negative": format_line(GOOD._replace(chosen=-1)),
     "chosen a list": format_line(GOOD).replace(f"\t{GOOD.chosen}\t", "\t0,1\t"),

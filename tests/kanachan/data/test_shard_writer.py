@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from annotate.annotation import FIELDS, Annotation, format_line
+from annotate.annotation import format_line
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
 from annotate.pipeline.journal import Journal
 from annotate.pipeline.run import Conversion
@@ -30,7 +30,7 @@ from kanachan.data.text import parse_block
 from tests.support.imports import MODULES, reached_from
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 from tests.support.paths import ROOT
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.2"]
@@ -106,7 +106,7 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
 def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
     annotation = random_annotations(1, seed=1)[0]
     for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
-        broken = Annotation(**{name: wrong.get(name, getattr(annotation, name)) for name in FIELDS})
+        broken = altered(annotation, **wrong)
         with pytest.raises(AssertionError):
             encode_rows([broken], 0, V)
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 from annotate.annotation import Annotation
+from annotate.observation import Observation
 from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 V = FOUR_PLAYERS
 TILE = {name: tile for tile, name in enumerate(TILE_NAMES)}
@@ -32,41 +33,43 @@ def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...
     sparse, events, action = V.sparse, V.progression, V.action
     return Annotation(
         game="g",
-        sparse=(
-            sparse["room"].token(4),
-            sparse["seat"].token(actor),
-            sparse["round"].token(names[dealer]),
-            sparse["dora"].token(0, tile("4s")),
-            *(sparse["standing"].token(names[s], 10 + s) for s in range(4)),
-            *(sparse["standing"].token(names[s], 16 + (3, 1, 0, 2)[s]) for s in range(4)),
-            *(
-                sparse["hand"].token(HAND_SLOT_FIRST[tile(name)] + copy)
-                for name, copy in (("0m", 0), ("5m", 0), ("5m", 1), ("9p", 3), ("7z", 2))
+        observation=Observation(
+            sparse=(
+                sparse["room"].token(4),
+                sparse["seat"].token(actor),
+                sparse["round"].token(names[dealer]),
+                sparse["dora"].token(0, tile("4s")),
+                *(sparse["standing"].token(names[s], 10 + s) for s in range(4)),
+                *(sparse["standing"].token(names[s], 16 + (3, 1, 0, 2)[s]) for s in range(4)),
+                *(
+                    sparse["hand"].token(HAND_SLOT_FIRST[tile(name)] + copy)
+                    for name, copy in (("0m", 0), ("5m", 0), ("5m", 1), ("9p", 3), ("7z", 2))
+                ),
+                sparse["drawn"].token(tile("3s")),
             ),
-            sparse["drawn"].token(tile("3s")),
-        ),
-        numeric=(1, 2, *by_seat([10000, 25000, 33000, 32000])),
-        progression=(
-            0,
-            events["discard"].token(names[1], tile("0p"), 1, 0),
-            events["chi"].token(names[2], chi("6p", "7p", "0p")),
-            events["pon"].token(names[3], 1, tile("1z")),
-            events["daiminkan"].token(names[0], 2, tile("9m")),
-            events["ankan"].token(names[0], tile34("2s")),
-            events["kakan"].token(names[3], tile("1z")),
-        ),
-        actions=(
-            action["discard"].token(tile("5m"), 0, 1),
-            action["discard"].token(tile("7z"), 1, 0),
-            action["ankan"].token(tile34("5m")),
-            action["ankan"].token(tile34("7z")),
-            action["kakan"].token(tile("9p")),
-            action["tsumo"].token(),
-            action["skip"].token(),
-            action["chi"].token(chi("1s", "2s", "3s")),
-            action["pon"].token(0, tile("0m")),
-            action["daiminkan"].token(2, tile("7z")),
-            action["ron"].token(1),
+            numeric=(1, 2, *by_seat([10000, 25000, 33000, 32000])),
+            progression=(
+                0,
+                events["discard"].token(names[1], tile("0p"), 1, 0),
+                events["chi"].token(names[2], chi("6p", "7p", "0p")),
+                events["pon"].token(names[3], 1, tile("1z")),
+                events["daiminkan"].token(names[0], 2, tile("9m")),
+                events["ankan"].token(names[0], tile34("2s")),
+                events["kakan"].token(names[3], tile("1z")),
+            ),
+            actions=(
+                action["discard"].token(tile("5m"), 0, 1),
+                action["discard"].token(tile("7z"), 1, 0),
+                action["ankan"].token(tile34("5m")),
+                action["ankan"].token(tile34("7z")),
+                action["kakan"].token(tile("9p")),
+                action["tsumo"].token(),
+                action["skip"].token(),
+                action["chi"].token(chi("1s", "2s", "3s")),
+                action["pon"].token(0, tile("0m")),
+                action["daiminkan"].token(2, tile("7z")),
+                action["ron"].token(1),
+            ),
         ),
         chosen=3,
         results=(7, *by_seat([-8000, 8000, 0, 0]), *by_seat([3, 0, 1, 2]), 1, 30000, 15),
@@ -105,8 +108,8 @@ def test_renaming_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int
 
 
 def test_renaming_seats_moves_these_columns() -> None:
-    annotation = situation("mps", actor=3)._replace(
-        numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
+    annotation = altered(
+        situation("mps", actor=3), numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
     )
 
     renamed = SeatRotation(V).actor_first(columns_of_annotations([annotation], V))

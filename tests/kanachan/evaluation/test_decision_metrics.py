@@ -13,7 +13,7 @@ from annotate.vocabulary import tile34_of
 from kanachan.data.batch import batch_of_annotations
 from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, DecisionRows, decision_metrics
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 NUM_ROWS = 400
 
@@ -126,10 +126,7 @@ def test_red_fives_and_tsumogiri_are_one_discard() -> None:
     discard = V.action["discard"]
     actions = sorted([discard.token(0, 0, 0), discard.token(5, 0, 0), discard.token(5, 1, 0), discard.token(6, 0, 0)])
     base = random_annotations(1, seed=0)[0]
-    annotation = Annotation(
-        base.game, base.sparse, base.numeric, base.progression, tuple(actions), actions.index(discard.token(0, 0, 0)),
-        base.results,
-    )  # fmt: skip
+    annotation = altered(base, actions=tuple(actions), chosen=actions.index(discard.token(0, 0, 0)))
     figures = decision_metrics(measured([annotation, annotation, annotation], [[0.0, 1.0, 2.0, 0.0]] * 3))
     assert figures["discard/exact"].value == 0
     assert figures["discard/accuracy"].value == 1

@@ -192,7 +192,7 @@ def test_the_order_of_the_seats_has_a_temperature_of_its_own(
     (entry,) = json.loads(out.read_text())["weights"]
     assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
     seat = seat_of(annotations[0])
-    rank_SR = by_weights(Policy.load(path), annotations[0], seat)
+    rank_SR = by_weights(Policy.load(path), annotations[0].observation, seat)
     flat_O = probability_O ** (3 / card["summary_temperature"])
     first_O = np.array([order[0] for order in ORDERS])
     expected = [flat_O[first_O == rank].sum() / flat_O.sum() for rank in range(4)]

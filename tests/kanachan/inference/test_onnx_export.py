@@ -22,7 +22,7 @@ from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed
 from tests.support.paths import ROOT
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_weights import written
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def test_a_batch_of_one_answers_as_a_batch_of_many(exported: Path, name: str) ->
 
 
 def test_the_first_decision_of_a_round_is_answered(weights: Path, exported: Path) -> None:
-    first = ANNOTATIONS[0]._replace(progression=ANNOTATIONS[0].progression[:1])
+    first = altered(ANNOTATIONS[0], progression=ANNOTATIONS[0].progression[:1])
     (expected,) = Policy.load(weights).scores([first])
     require_same(asked(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
 

@@ -14,7 +14,7 @@ from kanachan.models.attention import VarlenAttention
 from kanachan.models.transformer import Network, Output, attention_backend
 from kanachan.objectives.registry import build_network
 from kanachan.objectives.stages import STAGES
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
 CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
@@ -28,7 +28,7 @@ def batch_of(annotations: list[Annotation]) -> Batch:
 def decisions(num: int) -> list[Annotation]:
     """Some share their events, some do not."""
     whole = random_annotations(num // 2, seed=3)
-    earlier = [a._replace(progression=a.progression[: 1 + len(a.progression) // 2]) for a in whole]
+    earlier = [altered(a, progression=a.progression[: 1 + len(a.progression) // 2]) for a in whole]
     return [each for pair in zip(earlier, whole, strict=True) for each in pair]
 
 

@@ -11,7 +11,7 @@ from kanachan.config import ModelConfig
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations
 from kanachan.models.attention import PaddedAttention
 from kanachan.models.transformer import Encoder, Network, Output, attention_backend
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 
 LAYOUT = TokenLayout(FOUR_PLAYERS)
 CONFIG = ModelConfig(width=16, layers=2, heads=2, feedforward=32, decoder_layers=2)
@@ -82,7 +82,7 @@ def test_decisions_that_share_their_events_are_scored_as_each_alone(network: Net
     (base,) = random_annotations(1, seed=4)
     events = base.progression
     assert len(events) > 8
-    annotations = [base._replace(progression=events[:length]) for length in (1, 3, 3, 7, len(events))]
+    annotations = [altered(base, progression=events[:length]) for length in (1, 3, 3, 7, len(events))]
     batch = batch_of_annotations(annotations, FOUR_PLAYERS)
     assert batch.event_GE.shape == (1, len(events))
     together = outputs(network, batch)
@@ -131,7 +131,7 @@ def test_permuting_the_tiles_changes_nothing(network: Network) -> None:
 
 def test_permuting_the_sparse_tokens_changes_nothing(network: Network) -> None:
     annotations = random_annotations(6, seed=0)
-    turned = [annotation._replace(sparse=annotation.sparse[::-1]) for annotation in annotations]
+    turned = [altered(annotation, sparse=annotation.sparse[::-1]) for annotation in annotations]
     before, after = (outputs(network, batch_of_annotations(each, FOUR_PLAYERS)) for each in (annotations, turned))
     assert_same(before.candidate_BAK[before.mask_BA], after.candidate_BAK[after.mask_BA])
 
@@ -148,7 +148,7 @@ def test_the_order_of_events_matters(network: Network) -> None:
 
 def test_later_events_change_nothing_of_earlier_decisions(network: Network) -> None:
     (base,) = random_annotations(1, seed=4)
-    early = base._replace(progression=base.progression[:5])
+    early = altered(base, progression=base.progression[:5])
     batch = batch_of_annotations([early, base], FOUR_PLAYERS)
     event_GE = batch.event_GE.clone()
     event_GE[:, 5:] = LAYOUT.event_first

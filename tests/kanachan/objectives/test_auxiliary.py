@@ -129,7 +129,7 @@ def test_the_winner_alone_needs_no_hidden_hands() -> None:
 
 def test_hidden_hands_are_no_inputs(batch: Batch) -> None:
     network, _ = built()
-    blind = replace(batch, hand_count_BHK=None)
+    blind = replace(batch, labels=None)
     for seen, unseen in zip(network(batch), network(blind), strict=True):
         assert torch.equal(seen, unseen)
 

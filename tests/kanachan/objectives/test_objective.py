@@ -10,7 +10,7 @@ from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
-from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.data.batch import Batch, Labels, batch_of_annotations
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.rank import Rank
@@ -173,8 +173,8 @@ def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch, loss:
     result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
     two = replace(
         batch,
-        **{name: getattr(batch, name)[:2] for name in ("table_BS", "candidate_BA", "chosen_B", "seat_B")},
-        result_BR=result_BR,
+        **{name: getattr(batch, name)[:2] for name in ("table_BS", "candidate_BA", "seat_B")},
+        labels=Labels(batch.game_B[:2], batch.chosen_B[:2], result_BR),
     )
     chosen_K = torch.zeros(objective.num_candidate_outputs, requires_grad=True)
     optimizer = torch.optim.Adam([chosen_K], lr=0.1)

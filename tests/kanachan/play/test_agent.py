@@ -9,13 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.annotation import Annotation
 from annotate.game.engine import Table
 from annotate.game.record import Event
 from annotate.game.tiles import RED_IDS
+from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import Policy
-from kanachan.play.agent import Agent, GameKey, IllegalAction, SeededSampler, Situation
+from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import GameResult, Match
@@ -27,7 +28,7 @@ from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
 
 KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai")
-Asked = dict[tuple[GameKey, int, int], Situation]
+Asked = dict[tuple[GameKey, int, int], ActRequest]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ class Watched:
         self.asked: Asked = {}
         self.chosen: dict[tuple[GameKey, int, int], int] = {}
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
+    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
         tokens = self.player.choose(situations)
         for situation, token in zip(situations, tokens, strict=True):
             key = situation.game, situation.turn.seat, situation.number
@@ -120,16 +121,16 @@ def test_a_player_chooses_possible_actions_and_is_asked_about_forced_ones_only_i
     kind: str, names: dict[str, str]
 ) -> None:
     _, watched = played(names[kind], GAMES[:1], together=1, most=MOVES[kind])
-    assert all(token in watched.asked[key].actions for key, token in watched.chosen.items())
-    has_forced = any(len(situation.actions) == 1 for situation in watched.asked.values())
+    assert all(token in watched.asked[key].observation.actions for key, token in watched.chosen.items())
+    has_forced = any(len(situation.observation.actions) == 1 for situation in watched.asked.values())
     assert has_forced <= watched.plays_forced
     assert sorted(number for _, _, number in watched.asked) == list(range(len(watched.asked)))
 
 
-def scores_of(policy: Policy, asked: Sequence[Situation]) -> list[np.ndarray]:
-    """As the policy is asked outside of the arena."""
-    no_results = (0,) * len(V.results)
-    return policy.scores([Annotation("g", s.sparse, s.numeric, s.progression, s.actions, 0, no_results) for s in asked])
+def scores_of(policy: Policy, asked: Sequence[ActRequest]) -> list[np.ndarray]:
+    """Returns what the policy computes outside of the arena."""
+    columns = columns_of_observations([request.observation for request in asked], V)
+    return [prediction.score for prediction in policy.predict(policy.batch(columns))]
 
 
 @pytest.mark.parametrize("kind", ["greedy", "absolute seats", "advantage"])
@@ -138,7 +139,7 @@ def test_a_policy_takes_the_action_of_the_greatest_score(kind: str, names: dict[
     for (key, situation), score_A in zip(
         watched.asked.items(), scores_of(plain_policy(names[kind]), list(watched.asked.values())), strict=True
     ):
-        place = situation.actions.index(watched.chosen[key])
+        place = situation.observation.actions.index(watched.chosen[key])
         assert score_A[place] >= score_A.max() - 1e-4
 
 
@@ -162,7 +163,7 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
     for key, situation in watched.asked.items():
         (found[key],) = player.scorer.scores([situation])
     wanted = scores_of(plain_policy(names["greedy"]), list(watched.asked.values()))
-    assert max(len(s.progression) for s in watched.asked.values()) > 40
+    assert max(len(s.observation.progression) for s in watched.asked.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
     assert np.concatenate(wanted).std() > 1
     assert np.abs(difference).max() < largest
@@ -172,7 +173,7 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
 @pytest.mark.parametrize("use_bf16", [False, True])
 def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, names: dict[str, str]) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
-    by_number: dict[int, list[Situation]] = {}
+    by_number: dict[int, list[ActRequest]] = {}
     for (_, _, number), situation in watched.asked.items():
         by_number.setdefault(number, []).append(situation)
     one_by_one, together = (
@@ -189,13 +190,13 @@ def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, na
 
 def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
     _, watched = played("random", GAMES[:1], together=1)
-    (situation,) = [s for s in watched.asked.values() if len(s.actions) > 8][:1]
+    (situation,) = [s for s in watched.asked.values() if len(s.observation.actions) > 8][:1]
     (score_A,) = scores_of(plain_policy(names["greedy"]), [situation])
     weight_A = np.exp((score_A - score_A.max()) / 2.0)
     counts = np.zeros(len(score_A))
     for seed in range(2000):
         player = PolicyAgent(FixedScores(score_A), SeededSampler(seed, "A"), temperature=2.0)
-        counts[situation.actions.index(player.choose([situation])[0])] += 1
+        counts[situation.observation.actions.index(player.choose([situation])[0])] += 1
     np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
 
 
@@ -205,7 +206,7 @@ class FixedScores:
     def __init__(self, score_A: np.ndarray) -> None:
         self._score_A = score_A
 
-    def scores(self, situations: Sequence[Situation]) -> list[np.ndarray]:
+    def scores(self, situations: Sequence[ActRequest]) -> list[np.ndarray]:
         return [self._score_A for _ in situations]
 
 
@@ -289,7 +290,7 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    situation = Situation(GameKey(0, 0), 0, turn, (), (), ())
+    situation = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
     player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
     try:
         (token,) = player.choose([situation])

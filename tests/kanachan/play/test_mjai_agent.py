@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from annotate.game.engine import Table
+from annotate.observation import Observation
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
-from kanachan.play.agent import GameKey, Situation
+from kanachan.play.agent import ActRequest, GameKey
 from kanachan.play.mjai_agent import MjaiAgent, Program, _Seated
 from tests.support.matches import arena, journal, mjai
 from tests.support.mjai_table import hidden_from
@@ -78,7 +79,7 @@ def first_claim(*habits: str) -> str:
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
     player = MjaiAgent([sys.executable, "-c", CALLS, "+".join(habits)], V)
     try:
-        (token,) = player.choose([Situation(GameKey(0, 0), 0, turn, (), (), ())])
+        (token,) = player.choose([ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))])
     finally:
         player.close()
     return V.action.describe(token)[0]

@@ -260,7 +260,7 @@ def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) 
         own = next(a for a in annotations if V.sparse["seat"].token(seat) in a.sparse)
         batch = policy.batch(columns_of_annotations([own], V))
         wanted = policy.objective.baseline_rank_probability(policy.output(batch), batch)[0]
-        np.testing.assert_allclose(by_weights(policy, own, seat)[seat], wanted, atol=1e-6)
+        np.testing.assert_allclose(by_weights(policy, own.observation, seat)[seat], wanted, atol=1e-6)
 
 
 def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_later_it_is() -> None:

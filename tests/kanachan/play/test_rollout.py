@@ -7,7 +7,7 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play import rollout as arena_game
-from kanachan.play.agent import UNBATCHED, BatchKey, GameKey, SeededSampler, Situation
+from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import Match
@@ -24,10 +24,10 @@ class InThrees:
         self.asked: list[list[BatchKey]] = []
         self.end, self.close = self._player.end, self._player.close
 
-    def group(self, situation: Situation) -> BatchKey:
-        return BatchKey(len(situation.actions) > 5, 3)
+    def group(self, situation: ActRequest) -> BatchKey:
+        return BatchKey(len(situation.observation.actions) > 5, 3)
 
-    def choose(self, situations: Sequence[Situation]) -> list[int]:
+    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
         self.asked.append([self.group(situation) for situation in situations])
         return self._player.choose(situations)
 
@@ -49,13 +49,13 @@ def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes(monkeypa
 
 def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     class WithRareGroup(InThrees):
-        def group(self, situation: Situation) -> BatchKey:
+        def group(self, situation: ActRequest) -> BatchKey:
             is_rare = situation.number % 7 == 3
             if is_rare:
                 begun[situation.game] = num_moves
             return BatchKey("rare", 1000) if is_rare else UNBATCHED
 
-        def choose(self, situations: Sequence[Situation]) -> list[int]:
+        def choose(self, situations: Sequence[ActRequest]) -> list[int]:
             waited.extend(num_moves - begun.pop(s.game) for s in situations if s.game in begun)
             return self._player.choose(situations)
 

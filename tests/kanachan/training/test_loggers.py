@@ -20,7 +20,7 @@ from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import STAGES, previous_stage
 from tests.support.launched import program
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
 
 CORE = Path(wandb.__file__).parent / "bin" / "wandb-core"
@@ -42,7 +42,7 @@ def of_all_kinds(annotations: list[Annotation]) -> list[Annotation]:
             annotation = annotation._replace(chosen=annotation.actions.index(tsumo))
         elif "discard" in blocks and number % 20 == 0:
             actions = tuple(sorted({*annotation.actions, kyushu}))
-            annotation = annotation._replace(actions=actions, chosen=actions.index(kyushu))
+            annotation = altered(annotation, actions=actions, chosen=actions.index(kyushu))
         changed.append(annotation)
     return changed
 

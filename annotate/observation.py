@@ -1,0 +1,13 @@
+"""What a player sees at a decision point, as tokens of a vocabulary."""
+
+from typing import NamedTuple
+
+
+class Observation(NamedTuple):
+    """A seat's view of the table and the actions among which it chooses; nothing of what it chose or what followed."""
+
+    sparse: tuple[int, ...]
+    numeric: tuple[int, ...]
+    progression: tuple[int, ...]
+    actions: tuple[int, ...]
+    """ascending"""
