@@ -70,15 +70,31 @@ train() {
     echo "$made_from" >"$run/made-from"
 }
 
+# The stages in their order, those with values, and those whose probabilities can be calibrated, a line each.
+mapfile -t stage_lines < <(python - <<'PYTHON'
+from kanachan.objectives.registry import objective_class
+from kanachan.objectives.stages import STAGES
+
+print(*STAGES)
+print(*(stage for stage in STAGES if objective_class(stage).has_value))
+print(*(stage for stage in STAGES if objective_class(stage).temperatures))
+PYTHON
+)
+((${#stage_lines[@]} == 3)) || fail "the stages of the curriculum cannot be read"
+read -ra stages <<<"${stage_lines[0]}"
+read -ra with_values <<<"${stage_lines[1]}"
+read -ra calibrated <<<"${stage_lines[2]}"
+first_stage=${stages[0]} later_stages=("${stages[@]:1}")
+
 later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32)
-train imitation imitation '' "${imitation_length[@]}" --optim.average 0.999
-before=imitation
-for stage in round_delta rank grading; do
+train "$first_stage" "$first_stage" '' "${imitation_length[@]}" --optim.average 0.999
+before=$first_stage
+for stage in "${later_stages[@]}"; do
     train "$stage" "$stage" "$before" "${later[@]}"
     before=$stage
 done
 if $fresh; then
-    for stage in round_delta rank grading; do
+    for stage in "${later_stages[@]}"; do
         train "fresh/$stage" "$stage" '' "${later[@]}"
     done
 fi
@@ -113,12 +129,13 @@ calibrate() {
         kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
         mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
 }
-calibrate imitation
-calibrate rank
+for stage in "${calibrated[@]}"; do
+    calibrate "$stage"
+done
 if ! is_made "$out/policies.txt"; then
     say "measuring policies from the values: imitation, re-weighted up to a divergence of 0.05 nats"
-    imitation=$out/imitation
-    kanachan-evaluate --compare "$imitation" "$out"/{round_delta,rank,grading} "$shards" --prior "$imitation" \
+    imitation=$out/$first_stage
+    kanachan-evaluate --compare "$imitation" "${with_values[@]/#/$out/}" "$shards" --prior "$imitation" \
         --divergence 0.05 --json "$out/policies.json" >"$out/policies.part" &&
         mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no policies from the values"
 fi

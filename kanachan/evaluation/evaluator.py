@@ -42,7 +42,7 @@ from kanachan.evaluation.reliability import (
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import Objective, RankObjective
-from kanachan.objectives.targets import Results, SeatOrders
+from kanachan.objectives.targets import Results, SeatOrders, final_rank
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
@@ -261,7 +261,7 @@ def _log_likelihood(
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
     if rank_BR is not None and order_BO is not None:
         row_B = np.arange(len(columns))
-        of["rank/scores"] = np.log(rank_BR[row_B, columns.results[:, vocabulary.results.index("rank")]])
+        of["rank/scores"] = np.log(rank_BR[row_B, _final_rank(held_out)])
         of["order/scores"] = np.log(order_BO[row_B, actor_orders(columns, vocabulary)])
     found, less_scores = {}, {}
     for group, where_B in {"rank": None, "order": None, **held_out.starts}.items():
@@ -277,7 +277,7 @@ def _log_likelihood(
 
 
 def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[str, Estimate]]:
-    rank_B = held_out.columns.results[:, held_out.vocabulary.results.index("rank")]
+    rank_B = _final_rank(held_out)
     probability_BR = numbers[_RANKS]
     confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
     rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
@@ -287,6 +287,10 @@ def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[s
         formulas[f"{name}/ece"] = calibration_statistic(confidence_B, is_right_B, where_B)
     figures = cluster_bootstrap(held_out.game_B, formulas, held_out.replicates)
     return {name: {key: figures[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
+
+
+def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:
+    return final_rank(Results.of_columns(held_out.columns, held_out.vocabulary)).numpy()
 
 
 def _rank_reliability(held_out: HeldOut, numbers: dict[str, Floats], scores_BR: Floats | None) -> dict[str, list[Bin]]:

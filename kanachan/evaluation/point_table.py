@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.data.columns import Columns
 from kanachan.evaluation.baselines import own_grade, token_value
+from kanachan.objectives.targets import Results, final_rank, grading_delta
 
 
 class PointTable:
@@ -19,9 +20,8 @@ class PointTable:
 
     def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        results = vocabulary.results
-        rank_B = columns.results[:, results.index("rank")]
-        delta_B = columns.results[:, results.index("grading_delta")]
+        results = Results.of_columns(columns, vocabulary)
+        rank_B, delta_B = final_rank(results).numpy(), grading_delta(results).numpy()
         shape = (self._num_cases, vocabulary.num_seats)
         cell_B = self._case(columns) * vocabulary.num_seats + rank_B
         count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)

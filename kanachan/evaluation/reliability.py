@@ -15,6 +15,7 @@ from kanachan.evaluation.baselines import token_value
 from kanachan.evaluation.bootstrap import REPLICATES, Floats
 from kanachan.evaluation.calibration import Bin, reliability
 from kanachan.evaluation.decision_metrics import DecisionRows
+from kanachan.objectives.targets import Results, final_rank
 
 Mask = NDArray[np.bool_]
 
@@ -54,7 +55,7 @@ def of_ranks_at_starts(
 def _of_ranks(
     columns: Columns, probability_BR: Floats, vocabulary: Vocabulary, groups: Mapping[str, Mask], replicates: int
 ) -> dict[str, list[Bin]]:
-    rank_B = columns.results[:, vocabulary.results.index("rank")]
+    rank_B = final_rank(Results.of_columns(columns, vocabulary)).numpy()
     is_reached_BR = rank_B[:, None] == np.arange(probability_BR.shape[1])
     game_B = columns.game.view(np.int64)
     return {

@@ -11,6 +11,9 @@ from typing import Any
 
 from variants import REFERENCE, Variant
 
+from kanachan.objectives.objective import Objective, RankObjective
+from kanachan.objectives.registry import objective_class
+
 _Figure = Callable[[dict[str, Any]], float]
 _IMITATION: dict[str, tuple[_Figure, int]] = {
     "negative log-likelihood": (lambda entry: entry["agreement"]["nll"]["value"], 4),
@@ -27,13 +30,12 @@ _RANK: dict[str, tuple[_Figure, int]] = {
     **_VALUES,
     "log-likelihood of the rank": (lambda entry: entry["log_likelihood"]["rank"]["action"]["value"], 4),
 }
-_COLUMNS = {"imitation": _IMITATION, "round_delta": _VALUES, "rank": _RANK, "grading": _VALUES}
 
 
 def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) -> str:
     """A row for each variant: every figure, and in brackets how far it is from the reference, ± its standard error
     where a variant has several runs."""
-    columns = _COLUMNS[stage]
+    columns = _columns(objective_class(stage))
     reference = next(variant for variant in figures if variant.name == REFERENCE)
     lines = [f"| {stage} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
     error = {
@@ -52,6 +54,12 @@ def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) ->
             cells.append(cell)
         lines.append(f"| {variant.what} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _columns(objective: type[Objective]) -> dict[str, tuple[_Figure, int]]:
+    if not objective.has_value:
+        return _IMITATION
+    return _RANK if issubclass(objective, RankObjective) else _VALUES
 
 
 def _deviation(samples: Sequence[Sequence[float]]) -> float:

@@ -68,7 +68,7 @@ def told(evaluation: Path) -> str:
     """
     try:
         networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
-        imitation = [network for network in networks if network["stage"] == "imitation"]
+        imitation = [network for network in networks if not network.get("values")]
         steps = sorted({int(network["steps"]) for network in imitation})
         rows = [(Path(network["path"]), _values(network["agreement"])) for network in imitation]
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:

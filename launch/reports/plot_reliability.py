@@ -8,6 +8,7 @@ It needs matplotlib: pip install '.[pictures]'
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,16 @@ from matplotlib.figure import Figure
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
+from kanachan.objectives.registry import objective_class
+from kanachan.objectives.stages import STAGES
 
-_PANELS = {
-    ("imitation", "best action"): "probability of the likeliest action",
-    ("rank", "rank"): "probability of a rank",
-    ("rank", "rank, last round"): "probability of a rank, last round",
-    ("rank", "rank at starts of rounds, situation"): "probability of a rank, starts of rounds",
-    ("round_delta", "points"): "points of the round",
-    ("rank", "points"): "points of the rank",
-    ("grading", "points"): "grading points",
+_PROBABILITIES = {
+    "best action": "probability of the likeliest action",
+    "rank": "probability of a rank",
+    "rank, last round": "probability of a rank, last round",
+    "rank at starts of rounds, situation": "probability of a rank, starts of rounds",
 }
+"""panels of networks of whatever stage, by the group of predictions"""
 _BY_SCORES = {"rank at starts of rounds, situation": "rank at starts of rounds, scores"}
 """the same of what sees scores and round only, and is drawn beside"""
 _COLUMNS = 4
@@ -50,10 +51,10 @@ def draw(evaluation: Path, out: Path) -> None:
         networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
         panels = {
             title: found
-            for (stage, what), title in _PANELS.items()
-            if (found := [n for n in networks if n["stage"] == stage and n["reliability"].get(what)])
+            for title, stage, what in _panels()
+            if (found := [n for n in networks if stage in (None, n["stage"]) and n["reliability"].get(what)])
         }
-        places = {title: what for (_, what), title in _PANELS.items()}
+        places = {title: what for title, _, what in _panels()}
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{evaluation}: not written by kanachan-evaluate --json: {error}") from None
     if not panels:
@@ -68,6 +69,14 @@ def draw(evaluation: Path, out: Path) -> None:
         _panel(axes, title, drawn | ({"scores and round only": by_scores} if by_scores else {}))
     with replacing(out) as temporary:
         figure.savefig(temporary, format=out.suffix.removeprefix(".") or "png", dpi=110)
+
+
+def _panels() -> Iterator[tuple[str, str | None, str]]:
+    """Title, stage and group of predictions of each panel; probabilities are those of any stage."""
+    for what, title in _PROBABILITIES.items():
+        yield title, None, what
+    for stage in STAGES:
+        yield objective_class(stage).quantity, stage, "points"
 
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
-
-_POINTS = {"round_delta": "points of the round", "rank": "points of the rank", "grading": "grading points"}
+from kanachan.objectives.registry import objective_class
+from kanachan.objectives.stages import STAGES
 
 
 def main() -> int:
@@ -33,15 +33,18 @@ def show(path: Path) -> None:
         raise ValueError(f"{path}: not written by kanachan-evaluate --json: {error}") from None
     print(f"{split} split: {games:,} games, {decisions:,} decisions\n")
     for network in networks:
-        if network["stage"] == "imitation":
-            print(imitation_table(network), end="\n\n")
-    print(value_table([network for network in networks if network["stage"] != "imitation"]))
+        if not network["values"]:
+            print(decision_table(network), end="\n\n")
+    print(value_table([network for network in networks if network["values"]]))
     print("\nIn brackets: 95 % intervals, from drawing whole games.")
 
 
-def imitation_table(network: dict[str, Any]) -> str:
+def decision_table(network: dict[str, Any]) -> str:
     """Rows: kinds of decisions. How often the player's action is foreseen, and with what likelihood."""
-    rows = [["imitation", "decisions", "accuracy %", "negative log-likelihood", "recall %"], ["---", *["---:"] * 4]]
+    rows = [
+        [network["stage"], "decisions", "accuracy %", "negative log-likelihood", "recall %"],
+        ["---", *["---:"] * 4],
+    ]
     figures = network["agreement"]
     accuracies = {"all": "top1"} | {
         name.partition("/")[0]: name for name in figures if name.endswith("/accuracy") and figures[name]
@@ -61,10 +64,11 @@ def imitation_table(network: dict[str, Any]) -> str:
 
 
 def value_table(networks: list[dict[str, Any]]) -> str:
-    """Rows: networks of the later stages, and what sees only scores and round."""
+    """Rows: networks that predict values, by stage, and what sees only scores and round."""
     rows = [["what it foretells", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
     rows.append(["---", "---", "---:", "---:", "---:"])
-    for stage, what in _POINTS.items():
+    for stage in STAGES:
+        what = objective_class(stage).quantity
         of_stage = [network for network in networks if network["stage"] == stage]
         for network in of_stage:
             lineage = [step["stage"] for step in network["lineage"] or []]

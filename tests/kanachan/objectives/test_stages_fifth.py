@@ -1,0 +1,175 @@
+"""A further stage is a class, an entry in the registry and a YAML file: every command takes it like the others."""
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+import yaml
+from torch import Tensor
+
+from annotate.annotation import parse_line
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.cli import calibrate, evaluate, export, predict, train
+from kanachan.config import ObjectiveConfig
+from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.data.columns import columns_of_annotations
+from kanachan.models.transformer import Output
+from kanachan.models.weights import read_weights
+from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField
+from kanachan.objectives.stages import STAGES
+from kanachan.objectives.targets import Results
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_runs import arguments, rows_of
+from tests.support.tiny_weights import written
+
+STAGE = "deal_in"
+DEALT_IN = (7, 8, 9)  # results of a round, by the seat that won
+NUM_LINES = 30
+
+
+class DealIn(Objective):
+    """Whether the actor deals in this round, given the action taken, and from the summary token before it."""
+
+    stage = STAGE
+    title = "Deal-in: whether the actor deals in this round"
+    quantity = "deal-in avoided"
+    meaning = "probability of dealing in, negative"
+    prediction_fields = {
+        "scores": PredictionField(PER_CANDIDATE, meaning),
+        "deal_in_probabilities": PredictionField(PER_CANDIDATE, "that the actor deals in"),
+    }
+    digits = 3
+    uses = frozenset({"baseline"})
+    temperatures = ("temperature",)
+    num_candidate_outputs = 1
+
+    def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
+        super().__init__(config, vocabulary)
+        self.num_summary_outputs = 1 if config.baseline else 0
+
+    def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
+        is_deal_in_B = -self.target(batch)
+        logit_B = output.candidate_BAK[torch.arange(len(batch)), batch.chosen_B, 0].float()
+        cross_entropy = F.binary_cross_entropy_with_logits(logit_B, is_deal_in_B)
+        baseline = F.binary_cross_entropy_with_logits(output.summary_BK[:, 0].float(), is_deal_in_B)
+        loss = cross_entropy + self.config.baseline * baseline
+        return {"loss": loss, "cross_entropy": cross_entropy.detach(), "baseline": baseline.detach()}
+
+    def score(self, output: Output) -> Tensor:
+        probability_BA = output.candidate_BAK[:, :, 0].float().sigmoid()
+        return (-probability_BA).masked_fill(~output.mask_BA, -math.inf)
+
+    def predictions(self, output: Output) -> dict[str, Tensor]:
+        score_BA = self.score(output)
+        return {"scores": score_BA, "deal_in_probabilities": (-score_BA).masked_fill(~output.mask_BA, 0.0)}
+
+    def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
+        logit_B = output.candidate_BAK[torch.arange(len(batch)), batch.chosen_B, 0].float()
+        logit_BK = torch.stack([torch.zeros_like(logit_B), logit_B], dim=1)
+        return {"temperature": Classes(logit_BK, -self.target(batch).long())}
+
+    def baseline_value(self, output: Output, batch: Batch) -> Tensor:
+        return -output.summary_BK[:, 0].float().sigmoid()
+
+    def target_of(self, results: Results) -> Tensor:
+        result_B = results.named("round_result")
+        return -torch.isin(result_B, torch.tensor(DEALT_IN, device=result_B.device)).float()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(STAGES, STAGE, f"{__name__}:{DealIn.__name__}")
+        yield
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed(tmp_path_factory.mktemp("data") / "shards", 600, validation=120, test=120)
+
+
+@pytest.fixture(scope="module")
+def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the stage, from the encoder of another, as small as can be: the ONNX exporter takes seconds a block."""
+    folder = tmp_path_factory.mktemp("runs")
+    settings = {"stage": STAGE, "objective": {"baseline": 0.3}, "optim": {"learning_rate": 0.003}}
+    (folder / f"{STAGE}.yaml").write_text(yaml.safe_dump(settings))
+    given = arguments(STAGE, shards, folder / STAGE, "--config", str(folder / f"{STAGE}.yaml"))
+    init = written(folder / "imitation", "imitation", layers=1)
+    assert train.main([*given, "--init", str(init), "--model.dropout", "0", "--model.layers", "1"]) == 0
+    return folder / STAGE
+
+
+def test_it_is_trained_with_the_settings_of_its_file(trained: Path) -> None:
+    card = read_weights(trained).card
+    assert card["stage"] == STAGE
+    assert (card["objective"]["baseline"], card["config"]["optim"]["learning_rate"]) == (0.3, 0.003)
+    assert [entry["stage"] for entry in card["lineage"]] == ["imitation"]
+    assert float(rows_of(trained)[-1]["validation/cross_entropy"]) < 1
+
+
+def test_a_setting_that_it_does_not_use_is_refused() -> None:
+    with pytest.raises(ValueError, match=f"no effect in stage {STAGE}"):
+        DealIn(ObjectiveConfig(bins=51), FOUR_PLAYERS)
+
+
+def test_it_is_evaluated_as_a_value(
+    trained: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "evaluation.json"
+    assert evaluate.main([str(trained), str(shards), "--json", str(path), "--bootstrap", "20"]) == 0
+    assert DealIn.title in capsys.readouterr().out
+    entry = json.loads(path.read_text())["weights"][0]
+    assert entry["stage"] == STAGE
+    assert entry["values"].keys() == {"action", "situation", "scores"}
+    assert all(0 < figures["mean_absolute_error"]["value"] < 1 for figures in entry["values"].values())
+    assert all(-1 <= tenth["predicted"] <= 0 for tenth in entry["reliability"]["points"])
+    assert entry["agreement"]["top1"]["decisions"] == 120
+
+
+def test_its_probabilities_can_be_calibrated(trained: Path, shards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "calibrated.safetensors"
+    assert calibrate.main([str(trained), str(shards), "-o", str(out), "--bootstrap", "20"]) == 0
+    card = read_weights(out).card
+    assert card["calibration"]["after"]["nll"]["value"] <= card["calibration"]["before"]["nll"]["value"]
+
+
+def test_it_predicts_a_number_for_each_candidate(trained: Path, tmp_path: Path) -> None:
+    annotations = random_annotations(NUM_LINES, seed=7)
+    lines, out = write_lines(tmp_path / "lines.txt", annotations), tmp_path / "predicted.txt"
+    assert predict.main([str(trained), lines, "-o", str(out)]) == 0
+    rows = [line.rpartition("\t") for line in out.read_text().splitlines()]
+    assert [parse_line(line, FOUR_PLAYERS) for line, _, _ in rows] == annotations
+    scores = [[float(number) for number in numbers.split(",")] for _, _, numbers in rows]
+    assert [len(row) for row in scores] == [len(annotation.actions) for annotation in annotations]
+    assert all(-1 < score < 0 for row in scores for score in row)
+    assert predict.main([str(trained), lines, "--explain", "-o", str(out)]) == 0
+    assert out.read_text().count(DealIn.meaning) == NUM_LINES
+
+
+def test_its_encoder_is_exported_for_transformers(trained: Path, tmp_path: Path) -> None:
+    assert export.main([str(trained), "-o", str(tmp_path / "hf")]) == 0
+    assert json.loads((tmp_path / "hf" / "card.json").read_text())["stage"] == STAGE
+
+
+def test_its_predictions_are_outputs_of_the_onnx_file(trained: Path, tmp_path: Path) -> None:
+    runtime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    assert export.main([str(trained), "--onnx", str(tmp_path)]) == 0
+    session = runtime.InferenceSession(tmp_path / "policy.onnx")
+    assert [output.name for output in session.get_outputs()] == list(DealIn.prediction_fields)
+    assert all(f"`{name}`" in (tmp_path / "README.md").read_text() for name in DealIn.prediction_fields)
+
+
+def test_the_target_is_the_same_for_training_and_evaluation(shards: Path) -> None:
+    annotations = random_annotations(NUM_LINES, seed=7)
+    objective = DealIn(ObjectiveConfig(), FOUR_PLAYERS)
+    columns = columns_of_annotations(annotations, FOUR_PLAYERS)
+    of_columns_B = objective.target_of(Results.of_columns(columns, FOUR_PLAYERS))
+    assert of_columns_B.equal(objective.target(batch_of_annotations(annotations, FOUR_PLAYERS)))
+    assert of_columns_B.tolist() == (-np.isin([a.results[0] for a in annotations], DEALT_IN).astype(float)).tolist()
