@@ -1,5 +1,6 @@
 """What README.md and the pages of docs/ name exists: commands, options, paths, modules, links."""
 
+import ast
 import re
 import shlex
 import tomllib
@@ -179,6 +180,19 @@ def test_the_map_names_every_package() -> None:
     for package in ("annotate", "kanachan"):
         for folder in (ROOT / package).glob("[a-z]*/"):
             assert re.search(rf"\b{folder.name}/", tree), f"{package}/{folder.name}"
+
+
+@pytest.mark.parametrize("package", ["annotate", "kanachan"])
+def test_the_page_on_architecture_has_the_levels_that_the_test_of_imports_holds(package: str) -> None:
+    layers = ast.parse((ROOT / "tests" / "project" / "test_layers.py").read_text(encoding="utf-8"))
+    held = next(
+        ast.literal_eval(node.value)
+        for node in layers.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == f"LEVELS_OF_{package.upper()}"
+    )
+    table = text_of(ROOT / "docs" / "architecture.md").split(f"| level of `{package}` |")[1].split("\n\n")[0]
+    shown = [re.findall(r"`(\w+)`", row.split("(")[0]) for row in table.splitlines()[2:]]
+    assert [set(names) for names in shown] == list(held)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
