@@ -146,7 +146,7 @@ class CheckpointCallback(L.Callback):
 
     @property
     def state_key(self) -> str:
-        return "Snapshots"  # in checkpoints, whatever the class is named
+        return "Snapshots"  # part of the format of checkpoints, whatever the class is named
 
     def state_dict(self) -> dict[str, Any]:
         return {"lineage": self.lineage}
@@ -226,7 +226,7 @@ class BestCheckpoint(L.Callback):
 
     @property
     def state_key(self) -> str:
-        return "BestWeights"  # in checkpoints, whatever the class is named
+        return "BestWeights"  # part of the format of checkpoints, whatever the class is named
 
     def state_dict(self) -> dict[str, Any]:
         return {"metrics": self.metrics, "step": self.step, "fruitless": self._fruitless}

@@ -72,7 +72,7 @@ class PreviousStage:
         """1 - cosine between the encoder's weights then and now, 0 for no change: of `embeddings`, `block_01`, …
 
         Args:
-            state: the state of the run's `StageModule`, all tensors whole.
+            state: the state of the run's module, all tensors whole.
         """
         products: dict[str, list[Tensor]] = {}
         with safe_open(self.path, framework="pt") as opened:

@@ -82,7 +82,7 @@ def is_lost_process(error: RuntimeError) -> bool:
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
 
 
-# What the stage asks of the strategy ----------------------------------------------------------------------------------
+# What a module asks of the strategy ----------------------------------------------------------------------------------
 
 
 def is_sharded(trainer: L.Trainer) -> bool:
@@ -108,6 +108,6 @@ def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:
 
 
 def tensors_of_network(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Of the state of a `kanachan.training.module.StageModule`: the network's, by the names of a weights file."""
+    """Returns the tensors of the network in the state of a `TrainableModule`, by the names of a weights file."""
     prefix = "network."
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}

@@ -54,7 +54,8 @@ class ValidationMetrics:
         """what came true over what was predicted, of the last validation that was computed"""
         self._objective = objective
         self._meter = DecisionMeter(objective.vocabulary)
-        self._former_batches = range(0)
+        self.former_batches = range(0)
+        """numbers of the batches of the validation that are put to the former stage"""
         self._begin()
 
     def start(self, network: Network, trainer: L.Trainer) -> None:
@@ -63,7 +64,7 @@ class ValidationMetrics:
         if self.former is not None:
             self.former.join(network, trainer.strategy.root_device)
             count = int(trainer.num_val_batches[0])
-            self._former_batches = range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
+            self.former_batches = range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
 
     def update(self, batch: Batch, index: int, output: Output) -> None:
         """Adds a batch. Called within a validation step: there, and not after it, weights that are shared out over
@@ -87,7 +88,7 @@ class ValidationMetrics:
             self._sums.add({_CONFIDENCE: confidence_sums(measures)})
         self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=len(batch))
         self._sums.add({_KINDS: kind_sums(measures)})
-        if self.former is not None and index in self._former_batches:
+        if self.former is not None and index in self.former_batches:
             loss = self.former.loss(batch).detach()
             self._sums.add({_FORMER: torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])})
 
@@ -110,11 +111,6 @@ class ValidationMetrics:
     def former_metrics(self, trainer: L.Trainer) -> dict[str, float]:
         """Returns the metrics of the former stage alone. Every rank must call it; rank zero alone has the drift."""
         return self._former_metrics(trainer, self._sums.totals(trainer)[_FORMER])
-
-    @property
-    def former_batches(self) -> range:
-        """Numbers of the batches of the validation that are put to the former stage."""
-        return self._former_batches
 
     def _begin(self) -> None:
         self._sums, self._values = DistributedSums(), Values()

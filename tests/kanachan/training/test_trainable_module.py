@@ -28,6 +28,7 @@ from kanachan.training.loggers import MetricsFile, Progress
 from kanachan.training.module import StageModule
 from kanachan.training.strategies import network_tensors, tensors_of_network
 from kanachan.training.trainable_module import TrainableModule, trainable
+from kanachan.training.trainer import _steps
 from tests.support.tiny_runs import rows_of
 from tests.support.tiny_stage import batches, make_stage
 
@@ -215,3 +216,9 @@ def test_the_average_of_another_learner_is_validated_and_written(whole: Path) ->
 
 def test_every_checkpoint_of_another_learner_is_asked_whether_it_is_finite(tmp_path: Path) -> None:
     assert fit(tmp_path).checked == [4, 5, 8, 10]
+
+
+def test_a_run_on_a_source_without_end_takes_a_number_of_steps() -> None:
+    assert _steps(RunConfig(steps=7), StreamSource()) == 7
+    with pytest.raises(ValueError, match="run.steps is missing: made-up decisions"):
+        _steps(RunConfig(), StreamSource())
