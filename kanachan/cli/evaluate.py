@@ -4,7 +4,7 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,8 +144,7 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
         for i, path in enumerate(arguments.weights)
     ]
     if arguments.average_suits:
-        for s in networks:
-            _average_suits(s)
+        networks = [_average_suits(s) for s in networks]
     if arguments.prior is None:
         return networks
     policies = []
@@ -158,13 +157,15 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
     return networks + policies
 
 
-def _average_suits(subject: _Subject) -> None:
+def _average_suits(subject: _Subject) -> _Subject:
+    from kanachan.inference.policy import NetworkPolicy
     from kanachan.inference.suit_averaging import SuitAverage
 
     policy = subject.policy
+    assert isinstance(policy, NetworkPolicy)
     if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
         raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
-    policy.network = SuitAverage(policy.network, policy.vocabulary).to(policy.device).eval()
+    return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
 
 
 def _letter(index: int) -> str:

@@ -11,7 +11,7 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.config import WEIGHTS_NAME
 
 if TYPE_CHECKING:
-    from kanachan.inference.policy import Policy
+    from kanachan.inference.policy import NetworkPolicy
 
 PROGRAM = "kanachan-export"
 _DESCRIPTION = """Writes what was trained so that other programs can use it. With -o, the encoder of a weights file:
@@ -79,7 +79,7 @@ def _export(arguments: argparse.Namespace) -> None:
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)
 
 
-def _to_transformers(policy: "Policy", out: Path) -> None:
+def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
     from kanachan.inference.huggingface import KanachanConfig, KanachanEncoder
     from kanachan.models.weights import CARD_NAME, write_card
 
@@ -104,7 +104,7 @@ def _to_transformers(policy: "Policy", out: Path) -> None:
     print(f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {config.width}")
 
 
-def _to_onnx(policy: "Policy", folder: Path, shards: str | None, tolerance: float) -> None:
+def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, tolerance: float) -> None:
     from kanachan.data.loader import held_out_columns
     from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 

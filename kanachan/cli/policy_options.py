@@ -97,15 +97,14 @@ def reweighted_policy(
 
     policy = with_prior(value, weights, arguments.prior)
     if arguments.divergence is None:
-        policy.advantage_temperature = arguments.temperature
-        return policy
+        return policy.with_temperature(arguments.temperature)
     assert shards is not None
     columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_HELD_OUT)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
-        policy.advantage_temperature = policy.temperature_of(columns, arguments.divergence, arguments.batch, bar.update)
+        temperature = policy.temperature_of(columns, arguments.divergence, arguments.batch, bar.update)
     print(
         f"{program}: {weights}: a divergence of {arguments.divergence} nats over {len(columns):,} decisions: "
-        f"--temperature {policy.advantage_temperature:.6g}",
+        f"--temperature {temperature:.6g}",
         file=sys.stderr,
     )
-    return policy
+    return policy.with_temperature(temperature)

@@ -77,7 +77,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     from kanachan.inference.policy import Policy, chosen_device
 
     check_output(arguments.output, [arguments.lines, arguments.weights], may_stream=True)
-    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
+    policy: Policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is not None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
     size = arguments.batch * _BATCHES_AT_ONCE

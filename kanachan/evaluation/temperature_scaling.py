@@ -20,7 +20,7 @@ from kanachan.data.columns import Columns
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
 from kanachan.inference.bisection import bisected_exponential
-from kanachan.inference.policy import Policy, stacked
+from kanachan.inference.policy import NetworkPolicy, stacked
 
 LOWEST, HIGHEST = 0.01, 100.0
 _ROWS_AT_ONCE = 1 << 16
@@ -39,7 +39,7 @@ class CalibrationData(NamedTuple):
 
 @torch.inference_mode()
 def collect_logits(
-    policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]
+    policy: NetworkPolicy, columns: Columns, batch: int, progress: Callable[[int], object]
 ) -> dict[str, CalibrationData]:
     """Evaluates a network on every row, `batch` at a time; `progress` is called with how many.
 

@@ -79,9 +79,10 @@ def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: fl
 
 
 class AdvantagePolicy(Policy):
-    """An imitation policy re-weighted by the advantages of a value network; asked as if it were imitation.
+    """An imitation policy re-weighted by the advantages of a value network, with the interface of imitation.
 
-    Scores are log probabilities, probabilities those of the re-weighted policy.
+    Scores are log probabilities, probabilities those of the re-weighted policy; the value of a situation is that of the
+    value network.
 
     Args:
         prior: after imitation.
@@ -106,22 +107,16 @@ class AdvantagePolicy(Policy):
                 f"the values were trained with data.actor_first={value.actor_first}, the prior with "
                 f"{prior.actor_first}: they must be the same"
             )
-        super().__init__(
-            prior.network, prior.objective, actor_first=prior.actor_first, card=prior.card, device=prior.device
-        )
+        if not temperature > 0:
+            raise ValueError(f"the temperature of advantages must be positive, not {temperature}")
+        super().__init__(prior.objective, actor_first=prior.actor_first, card=prior.card, device=prior.device)
         self.prior = prior
         self.value = value
         self.advantage_temperature = temperature
 
-    @property
-    def advantage_temperature(self) -> float:
-        return self._advantage_temperature
-
-    @advantage_temperature.setter
-    def advantage_temperature(self, temperature: float) -> None:
-        if not temperature > 0:
-            raise ValueError(f"the temperature of advantages must be positive, not {temperature}")
-        self._advantage_temperature = temperature
+    def with_temperature(self, temperature: float) -> "AdvantagePolicy":
+        """Returns the same policy with another temperature of the advantages."""
+        return AdvantagePolicy(self.prior, self.value, temperature)
 
     @property
     def meaning(self) -> str:
@@ -131,11 +126,11 @@ class AdvantagePolicy(Policy):
         )
 
     @torch.inference_mode()
-    def output(self, batch: Batch) -> Output:
-        """One number for each candidate, its log probability; the rest as the prior says it."""
-        log_prior_BA, value_BA, output = self._asked(batch)
+    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
+        """Returns one number for each candidate, its log probability, the rest of the prior's output, and value_B."""
+        log_prior_BA, value_BA, output, value_B = self._evaluate(batch)
         log_probability_BA = reweighted(log_prior_BA, value_BA, self.advantage_temperature)
-        return output._replace(candidate_BAK=log_probability_BA.float()[:, :, None])
+        return output._replace(candidate_BAK=log_probability_BA.float()[:, :, None]), value_B
 
     def temperature_of(self, columns: Columns, target: float, batch: int, progress: Callable[[int], object]) -> float:
         """The temperature at which the mean divergence from the prior over these decisions is `target`.
@@ -147,15 +142,15 @@ class AdvantagePolicy(Policy):
         with torch.inference_mode():
             for first in range(0, len(columns), batch):
                 rows = self.batch(columns.rows(first, first + batch)).to(self.device)
-                log_prior_BA, value_BA, _ = self._asked(rows)
+                log_prior_BA, value_BA, *_ = self._evaluate(rows)
                 log_priors.append(log_prior_BA.cpu())
                 values.append(value_BA.cpu())
                 progress(len(rows))
         return temperature_of_divergence(stacked(log_priors), stacked(values), target)
 
-    def _asked(self, batch: Batch) -> tuple[Tensor, Tensor, Output]:
-        """log_prior_BA and value_BA as 64-bit floats, and what the prior's network said."""
+    def _evaluate(self, batch: Batch) -> tuple[Tensor, Tensor, Output, Tensor | None]:
+        """Returns log_prior_BA and value_BA as 64-bit floats, the prior's output, and value_B before the action."""
         output = self.prior.output(batch)
         log_prior_BA = self.prior.objective.score(output).double().log_softmax(dim=1)
-        value_BA = self.value.objective.score(self.value.output(batch)).double()
-        return log_prior_BA, value_BA, output
+        valued, value_B = self.value.output_and_value(batch)
+        return log_prior_BA, self.value.objective.score(valued).double(), output, value_B

@@ -21,7 +21,7 @@ from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.export_inputs import DECISION_INPUTS, SITUATION_INPUTS
-from kanachan.inference.policy import Policy, scale_logits
+from kanachan.inference.policy import NetworkPolicy, scale_logits
 from kanachan.models.attention import PaddedAttention
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
@@ -53,7 +53,7 @@ class EncoderGraph(nn.Module):
 
     inputs = SITUATION_INPUTS
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: NetworkPolicy) -> None:
         super().__init__()
         self.encoder = policy.network.encoder
         self.outputs = {"situation": 1.0, "tokens": 1.0}
@@ -79,7 +79,7 @@ class PolicyGraph(nn.Module):
 
     inputs = DECISION_INPUTS
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: NetworkPolicy) -> None:
         super().__init__()
         self.network = policy.network
         self.objective = policy.objective
@@ -129,7 +129,7 @@ def simulated_situations(vocabulary: Vocabulary) -> Columns:
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
 
-def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
+def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance: float) -> list[Checked]:
     """Writes `encoder.onnx`, `policy.onnx` and a README.md that explains them into `folder`, all or none.
 
     Args:
@@ -158,7 +158,7 @@ def export_onnx(policy: Policy, folder: Path, columns: Columns, tolerance: float
     return found
 
 
-def _write(graph: Graph, path: Path, policy: Policy) -> None:
+def _write(graph: Graph, path: Path, policy: NetworkPolicy) -> None:
     inputs = _inputs(policy.vocabulary)
     traced, dynamic = {}, {}
     for name in graph.inputs:
@@ -230,7 +230,7 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
     }
 
 
-def _metadata(policy: Policy) -> dict[str, str]:
+def _metadata(policy: NetworkPolicy) -> dict[str, str]:
     return {
         "stage": policy.stage,
         "vocabulary": policy.vocabulary.name,
@@ -241,7 +241,7 @@ def _metadata(policy: Policy) -> dict[str, str]:
 
 
 @torch.inference_mode()
-def check(path: Path, graph: Graph, policy: Policy, columns: Columns, tolerance: float) -> float:
+def check(path: Path, graph: Graph, policy: NetworkPolicy, columns: Columns, tolerance: float) -> float:
     """The largest difference between the outputs of a file and those of the graph, over batches of several sizes.
 
     Raises:
@@ -273,7 +273,7 @@ def _largest(found: Tensor, expected: Tensor, unit: float) -> float:
     return float(difference.masked_fill(expected.isneginf(), 0.0).nan_to_num(nan=math.inf).max())
 
 
-def _about(policy: Policy) -> str:
+def _about(policy: NetworkPolicy) -> str:
     """README.md: what the files take and give."""
     inputs = [
         f"| `{name}` | {str(dtype).removeprefix('torch.')} | {' × '.join(map(str, sizes))} | {meaning} |"

@@ -1,9 +1,10 @@
-"""Weights and situations to scores of the candidate actions: what play, review and `kanachan-predict` ask.
+"""Weights and observations to scores of the candidate actions, and to actions: for play, review and `kanachan-predict`.
 
 Shapes: B decisions, A candidates, R ranks.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.annotation import Annotation
+from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
-from kanachan.data.columns import ObservationColumns, columns_of_annotations, round_keys
+from kanachan.data.columns import ObservationColumns, columns_of_annotations, columns_of_observations, round_keys
 from kanachan.data.symmetry import SeatRotation
+from kanachan.inference.choice import Action, choose
 from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.registry import load_network
@@ -41,6 +44,8 @@ class Prediction:
     """[A] imitation: that the player takes the action"""
     rank_probability: NDArray[np.float32] | None
     """[A, R] rank: of every final rank of the actor after the action"""
+    value: float | None
+    """the expected target of the stage before the action, in points, where the network predicts it"""
 
     @property
     def shown(self) -> NDArray[np.float32]:
@@ -48,10 +53,11 @@ class Prediction:
         return self.score if self.probability is None else self.probability
 
 
-class Policy:
-    """A trained network that is asked about decisions.
+class Policy(ABC):
+    """One trained network or several that score the candidate actions of observations, and so choose.
 
     Args:
+        objective: what the scores mean.
         actor_first: as in the settings of its training.
         card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
             candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the
@@ -60,14 +66,12 @@ class Policy:
 
     def __init__(
         self,
-        network: Network,
         objective: Objective,
         *,
         actor_first: bool,
         card: Mapping[str, Any] | None = None,
         device: torch.device | str = "cpu",
     ) -> None:
-        self.network = network.to(device).eval()
         self.objective = objective.to(device).eval()
         self.card = dict(card or {})
         self.temperature = float(self.card.get("temperature", 1.0))
@@ -79,15 +83,16 @@ class Policy:
         self.actor_first = actor_first
         self._renaming = SeatRotation(self.vocabulary) if actor_first else None
 
-    @classmethod
-    def load(cls, weights: str | Path, device: torch.device | str = "cpu") -> "Policy":
-        """The policy of a weights file or of the folder of a run that has ended.
+    @staticmethod
+    def load(weights: str | Path, device: torch.device | str = "cpu") -> "NetworkPolicy":
+        """Loads the policy of a weights file or of the folder of a run that has ended.
 
         Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of another size than
         its card says.
         """
         network, objective, card = load_network(weights, device)
-        return cls(network, objective, actor_first=card["config"]["data"]["actor_first"], card=card, device=device)
+        actor_first = card["config"]["data"]["actor_first"]
+        return NetworkPolicy(network, objective, actor_first=actor_first, card=card, device=device)
 
     @property
     def stage(self) -> StageName:
@@ -124,19 +129,74 @@ class Policy:
             columns = self._renaming.actor_first(columns)
         return collate(columns, self._layout)
 
-    @torch.inference_mode()
+    def act(
+        self,
+        observations: Sequence[Observation],
+        temperature: float | None = None,
+        uniforms: Sequence[float] | None = None,
+        batch: int = DEFAULT_BATCH,
+    ) -> list[Action]:
+        """Returns an action for each observation, with its log-probability and the value of the situation.
+
+        Args:
+            temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
+            uniforms: a random number in 0 ... 1, 1 excluded, for each observation; needed with a temperature.
+            batch: how many pass the network at once.
+        """
+        predictions: list[Prediction] = []
+        for first in range(0, len(observations), batch):
+            columns = columns_of_observations(observations[first : first + batch], self.vocabulary)
+            predictions += self.predict(self.batch(columns))
+        drawn = [None] * len(observations) if uniforms is None else uniforms
+        return [
+            choose(observation.actions, prediction.score, temperature, uniform, prediction.value)
+            for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
+        ]
+
+    @abstractmethod
+    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
+        """Returns the output for `batch`, which must be on the policy's device, at the policy's temperatures; and
+        value_B, the expected target before the action, where it is predicted."""
+
     def output(self, batch: Batch) -> Output:
-        """What the network says of `batch`, which must be on the policy's device, at the policy's temperatures."""
-        return scale_logits(self.network(batch), self.temperature, self.summary_temperature)
+        """Returns the first part of `output_and_value`."""
+        return self.output_and_value(batch)[0]
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
-        """A prediction for each row of `batch`, wherever the batch is."""
-        output = self.output(batch.to(self.device))
+        """Returns a prediction for each row of `batch`, wherever the batch is."""
+        output, value_B = self.output_and_value(batch.to(self.device))
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
+        values = [None] * len(num_candidates_B) if value_B is None else value_B.tolist()
         found = self.objective.predictions(output)
         columns = (_rows(found.get(name), num_candidates_B) for name in _FIELDS)
-        return [Prediction(*row) for row in zip(*columns, strict=True)]
+        return [Prediction(*row) for row in zip(*columns, values, strict=True)]
+
+
+class NetworkPolicy(Policy):
+    """The policy of one network; see `Policy` for the other arguments."""
+
+    def __init__(
+        self,
+        network: Network,
+        objective: Objective,
+        *,
+        actor_first: bool,
+        card: Mapping[str, Any] | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        super().__init__(objective, actor_first=actor_first, card=card, device=device)
+        self.network = network.to(device).eval()
+
+    def with_network(self, network: Network) -> "NetworkPolicy":
+        """Returns the same policy by another network of the same outputs."""
+        return NetworkPolicy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
+
+    @torch.inference_mode()
+    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
+        output = scale_logits(self.network(batch), self.temperature, self.summary_temperature)
+        has_value = self.objective.has_value and self.objective.num_summary_outputs > 0
+        return output, self.objective.baseline_value(output, batch) if has_value else None
 
 
 def scale_logits(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:

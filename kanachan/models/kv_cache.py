@@ -72,8 +72,9 @@ class CachedNetwork(Network):
         with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=use_bf16):
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
             candidate_BAD = self.decoder(encoded_XD, arrangement)
-        candidate_BAK = self.head(candidate_BAD.float())
-        return Output(candidate_BAK, candidate_BAK[:, 0, :0], batch.candidate_BA != 0)
+        summary_BD = arrangement.summary(encoded_XD).float()
+        summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
+        return Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
 
 
 class _Continued:

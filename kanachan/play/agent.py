@@ -15,6 +15,7 @@ from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe_action
+from kanachan.inference.choice import Action
 
 
 class GameKey(NamedTuple):
@@ -55,11 +56,11 @@ class Agent(Protocol):
     """whether it wants to be asked where only one action is possible"""
 
     def group(self, request: ActRequest) -> BatchKey:
-        """Returns with which others this request is best given to `choose`: a game waits a while for so many."""
+        """Returns with which others this request is best given to `act`: a game waits a while for so many."""
         ...
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
-        """Returns one of the actions of each request. At most one request is of the same seat of the same game.
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        """Returns an action for each request. At most one request is of the same seat of the same game.
 
         Raises:
             IllegalAction: what it wants to do is impossible (`illegal`).

@@ -1,10 +1,12 @@
 """Players without a network: random, and by rules."""
 
+import math
 from collections.abc import Sequence
 
 from annotate.game.record import Event
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
 from annotate.vocabulary import Vocabulary
+from kanachan.inference.choice import Action
 from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler, uniform_hash
 
 
@@ -19,11 +21,12 @@ class RandomAgent:
     def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         chosen = []
         for request in requests:
             actions = request.observation.actions
-            chosen.append(actions[int(self._lots.of(request) * len(actions))])
+            token = actions[int(self._lots.of(request) * len(actions))]
+            chosen.append(Action(token, -math.log(len(actions))))
         return chosen
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
@@ -46,8 +49,8 @@ class RuleAgent:
     def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
-        return [self._player.choose(request.turn) for request in requests]
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        return [Action(self._player.choose(request.turn)) for request in requests]
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         pass

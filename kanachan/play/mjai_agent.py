@@ -23,6 +23,7 @@ from annotate.game.engine import Turn
 from annotate.game.mjai_actions import PASS, choice_of_event
 from annotate.game.record import Event
 from annotate.vocabulary import Vocabulary
+from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
 
 ANSWER_SECONDS = 120.0
@@ -264,11 +265,11 @@ class MjaiAgent:
     def group(self, request: ActRequest) -> BatchKey:
         return _THINKING_TOGETHER
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         asked = [self._at(request) for request in requests]
         for seated, request in zip(asked, requests, strict=True):  # all think at the same time
             seated.ask(request)
-        return [self._answer(*pair) for pair in zip(asked, requests, strict=True)]
+        return [Action(self._answer(*pair)) for pair in zip(asked, requests, strict=True)]
 
     def _at(self, request: ActRequest) -> _Seated:
         key = request.game, request.turn.seat

@@ -20,6 +20,7 @@ from annotate.observation import Observation
 from annotate.runtime.json_output import rounded
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.choice import choose
 from kanachan.inference.policy import Policy, Prediction
 from kanachan.play.mortal_meta import values46
 from kanachan.play.rank_forecast import RankForecast
@@ -120,11 +121,11 @@ class MjaiBot:
             # the decision was on riichi and its discard; somebody else may have declared it for us
             opinion = _part(before, self._tokens, tokens)
             if self._chosen not in tokens:
-                self._chosen = tokens[self._choose(opinion)]
+                self._chosen = self._choose(tokens, opinion)
         else:
             observation = self._writer.observation(turn, self._table.progression)
             opinion = self._ask(observation)
-            self._chosen = tokens[self._choose(opinion)]
+            self._chosen = self._choose(tokens, opinion)
             self._tokens, self._opinion = tokens, opinion
             if self._forecast is not None:
                 self._forecast.see(observation, self.seat)
@@ -155,11 +156,9 @@ class MjaiBot:
             eval_time_ns=time.perf_counter_ns() - start,
         )
 
-    def _choose(self, opinion: Evaluation) -> int:
-        if self._sampling is None:
-            return int(opinion.score.argmax())
-        weight = np.exp((opinion.score - opinion.score.max()) / self._sampling)
-        return int(self._random.choice(len(weight), p=weight / weight.sum()))
+    def _choose(self, tokens: Sequence[int], opinion: Evaluation) -> int:
+        uniform = None if self._sampling is None else self._random.random()
+        return choose(tokens, opinion.score, self._sampling, uniform).token
 
     def _meta(self, turn: Turn, opinion: Evaluation | None, after_reach: bool) -> dict[str, Any]:
         """Without an opinion, where only one thing can be done, without values."""

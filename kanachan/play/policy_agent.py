@@ -21,7 +21,8 @@ from annotate.game.record import Event
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
-from kanachan.inference.policy import Policy, chosen_device
+from kanachan.inference.choice import Action, choose
+from kanachan.inference.policy import NetworkPolicy, Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
@@ -66,11 +67,19 @@ class _Seat:
     events: tuple[int, ...] = ()
 
 
+class Evaluation(NamedTuple):
+    """What a policy computes of a request."""
+
+    score: NDArray[np.float32]
+    """[A]"""
+    value: float | None
+
+
 class Scorer:
     """Computes the scores of requests of many games.
 
     Args:
-        policies: one, or imitation and values; their networks are made to keep events.
+        policies: one, or imitation and values; copies of their networks store the events.
         points: the temperature of the advantages, where there are two.
         use_bf16: multiply in bf16.
 
@@ -78,34 +87,36 @@ class Scorer:
         ValueError: the two are not fit to be used together.
     """
 
-    def __init__(self, policies: Sequence[Policy], points: float = math.inf, *, use_bf16: bool = False) -> None:
+    def __init__(self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False) -> None:
         vocabulary, device = policies[0].vocabulary, policies[0].device
         self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         self._networks = [
             CachedNetwork(p.network, vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval() for p in policies
         ]
-        for policy, network in zip(policies, self._networks, strict=True):
-            policy.network = network
-        prior, *values = policies
-        self.policy = AdvantagePolicy(prior, values[0], points) if values else prior
+        prior, *values = (
+            policy.with_network(network) for policy, network in zip(policies, self._networks, strict=True)
+        )
+        self.policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
         self._seats: dict[tuple[GameKey, int], _Seat] = {}
         self._num_slots = 0
         self._free: list[int] = []
 
     @torch.inference_mode()
-    def scores(self, requests: Sequence[ActRequest]) -> list[NDArray[np.float32]]:
-        """[A] of each: what `Policy.scores` says, up to rounding."""
+    def evaluate(self, requests: Sequence[ActRequest]) -> list[Evaluation]:
+        """Evaluates each request as the policy without stored events does, up to rounding."""
         shape_of = [self.shape(request) for request in requests]
         slots, starts = zip(*map(self._continued, requests), strict=True)
         rows = _Rows(requests, np.array(slots), np.array(starts), self.policy, shape_of)
-        found: list[NDArray[np.float32] | None] = [None] * len(requests)
+        found: list[Evaluation | None] = [None] * len(requests)
         for places, batch in rows.batches():
-            output = self.policy.output(batch.to(self.policy.device))
+            output, value_B = self.policy.output_and_value(batch.to(self.policy.device))
             score_BA = self.policy.objective.score(output).float().cpu().numpy()
+            values = [None] * len(batch) if value_B is None else value_B.tolist()
             for row, place in enumerate(places):
-                found[place] = score_BA[row, : len(requests[place].turn.options)]
-        return [scores for scores in found if scores is not None]
+                score_A = score_BA[row, : len(requests[place].observation.actions)]
+                found[place] = Evaluation(score_A, values[row])
+        return [evaluation for evaluation in found if evaluation is not None]
 
     def shape(self, request: ActRequest) -> Shape:
         """Returns the shape of the rows among which a request is computed."""
@@ -236,16 +247,14 @@ class PolicyAgent:
         shape = self.scorer.shape(request)
         return BatchKey(shape, shape.rows)
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
-        scores = self.scorer.scores(requests)
-        return [r.observation.actions[self._place(r, score_A)] for r, score_A in zip(requests, scores, strict=True)]
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        return [
+            choose(request.observation.actions, score_A, self._temperature, self._uniform(request), value)
+            for request, (score_A, value) in zip(requests, self.scorer.evaluate(requests), strict=True)
+        ]
 
-    def _place(self, request: ActRequest, score_A: NDArray[np.float32]) -> int:
-        if self._temperature is None:
-            return int(score_A.argmax())
-        weight_A = np.exp((score_A - score_A.max()).astype(np.float64) / self._temperature)
-        drawn = self._lots.of(request) * weight_A.sum()
-        return min(int(np.searchsorted(weight_A.cumsum(), drawn, side="right")), len(score_A) - 1)
+    def _uniform(self, request: ActRequest) -> float | None:
+        return None if self._temperature is None else self._lots.of(request)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.scorer.forget(game, seat)

@@ -231,11 +231,11 @@ class BatchedGames:
                 queue = self._waiting.setdefault((letter, group), _RequestQueue(group.size, self._num_moves))
                 queue.requests.append(request)
         for letter, requests in self._ready().items():
-            for request, token in zip(requests, self._players[letter].choose(requests), strict=True):
-                if token not in request.turn.options:
+            for request, action in zip(requests, self._players[letter].act(requests), strict=True):
+                if action.token not in request.turn.options:
                     name = self._match.players[PLAYERS.index(letter)]
-                    raise illegal(name, request, f"action {token}", self._match.vocabulary)
-                self._games[request.game].answer(request.turn.seat, token)
+                    raise illegal(name, request, f"action {action.token}", self._match.vocabulary)
+                self._games[request.game].answer(request.turn.seat, action.token)
         return self._end([game for game in self._games.values() if game.table.done])
 
     def _ready(self) -> dict[str, list[ActRequest]]:

@@ -17,6 +17,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
+from kanachan.inference.choice import choose
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
@@ -65,7 +66,7 @@ def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
                 expected = float(before.points[i] if before else weights[i] @ prediction.score)
             if ranks is not None:
                 expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
-            best = int(prediction.score.argmax())
+            best = choose(range(len(prediction.score)), prediction.score).token
             loss = _loss(prediction.score, prediction.probability, annotation.chosen)
             rows.append(Answer(prediction.shown, best, loss, ranks, expected, expected_ranks))
         found.append(rows)

@@ -16,7 +16,7 @@ from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.inference.policy import Policy
+from kanachan.inference.policy import NetworkPolicy
 from kanachan.objectives.registry import build_network
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
@@ -31,7 +31,7 @@ def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Estimate:
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    policy = Policy(network, objective, actor_first=True)
+    policy = NetworkPolicy(network, objective, actor_first=True)
     (path,) = _simulated(work)
     lines = gzip.decompress(Path(path).read_bytes()).decode().splitlines()
     (game,) = read_record(Record(path, 0))

@@ -8,7 +8,8 @@ from figures import Estimate, in_turns
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
-from kanachan.inference.policy import Policy
+from kanachan.inference.choice import Action
+from kanachan.inference.policy import NetworkPolicy
 from kanachan.objectives.registry import build_network
 from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
@@ -34,11 +35,11 @@ class Noting:
         self.plays_forced = player.plays_forced
         self.group, self.end, self.close = player.group, player.end, player.close
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
-        tokens = self._player.choose(requests)
-        for request, token in zip(requests, tokens, strict=True):
-            self._choices[request.game, request.turn.seat, request.number] = token
-        return tokens
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        actions = self._player.act(requests)
+        for request, action in zip(requests, actions, strict=True):
+            self._choices[request.game, request.turn.seat, request.number] = action.token
+        return actions
 
 
 class Repeating:
@@ -58,11 +59,11 @@ class Repeating:
     def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED if self._advisor is None else self._advisor.group(request)
 
-    def choose(self, requests: Sequence[ActRequest]) -> list[int]:
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         if self._advisor is not None:
-            self._advisor.choose(requests)
+            self._advisor.act(requests)
         self.num_chosen += len(requests)
-        return [self._choices[s.game, s.turn.seat, s.number] for s in requests]
+        return [Action(self._choices[r.game, r.turn.seat, r.number]) for r in requests]
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         if self._advisor is not None:
@@ -97,7 +98,7 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
         num_played[advisors[PLAYERS[0]] is not None] = num_chosen()
 
     def play() -> None:
-        policies = {letter: Policy(network, objective, actor_first=True) for letter in PLAYERS}
+        policies = {letter: NetworkPolicy(network, objective, actor_first=True) for letter in PLAYERS}
         repeat(
             {
                 letter: PolicyAgent(Scorer([p], use_bf16=use_bf16), SeededSampler(0, letter))

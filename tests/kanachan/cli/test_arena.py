@@ -20,6 +20,7 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import locking, reading_text
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.arena import main
+from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -246,10 +247,10 @@ class Watched:
         self.seen: list[tuple[ActRequest, int]] = []
         self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
 
-    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
-        tokens = self._player.choose(situations)
-        self.seen += zip(situations, tokens, strict=True)
-        return tokens
+    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
+        actions = self._player.act(situations)
+        self.seen += zip(situations, [action.token for action in actions], strict=True)
+        return actions
 
 
 # Figures -------------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Answers of a network do not depend on how it is asked."""
 
+import math
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
+from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy, chosen_device
 from kanachan.objectives.stages import STAGES
@@ -130,3 +132,38 @@ def test_playing_needs_neither_lightning_nor_deepspeed() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_acting_without_a_temperature_takes_the_highest_score(
+    policies: dict[StageName, Policy], stage: StageName
+) -> None:
+    policy = policies[stage]
+    observations = [annotation.observation for annotation in ANNOTATIONS]
+    for annotation, action, score in zip(
+        ANNOTATIONS, policy.act(observations, batch=7), policy.scores(ANNOTATIONS), strict=True
+    ):
+        place = annotation.actions.index(action.token)
+        assert score[place] >= score.max() - 1e-4
+        assert action.log_probability == 0
+        assert (action.value is None) == (stage == "imitation")
+
+
+def test_sampled_actions_follow_the_numbers_that_are_given(policies: dict[StageName, Policy]) -> None:
+    policy, annotation = policies["imitation"], max(ANNOTATIONS, key=lambda a: len(a.actions))
+    (prediction,) = policy.predictions([annotation])
+    assert prediction.probability is not None
+    uniforms = ((np.arange(500) + 0.5) / 500).tolist()
+    actions = policy.act([annotation.observation] * 500, 1.0, uniforms)
+    for token, probability in zip(annotation.actions, prediction.probability, strict=True):
+        of_it = [action for action in actions if action.token == token]
+        assert len(of_it) / 500 == pytest.approx(probability, abs=2 / 500 + 1e-4)
+        assert all(math.exp(action.log_probability or 0) == pytest.approx(probability, abs=1e-4) for action in of_it)
+
+
+def test_the_value_is_what_the_summary_predicts(policies: dict[StageName, Policy]) -> None:
+    policy = policies["rank"]
+    batch = policy.batch(columns_of_annotations(ANNOTATIONS, policy.vocabulary))
+    wanted = policy.objective.baseline_value(policy.output(batch), batch)
+    values = [action.value for action in policy.act([annotation.observation for annotation in ANNOTATIONS])]
+    np.testing.assert_allclose(values, wanted.numpy(), atol=1e-4)

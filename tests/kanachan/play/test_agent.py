@@ -15,13 +15,14 @@ from annotate.game.tiles import RED_IDS
 from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.data.columns import columns_of_observations
+from kanachan.inference.choice import Action
 from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import GameResult, Match
 from kanachan.play.mjai_agent import Program, _Seated
-from kanachan.play.policy_agent import PolicyAgent
+from kanachan.play.policy_agent import Evaluation, PolicyAgent
 from kanachan.play.rollout import BatchedGames
 from tests.support.matches import mjai
 from tests.support.rounds import Script, start_of_round, wall_of_deal
@@ -56,12 +57,12 @@ class Watched:
         self.asked: Asked = {}
         self.chosen: dict[tuple[GameKey, int, int], int] = {}
 
-    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
-        tokens = self.player.choose(situations)
-        for situation, token in zip(situations, tokens, strict=True):
+    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
+        actions = self.player.act(situations)
+        for situation, action in zip(situations, actions, strict=True):
             key = situation.game, situation.turn.seat, situation.number
-            self.asked[key], self.chosen[key] = situation, token
-        return tokens
+            self.asked[key], self.chosen[key] = situation, action.token
+        return actions
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.player.end(game, seat, events)
@@ -161,7 +162,7 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
     assert isinstance(player, PolicyAgent)
     _, watched = played("random", GAMES, together=3, most=120)
     for key, situation in watched.asked.items():
-        (found[key],) = player.scorer.scores([situation])
+        ((found[key], _),) = player.scorer.evaluate([situation])
     wanted = scores_of(plain_policy(names["greedy"]), list(watched.asked.values()))
     assert max(len(s.observation.progression) for s in watched.asked.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
@@ -183,9 +184,9 @@ def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, na
     assert isinstance(together, PolicyAgent)
     assert any(len(situations) > 1 for situations in by_number.values())
     for situations in by_number.values():
-        alone = [one_by_one.scorer.scores([situation])[0] for situation in situations]
-        for score_A, alone_A in zip(together.scorer.scores(situations), alone, strict=True):
-            np.testing.assert_array_equal(score_A, alone_A)
+        alone = [one_by_one.scorer.evaluate([situation])[0].score for situation in situations]
+        for evaluation, alone_A in zip(together.scorer.evaluate(situations), alone, strict=True):
+            np.testing.assert_array_equal(evaluation.score, alone_A)
 
 
 def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
@@ -196,7 +197,7 @@ def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str])
     counts = np.zeros(len(score_A))
     for seed in range(2000):
         player = PolicyAgent(FixedScores(score_A), SeededSampler(seed, "A"), temperature=2.0)
-        counts[situation.observation.actions.index(player.choose([situation])[0])] += 1
+        counts[situation.observation.actions.index(player.act([situation])[0].token)] += 1
     np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
 
 
@@ -206,8 +207,8 @@ class FixedScores:
     def __init__(self, score_A: np.ndarray) -> None:
         self._score_A = score_A
 
-    def scores(self, situations: Sequence[ActRequest]) -> list[np.ndarray]:
-        return [self._score_A for _ in situations]
+    def evaluate(self, situations: Sequence[ActRequest]) -> list[Evaluation]:
+        return [Evaluation(self._score_A, None) for _ in situations]
 
 
 def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> None:
@@ -293,11 +294,11 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     situation = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
     player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
     try:
-        (token,) = player.choose([situation])
+        (action,) = player.act([situation])
     finally:
         player.close()
     skip = V.action["skip"].first
-    table.step({other.seat: other.options[token if other is turn else skip][0] for other in table.turns})
+    table.step({other.seat: other.options[action.token if other is turn else skip][0] for other in table.turns})
     (meld,) = table.turns[0].observation.melds[2]
     assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
 

@@ -79,10 +79,10 @@ def first_claim(*habits: str) -> str:
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
     player = MjaiAgent([sys.executable, "-c", CALLS, "+".join(habits)], V)
     try:
-        (token,) = player.choose([ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))])
+        (action,) = player.act([ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))])
     finally:
         player.close()
-    return V.action.describe(token)[0]
+    return V.action.describe(action.token)[0]
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.inference.choice import Action
 from kanachan.play import rollout as arena_game
 from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
@@ -27,9 +28,9 @@ class InThrees:
     def group(self, situation: ActRequest) -> BatchKey:
         return BatchKey(len(situation.observation.actions) > 5, 3)
 
-    def choose(self, situations: Sequence[ActRequest]) -> list[int]:
+    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
         self.asked.append([self.group(situation) for situation in situations])
-        return self._player.choose(situations)
+        return self._player.act(situations)
 
 
 def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,9 +56,9 @@ def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
                 begun[situation.game] = num_moves
             return BatchKey("rare", 1000) if is_rare else UNBATCHED
 
-        def choose(self, situations: Sequence[ActRequest]) -> list[int]:
+        def act(self, situations: Sequence[ActRequest]) -> list[Action]:
             waited.extend(num_moves - begun.pop(s.game) for s in situations if s.game in begun)
-            return self._player.choose(situations)
+            return self._player.act(situations)
 
     monkeypatch.setattr(arena_game, "_MOST_MOVES_WAITED", 10)
     begun, waited, num_moves = dict[GameKey, int](), list[int](), 0

@@ -1,0 +1,57 @@
+"""From the scores of the candidates to an action: the one way in which the arena, the bot and the review choose.
+
+Shapes: A candidates.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Action(NamedTuple):
+    """What an agent does."""
+
+    token: int
+    log_probability: float | None = None
+    """of the token, by the distribution that it was drawn from; None of agents that have none"""
+    value: float | None = None
+    """the expected target of the stage before the action, in points, where the network predicts it"""
+
+
+def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArray[np.float64]:
+    """Returns log_probability_A: log softmax of the scores divided by the temperature; with None all on the highest."""
+    if temperature is None:
+        return np.where(np.arange(len(score_A)) == score_A.argmax(), 0.0, -np.inf)
+    logit_A = _logits(score_A, temperature)
+    return np.asarray(logit_A - np.log(np.exp(logit_A).sum()), np.float64)
+
+
+def choose(
+    actions: Sequence[int],
+    score_A: NDArray[Any],
+    temperature: float | None = None,
+    uniform: float | None = None,
+    value: float | None = None,
+) -> Action:
+    """Chooses one of the actions.
+
+    Args:
+        temperature: the scores are divided by it, and their softmax is sampled from; None takes the highest score.
+        uniform: a random number in 0 ... 1, 1 excluded; needed with a temperature.
+        value: passed on.
+    """
+    assert len(actions) == len(score_A)
+    if temperature is None:
+        place = int(score_A.argmax())
+    else:
+        assert uniform is not None, "sampling needs a random number"
+        weight_A = np.exp(_logits(score_A, temperature))
+        below = np.searchsorted(weight_A.cumsum(), uniform * weight_A.sum(), side="right")
+        place = min(int(below), len(score_A) - 1)
+    return Action(actions[place], float(log_probabilities(score_A, temperature)[place]), value)
+
+
+def _logits(score_A: NDArray[Any], temperature: float) -> NDArray[np.float64]:
+    return np.asarray((score_A - score_A.max()).astype(np.float64) / temperature)

@@ -1,0 +1,36 @@
+"""From scores to an action, with its log-probability."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kanachan.inference.choice import choose, log_probabilities
+
+SCORE = np.array([0.5, -1.0, 2.0, 1.9], np.float32)
+ACTIONS = (10, 20, 30, 40)
+
+
+def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> None:
+    assert choose(ACTIONS, SCORE, value=7.0) == (30, 0.0, 7.0)
+
+
+@pytest.mark.parametrize("temperature", [0.01, 0.3, 1.0, 20.0, None])
+def test_the_probabilities_of_all_candidates_sum_to_1(temperature: float | None) -> None:
+    assert np.exp(log_probabilities(SCORE, temperature)).sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_sampled_frequencies_and_log_probabilities_are_those_of_the_softmax(temperature: float) -> None:
+    softmax = np.exp(SCORE.astype(float) / temperature)
+    softmax /= softmax.sum()
+    drawn = [choose(ACTIONS, SCORE, temperature, uniform) for uniform in (np.arange(10_000) + 0.5) / 10_000]
+    for action, probability in zip(ACTIONS, softmax, strict=True):
+        of_it = [found for found in drawn if found.token == action]
+        assert len(of_it) / len(drawn) == pytest.approx(probability, abs=2e-4)
+        assert all(found.log_probability == pytest.approx(math.log(probability), abs=1e-6) for found in of_it)
+
+
+def test_a_number_near_1_chooses_a_possible_action() -> None:
+    score = np.array([0.0, -2000.0], np.float32)
+    assert choose((1, 2), score, 1.0, math.nextafter(1.0, 0.0)).token == 1
