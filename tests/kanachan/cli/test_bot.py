@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kanachan.cli.bot import main
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
@@ -37,3 +38,11 @@ def test_a_hundred_games_over_pipes_are_the_games_of_the_network_itself(
     assert len(games_in(tmp_path / "bot")) == GAMES
     assert games_in(tmp_path / "bot") == games_in(tmp_path / "network")
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0
+
+
+def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kanachan.cli.bot.NUMS_OF_SEATS", (3, 4))
+    assert main([str(written(tmp_path)), "0", "--grades", "1,2,3"]) == 1
+    assert "for games of 4: give a seat from 0 to 3, and 4 --grades" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import json
 import math
 import os
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,7 @@ from kanachan.objectives.stages import STAGES
 from kanachan.review.answers import answers, kinds_offered
 from kanachan.review.board import Meld, table_of
 from kanachan.review.page import embedded, page
+from kanachan.review.report import Reviewer, review_of
 from tests.support.rare_rounds import ROUNDS
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
 from tests.support.rounds import V, options, play_round
@@ -211,6 +212,14 @@ def test_rounds_that_do_not_replay_are_named(
     assert f"kanachan-review: left out: {record}: {left_out}" in capsys.readouterr().err
     assert left_out.split(":")[0] not in [found["name"] for found in review["rounds"]]
     assert embedded(left_out) in out.read_text()
+
+
+def test_a_game_and_weights_of_different_vocabularies_are_refused_together(reviewed: Reviewed) -> None:
+    (game,) = read_games(str(reviewed.record))
+    other = replace(game, vocabulary=replace(V, name="kanachan-5p"))
+    reviewers = [Reviewer("mine", Policy.load(reviewed.weights["imitation"]))]
+    with pytest.raises(ValueError, match="game.jsonl: a game of kanachan-5p, but the weights mine are for kanachan-4p"):
+        review_of("game.jsonl", other, annotate_game(game), SEAT, reviewers, 8)
 
 
 def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, tmp_path: Path) -> None:
