@@ -4,27 +4,27 @@ import argparse
 import hashlib
 import math
 import sys
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.game.record_writer import SUFFIX
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.files import check_output, locking
 from annotate.runtime.json_output import write_json
-from annotate.runtime.signals import noting_stop_signals
+from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUM_GRADES
 from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options
-from kanachan.play.agent import GameKey, IllegalAction
+from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import PLAYERS, Format, GameResult, Match, Precision, num_seatings
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, ExecutionConfig, play_match
+from kanachan.play.match_runner import MatchRun, MatchRunner
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, ExecutionConfig
 
 if TYPE_CHECKING:
     from kanachan.evaluation.bootstrap import Estimate
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.resume and arguments.json is None:
         parser.error("--resume goes on with the journal beside --json FILE: name it")
-    return run_cleanly(PROGRAM, lambda: _play(arguments))
+    return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -174,9 +174,39 @@ def _points(text: str) -> tuple[float, ...]:
     return points
 
 
-def _play(arguments: argparse.Namespace) -> int:
+def _run(arguments: argparse.Namespace) -> int:
+    match = _match(arguments)
+    with _locked(arguments.json) as json_path:
+        runner = MatchRunner(
+            match,
+            arguments.games,
+            Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume),
+            ExecutionConfig(
+                processes=arguments.processes,
+                together=arguments.together,
+                device=arguments.device,
+                records=Path(arguments.records) if arguments.records else None,
+            ),
+        )
+        if num_without := runner.num_without_record:
+            print(
+                f"{PROGRAM}: {num_without:,} games of the journal have no record in {runner.execution.records}: they "
+                "were played without --records, or into another folder",
+                file=sys.stderr,
+            )
+        with noting_stop_signals() as stop, _progress_bar(runner) as bar:
+            run = runner.run(lambda _: bar.update(), stop)
+        _print_progress(run, stop, json_path)
+        if run.results:
+            _print_results(run, len(runner.games), match, arguments)
+        if run.error is not None:
+            raise run.error
+    return 0 if stop.asked is None else 128 + stop.asked
+
+
+def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
-    match = Match(
+    return Match(
         players=(arguments.a, arguments.b),
         weights=(_hashes(specs[0]), _hashes(specs[1])),
         format=arguments.format,
@@ -188,42 +218,27 @@ def _play(arguments: argparse.Namespace) -> int:
         precision=arguments.precision,
         device=_kind_of_device(arguments.device, specs),
     )
-    if arguments.json is None:
-        return _play_match(match, arguments, None)
-    check_output(arguments.json)
-    path = Path(arguments.json)
+
+
+@contextmanager
+def _locked(json_name: str | None) -> Iterator[Path | None]:
+    """Checks the name of --json and keeps other matches from writing that file and its journal."""
+    if json_name is None:
+        yield None
+        return
+    check_output(json_name)
+    path = Path(json_name)
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = path.with_name(f".{path.name}.lock")
     with locking(lock, f"{path}: another match is being played that is written there; name another file"):
         try:
-            return _play_match(match, arguments, path)
+            yield path
         finally:
             lock.unlink(missing_ok=True)
 
 
-def _play_match(match: Match, arguments: argparse.Namespace, json_path: Path | None) -> int:
-    """Plays what the journal beside `json_path` does not have, and tells of all; the exit status."""
-    seatings = num_seatings(match.format)
-    games = [GameKey(wall, s) for wall in range(-(-arguments.games // seatings)) for s in range(seatings)]
-    journal = Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume)
-    means = ExecutionConfig(
-        processes=arguments.processes,
-        together=arguments.together,
-        device=arguments.device,
-        records=Path(arguments.records) if arguments.records else None,
-    )
-    _tell_missing(means.records, match, journal.results)
-    error, status = _play_rest(match, games, journal, means)
-    results = [journal.results[game] for game in games if game in journal.results]
-    if results:
-        _tell(results, len(games), match, arguments, int(isinstance(error, IllegalAction)))
-    if error is not None:
-        raise error
-    return status
-
-
 def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
-    """Of networks, where there are any."""
+    """Returns the kind of device that the networks are on, "cpu" where there are none."""
     if not any(spec.files for spec in specs):
         return "cpu"
     from kanachan.inference.policy import chosen_device
@@ -231,53 +246,20 @@ def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     return chosen_device(name).type
 
 
-def _tell_missing(records: Path | None, match: Match, played: Iterable[GameKey]) -> None:
-    """Says of how many games that were played before there are no records."""
-    if records is None:
-        return
-    missing = sum(not (records / f"{match.game_id(game)}{SUFFIX}").exists() for game in played)
-    if missing:
+def _progress_bar(runner: MatchRunner) -> tqdm:
+    total, num_missing = len(runner.games), len(runner.missing)
+    return tqdm(total=total, initial=total - num_missing, unit="game", disable=None, smoothing=0.05)
+
+
+def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) -> None:
+    if run.num_decisions:
         print(
-            f"{PROGRAM}: {missing:,} games of the journal have no record in {records}: they were played without "
-            "--records, or into another folder",
+            f"{PROGRAM}: {run.num_played:,} games in {run.seconds:,.0f} s: {run.num_played / run.seconds:.3g} games/s, "
+            f"{run.num_decisions / run.seconds:,.0f} decisions/s",
             file=sys.stderr,
         )
-
-
-def _play_rest(
-    match: Match, games: Sequence[GameKey], journal: Journal, means: ExecutionConfig
-) -> tuple[Exception | None, int]:
-    """Plays the games that are not in the journal; what went wrong, and the exit status."""
-    rest = [game for game in games if game not in journal.results]
-    num_decisions, start = 0, time.monotonic()
-    with (
-        noting_stop_signals() as stop,
-        tqdm(total=len(games), initial=len(games) - len(rest), unit="game", disable=None, smoothing=0.05) as bar,
-    ):
-
-        def on_result(result: GameResult) -> None:
-            nonlocal num_decisions
-            journal.add(result)
-            num_decisions += sum(result.decisions)
-            bar.update()
-
-        error: Exception | None = None
-        try:
-            play_match(match, rest, means, on_result, stop)
-        except Exception as caught:  # what was played until then is told first
-            error = caught
-    seconds = time.monotonic() - start
-    if num_decisions:
-        num_played = sum(game in journal.results for game in rest)
-        print(
-            f"{PROGRAM}: {num_played:,} games in {seconds:,.0f} s: {num_played / seconds:.3g} games/s, "
-            f"{num_decisions / seconds:,.0f} decisions/s",
-            file=sys.stderr,
-        )
-    if stop.asked is None:
-        return error, 0
-    print(f"{PROGRAM}: interrupted; --resume goes on" if journal.path else f"{PROGRAM}: interrupted", file=sys.stderr)
-    return error, 128 + stop.asked
+    if stop.asked is not None:
+        print(f"{PROGRAM}: interrupted; --resume goes on" if json_path else f"{PROGRAM}: interrupted", file=sys.stderr)
 
 
 def _hashes(spec: AgentSpec) -> tuple[str, ...]:
@@ -290,12 +272,11 @@ def _hashes(spec: AgentSpec) -> tuple[str, ...]:
     return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
 
 
-def _tell(
-    results: Sequence[GameResult], num_games: int, match: Match, arguments: argparse.Namespace, num_illegal: int
-) -> None:
-    """Prints the figures, and writes them where the user said."""
+def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argparse.Namespace) -> None:
+    """Prints the statistics, and writes them to the file of --json."""
     from kanachan.play.statistics import as_json, figures_of_games
 
+    results, num_illegal = run.results, int(isinstance(run.error, IllegalAction))
     outcome = figures_of_games(results, match, arguments.points, arguments.bootstrap)
     needed = _needed(outcome, match, arguments.difference)
     try:

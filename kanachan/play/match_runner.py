@@ -1,0 +1,84 @@
+"""Runs a match: plays the games that its journal lacks, and returns the results of all."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from annotate.game.record_writer import SUFFIX
+from annotate.runtime.signals import StopRequest
+from kanachan.play.agent import GameKey
+from kanachan.play.journal import Journal
+from kanachan.play.match import GameResult, Match, num_seatings
+from kanachan.play.workers import ExecutionConfig, play_match
+
+
+class MatchRun(NamedTuple):
+    """What a run of a match has come to."""
+
+    results: list[GameResult]
+    """of all games of the match that have ended, in the order of the games"""
+    num_played: int
+    """games that ended in this run; the others were in the journal"""
+    num_decisions: int
+    """decisions of the games that ended in this run"""
+    seconds: float
+    error: Exception | None
+    """what ended the run before all games were played"""
+
+
+class MatchRunner:
+    """Plays the games of a match that its journal lacks.
+
+    Args:
+        num_games: rounded up to whole walls.
+        journal: holds the results of earlier runs; new results are added.
+    """
+
+    def __init__(self, match: Match, num_games: int, journal: Journal, execution: ExecutionConfig) -> None:
+        self.match = match
+        self.journal = journal
+        self.execution = execution
+        seatings = num_seatings(match.format)
+        self.games = [GameKey(wall, s) for wall in range(-(-num_games // seatings)) for s in range(seatings)]
+        """all games of the match, played or not"""
+
+    @property
+    def missing(self) -> list[GameKey]:
+        """The games that are not in the journal yet."""
+        return [game for game in self.games if game not in self.journal.results]
+
+    @property
+    def num_without_record(self) -> int:
+        """How many games of the journal have no file in the folder for records; 0 without such a folder."""
+        records = self.execution.records
+        if records is None:
+            return 0
+        return sum(not (records / f"{self.match.game_id(game)}{SUFFIX}").exists() for game in self.journal.results)
+
+    def run(self, on_result: Callable[[GameResult], object], stop: StopRequest) -> MatchRun:
+        """Plays the missing games until all have ended, a stop is requested or an error occurs; returns the error.
+
+        Args:
+            on_result: is called with the result of each game after the journal holds it.
+        """
+        missing, num_decisions, start = self.missing, 0, time.monotonic()
+
+        def add(result: GameResult) -> None:
+            nonlocal num_decisions
+            self.journal.add(result)
+            num_decisions += sum(result.decisions)
+            on_result(result)
+
+        error: Exception | None = None
+        try:
+            play_match(self.match, missing, self.execution, add, stop)
+        except Exception as caught:  # returned, so that the results until then are not lost
+            error = caught
+        ended = self.journal.results
+        return MatchRun(
+            results=[ended[game] for game in self.games if game in ended],
+            num_played=sum(game in ended for game in missing),
+            num_decisions=num_decisions,
+            seconds=time.monotonic() - start,
+            error=error,
+        )
