@@ -1,4 +1,4 @@
-"""kanachan-calibrate: how certain a network may be, found on held-out games and written into its card."""
+"""kanachan-calibrate: fits the temperature of a network on held-out games and writes it into its card."""
 
 import argparse
 import sys
@@ -16,11 +16,11 @@ from kanachan.config import SPLITS
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
 held-out games best (least negative log-likelihood), and writes it into the card of the weights file; from then on
-all commands, and ONNX files, divide by it. The tensors stay as they are, and so does what the network takes
-for the best action after imitation. For weights of imitation (probabilities of the actions) and of rank (of the final
-ranks after an action, and with them the points expected of it; the order of the seats before it has a temperature of
-its own). It is always found from the network's own logits: a second time it comes out the same. The figures are of the
-decisions that it was found on; kanachan-evaluate --compare tells what it is worth on others."""
+all commands, and ONNX files, divide by it. The tensors do not change, and neither does the network's best action after
+imitation. For weights of imitation (probabilities of the actions) and of rank (of the final ranks after an action, and
+with them the points expected of it; the order of the seats before it has a separate temperature). It is always fitted
+to undivided logits: a second run finds the same. The metrics shown are of the decisions that it was fitted to;
+kanachan-evaluate --compare reports its effect on others."""
 _NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration error %", ".2f", 100)}
 
 
@@ -42,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "--split",
         choices=SPLITS,
         default="validation",
-        help="decisions to find it on; not those that the network is measured on (default: %(default)s)",
+        help="decisions to fit it to; not those that the network is measured on (default: %(default)s)",
     )
     add_bootstrap_option(parser)
     add_batch_option(parser)
@@ -63,7 +63,7 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     can_be_calibrated = [stage for stage in STAGES if objective_class(stage).temperatures]
     if weights.stage not in can_be_calibrated:
         raise ValueError(
-            f"{weights.path}: weights of the stage {weights.stage}, which predicts points and no probabilities; "
+            f"{weights.path}: weights of the stage {weights.stage}, which predicts points, not probabilities; "
             f"only those of {' and '.join(can_be_calibrated)} can be calibrated"
         )
     if arguments.output is not None:
@@ -71,17 +71,15 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
-        questions = collect_logits(policy, columns, arguments.batch, bar.update)
+        data = collect_logits(policy, columns, arguments.batch, bar.update)
     try:
-        card = calibrated_card(
-            weights.card, questions, arguments.bootstrap, shards=arguments.shards, split=arguments.split
-        )
+        card = calibrated_card(weights.card, data, arguments.bootstrap, shards=arguments.shards, split=arguments.split)
     except ValueError as error:
         raise ValueError(f"{weights.path} on the {arguments.split} split of {arguments.shards}: {error}") from None
     output = Path(arguments.output or weights.path)
     write_weights(output, weights.tensors, card)
     if output == weights.path and (output.parent / CARD_NAME).is_file():
-        write_card(output.parent / CARD_NAME, card)  # beside the weights of a run, for people
+        write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
     print(_summary(card))
 
 
@@ -98,12 +96,12 @@ def _summary(card: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _changes(figures: dict[str, Any]) -> list[str]:
-    """A line for each figure, before and after."""
+def _changes(metrics: dict[str, Any]) -> list[str]:
+    """Formats a line for each metric, before and after."""
     lines = []
     for key, (name, form, unit) in _NAMES.items():
         before, after = (
-            "{} [{}, {}]".format(*(format(unit * figures[when][key][part], form) for part in ("value", "low", "high")))
+            "{} [{}, {}]".format(*(format(unit * metrics[when][key][part], form) for part in ("value", "low", "high")))
             for when in ("before", "after")
         )
         lines.append(f"{name:<24}{before}  ->  {after}")

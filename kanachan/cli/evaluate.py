@@ -1,4 +1,4 @@
-"""kanachan-evaluate: what networks are worth on held-out games, as a table and as JSON."""
+"""kanachan-evaluate: measures networks on held-out games and reports tables and JSON."""
 
 import argparse
 import math
@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
 _DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
-probability the network foresees the player's action, by kind of decision. Accuracy asks whether the best action is of
-the kind where the player's is (discard: the same of 34 tiles); recall, how many of the player's own calls, riichis and
+probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is of
+the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls, riichis and
 wins are the best action. After the other stages: explained variance of the predicted points; skill, the same against a
-baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals hold
-95 %, from drawing whole games anew. If a rank network is among those named, grading networks are compared with the
-points that its rank probabilities are worth. With --prior, every network with values is also measured as a policy, as
-imitation is: that of imitation, re-weighted by the network's advantages. With --compare, the figures of all further
-networks and policies less those of the first, with intervals of the differences."""
+baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals are of
+95 %, from resampling whole games. If a rank network is among those named, grading networks are compared with the
+points expected from its rank probabilities. With --prior, every network with values is also measured as a policy, as
+imitation is: that of imitation, re-weighted by the network's advantages. With --compare, the metrics of all further
+networks and policies minus those of the first, with intervals of the differences."""
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A network or a policy to be measured, and what stands for it."""
+    """A network or a policy to be measured, and its names in the report."""
 
     letter: str
     path: str
     policy: "Policy"
     values: "_Subject | None" = None
-    """of a policy from values: the network that has them; `path` is then that of the prior"""
+    """for a policy from values: the network that predicts them; `path` is then that of the prior"""
     temperature: float | None = None
-    """and the temperature of their advantages"""
+    """for a policy from values: the temperature of their advantages"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--compare",
         action="store_true",
-        help="also tell, with intervals, how far the figures of all further WEIGHTS are from those of the first",
+        help="also report the differences of all further WEIGHTS from the first in all metrics, with intervals",
     )
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
@@ -78,14 +78,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="where to write all figures (default: evaluation-SPLIT.json beside each weights file)",
+        help="where to write all metrics (default: evaluation-SPLIT.json next to each weights file)",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
     add_bootstrap_option(parser)
     parser.add_argument(
         "--average-suits",
         action="store_true",
-        help="ask every network six times, with the suits exchanged, and measure the mean of its answers",
+        help="evaluate every network under all six suit permutations, and measure the mean of its predictions",
     )
     add_options(parser, held_out="SHARDS")
     add_batch_option(parser, "a network")
@@ -96,7 +96,7 @@ def _parser() -> argparse.ArgumentParser:
 def _evaluate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.evaluation.comparison import compared
-    from kanachan.evaluation.evaluator import answers_of, evaluated, held_out_rows, mixture_of
+    from kanachan.evaluation.evaluator import evaluated, held_out_rows, mixture_of, predictions_of
 
     _check_outputs(arguments)
     subjects = _subjects(arguments)
@@ -105,15 +105,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     )
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
-        answers = {s: answers_of(s.policy, held_out.columns, arguments.batch, bar.update) for s in subjects}
-    mixture = mixture_of(answers.values(), held_out)
+        predictions = {s: predictions_of(s.policy, held_out.columns, arguments.batch, bar.update) for s in subjects}
+    mixture = mixture_of(predictions.values(), held_out)
     first = {s.policy.stage: s for s in reversed(subjects)}
     evaluations = {}
     for s in subjects:
         other = first[s.policy.stage]
-        evaluations[s] = evaluated(s.policy, answers[s], held_out, None if other is s else answers[other], mixture)
+        against = None if other is s else predictions[other]
+        evaluations[s] = evaluated(s.policy, predictions[s], held_out, against, mixture)
     comparisons = {
-        s: compared(answers[subjects[0]], answers[s], held_out.game_B, held_out.starts, held_out.replicates)
+        s: compared(predictions[subjects[0]], predictions[s], held_out.game_B, held_out.starts, held_out.replicates)
         for s in (subjects[1:] if arguments.compare else [])
     }
     header = {
@@ -129,12 +130,12 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     }
     try:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
-    finally:  # the figures are not lost with the reader of the table (`| head`)
+    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
         _write(header, _entries(evaluations, comparisons), arguments)
 
 
 def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
-    """The networks, and behind them the policies from their values."""
+    """Loads the networks, and after them the policies from their values."""
     from kanachan.inference.policy import Policy, chosen_device
 
     device = chosen_device(arguments.device)
@@ -153,7 +154,7 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
             policy = reweighted_policy(PROGRAM, s.policy, s.path, arguments.shards, arguments)
             policies.append(_Subject(f"{s.letter}*", arguments.prior, policy, s, policy.advantage_temperature))
     if not policies:
-        raise ValueError("--prior means something only if one of WEIGHTS has values: name one of a later stage")
+        raise ValueError("--prior needs values, which none of WEIGHTS predicts: name one of a later stage")
     return networks + policies
 
 
@@ -182,11 +183,12 @@ def _report(
     from kanachan.evaluation.tables import comparison_tables, stage_tables, table
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
-    averaged = ", answers averaged over the exchanges of suits" if header["average_suits"] else ""
+    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
     parts = [
         f"{header['split']} split of {header['shards']}: {header['games']:,} games, "
         f"{header['decisions']:,} decisions{limited}{averaged}\n"
-        f"[brackets]: 95 % intervals from {header['bootstrap']:,} draws of whole games" + (f"\n{note}" if note else "")
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
+        + (f"\n{note}" if note else "")
     ]
     networks = [[s.letter, *_origin(s)] for s in evaluations]
     parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
@@ -202,7 +204,7 @@ def _report(
 
 
 def _origin(subject: _Subject) -> list[str]:
-    """stage, encoder from, steps, weights"""
+    """Returns the cells stage, encoder from, steps, weights."""
     if subject.values is not None:
         reweighted = f"re-weighted by {subject.values.letter}, temperature {subject.temperature:,.4g}"
         return [subject.policy.stage, "", "", f"{subject.path}, {reweighted}"]
@@ -214,32 +216,32 @@ def _origin(subject: _Subject) -> list[str]:
 def _entries(
     evaluations: dict[_Subject, "Evaluation"], comparisons: dict[_Subject, "Comparison"]
 ) -> dict[_Subject, dict[str, Any]]:
-    """What is written of each network; a policy from its values is a part of that."""
+    """Returns what is written for each network; a policy from its values is a part of that."""
     entries: dict[_Subject, dict[str, Any]] = {}
     reference = next(iter(evaluations))
     for s, evaluation in evaluations.items():
-        figures = _figures(evaluation)
+        metrics = _metrics(evaluation)
         if s in comparisons:
-            figures["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
+            metrics["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
         if s.values is None:
-            entries[s] = {"path": s.path, **_about(s), **figures}
+            entries[s] = {"path": s.path, **_about(s), **metrics}
         else:
-            entries[s.values]["policy"] = plain({"prior": s.path, "temperature": s.temperature, **figures})
+            entries[s.values]["policy"] = plain({"prior": s.path, "temperature": s.temperature, **metrics})
     return entries
 
 
 def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
-    """One file for each weights file, beside it, or one for all of them where the user said."""
+    """Writes one file for each weights file, next to it, or one for all of them where the user named it."""
     if arguments.json:
         write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
     for subject, entry in entries.items():
-        path = _json_beside(subject.path, arguments)
+        path = _json_next_to(subject.path, arguments)
         write_json(path, {**header, "weights": [entry]})
-        print(f"{PROGRAM}: all figures are in {path}", file=sys.stderr)
+        print(f"{PROGRAM}: all metrics are in {path}", file=sys.stderr)
 
 
-def _json_beside(weights: str, arguments: argparse.Namespace) -> Path:
+def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path:
     from kanachan.config import WEIGHTS_NAME
     from kanachan.models.weights import weights_file
 
@@ -251,8 +253,8 @@ def _json_beside(weights: str, arguments: argparse.Namespace) -> Path:
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Raises ValueError if what is found could not be written in the end."""
-    for path in [arguments.json] if arguments.json else [_json_beside(w, arguments) for w in arguments.weights]:
+    """Raises ValueError if the results could not be written in the end."""
+    for path in [arguments.json] if arguments.json else [_json_next_to(w, arguments) for w in arguments.weights]:
         check_output(str(path))
 
 
@@ -261,7 +263,7 @@ def _about(subject: _Subject) -> dict[str, Any]:
     return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
 
 
-def _figures(evaluation: "Evaluation") -> dict[str, Any]:
+def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
     names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
     return {name: plain(getattr(evaluation, name)) for name in names}
 

@@ -1,7 +1,7 @@
-"""A predictor that sees the scores and the round but no tile and no event: what values must beat to be worth anything.
+"""Predicts outcomes from the scores and the round alone, without tiles and events: the baseline of value metrics.
 
-It sees sticks, scores, round, wind, style, who is to decide, and the room and own grade (on which grading points
-depend). All decisions of a seat under the same scores look alike to it and are merged before it is fitted.
+Its features are sticks, scores, round, wind, style, the actor's seat, and the room and own grade (on which grading
+points depend). All decisions of a seat under the same scores have the same features and are merged before fitting.
 
 Shapes: B decisions, U distinct situations, F features, S seats, O orders of the seats, R ranks.
 """
@@ -23,21 +23,21 @@ Floats = NDArray[np.float64]
 _WIDTH = 64
 _EPOCHS = 60
 _PATIENCE = 6  # epochs without a gain on the games held out
-_STEPS_PER_EPOCH = 16  # unless the batches would be larger than
+_STEPS_PER_EPOCH = 16  # more where batches would exceed _LARGEST_BATCH
 _LARGEST_BATCH = 2048
 _LEARNING_RATE = 5e-3
 _WEIGHT_DECAY = 0.01
-_HELD_OUT = 10  # one game in so many
+_HELD_OUT = 10  # one of this many games is held out
 _POINTS_PER_UNIT = 10_000.0
 
 
 class ScoreBaseline:
-    """A small network fitted to a target of some decisions; the same for the same rows and seed.
+    """A small network fitted to a target of decisions; deterministic for given rows and seed.
 
-    Rows must be as annotated: seats not renamed, all decisions of a split or a sample of them.
+    Rows must be as annotated: seats not canonicalised, all decisions of a split or a sample of them.
 
     Args:
-        num_classes: the target is one of so many classes; None: it is a number, whose mean is predicted.
+        num_classes: of the target; None: the target is a number, whose mean is predicted.
     """
 
     def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None, seed: int = 0) -> None:
@@ -46,10 +46,10 @@ class ScoreBaseline:
         self.seed = seed
 
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
-        """Fits to the rows; a tenth of the games is held out and decides when to stop.
+        """Fits the network to the rows; a tenth of the games is held out for early stopping.
 
         Returns:
-            Itself.
+            The baseline itself.
 
         Raises:
             ValueError: all rows are of one game.
@@ -59,9 +59,9 @@ class ScoreBaseline:
         feature_UF = torch.from_numpy(situation.features(first_U))
         target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
-        games = np.unique(columns.game)  # sorted by a hash, so the first ones are any
+        games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
         if len(games) < 2:
-            raise ValueError("the baseline of scores needs decisions of at least two games to be fitted")
+            raise ValueError("fitting the baseline of scores needs decisions of at least two games")
         held_out = games[: max(1, len(games) // _HELD_OUT)]
         is_held_out_U = torch.from_numpy(np.isin(columns.game[first_U], held_out))
         fitted = ~is_held_out_U
@@ -96,7 +96,7 @@ class ScoreBaseline:
         return output_UK.softmax(dim=1).numpy()[row_B]
 
     def _train(self, rows: tuple[Tensor, Tensor, Tensor], fitted_U: Tensor) -> None:
-        """Leaves the network as it was after the best epoch; before the first, it predicts the marginals."""
+        """Trains the network and restores the best epoch; before the first epoch, it predicts the marginals."""
         training, held_out = ([column[chosen] for column in rows] for chosen in (fitted_U, ~fitted_U))
         optimizer = torch.optim.AdamW(self._network.parameters(), _LEARNING_RATE, weight_decay=_WEIGHT_DECAY)
         best_loss, best_epoch = self._held_out_loss(held_out), 0
@@ -132,16 +132,16 @@ class ScoreBaseline:
 
 
 def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns order_B: how the game ended, the actor's rank first, then those of the next seats in turn.
+    """Returns order_B: the order in which the game ended, the actor's rank first, then those of the next seats in turn.
 
-    Numbered as `kanachan.objectives.targets.SeatOrders` does, place 0 being the actor.
+    Numbered as in `kanachan.objectives.targets.SeatOrders`, position 0 being the actor.
     """
     rank_BS = final_ranks_from_actor(Results.of_columns(columns, vocabulary))
     return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
 
 
 def rank_probability(probability_BO: Floats) -> Floats:
-    """Probabilities of the orders of `actor_orders` to those of the actor's ranks [B, R]."""
+    """Computes the probabilities of the actor's ranks [B, R] from those of the orders of `actor_orders`."""
     num_orders = probability_BO.shape[1]
     num_seats = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
     rank_O = SeatOrders(num_seats).rank_OS[:, 0].numpy()
@@ -157,7 +157,7 @@ def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
 
 
 class _Situation:
-    """What the baseline sees, as integers."""
+    """The inputs of the baseline, as integers."""
 
     def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
         names = vocabulary.numeric
@@ -172,9 +172,9 @@ class _Situation:
         self.grade_B = own_grade(columns, vocabulary)
 
     def distinct(self, game_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first row of each distinct situation of a game [U], and which of these each row is like [B]."""
+        """Returns the first row of each distinct situation of a game [U], and the index of each row's situation [B]."""
         parts = [game_B, self.seat_B, self.wind_B, self.dealer_B, *self.score_BS.T, *self.stick_BN.T]
-        # The sum of products with random odd numbers, modulo 2^64, tells them apart for all that matters here.
+        # The sum of products with random odd numbers, modulo 2^64, is a hash; collisions are negligible here.
         factors = np.random.default_rng(0).integers(0, 2**63, len(parts), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
         key_B = np.zeros(len(game_B), np.uint64)
         for part, factor in zip(parts, factors, strict=True):
@@ -183,7 +183,7 @@ class _Situation:
         return first_U, which_B
 
     def features(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """[rows, F], seen from the actor: seats are counted from it onwards."""
+        """Returns the features [rows, F] relative to the actor: seats are counted from it onwards."""
         num_seats, seat_B1 = self.vocabulary.num_seats, self.seat_B[rows, None]
         seat_BS = (seat_B1 + np.arange(num_seats)) % num_seats
         score_BS = np.take_along_axis(self.score_BS[rows], seat_BS, axis=1) / _POINTS_PER_UNIT
@@ -194,7 +194,7 @@ class _Situation:
         sizes = {name: block.size for name, block in self.vocabulary.sparse.blocks.items()}
         features = [
             score_BS,
-            np.tanh(4 * ahead_BS),  # who leads by little matters more than who leads by much
+            np.tanh(4 * ahead_BS),  # small leads are resolved more finely than large ones
             is_before_actor_BS,
             _one_hot(is_before_actor_BS.sum(axis=1), num_seats),
             self.stick_BN[rows] / 10,
@@ -211,7 +211,7 @@ class _Situation:
 
 
 def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """The actor's grade [B]."""
+    """Returns the actor's grade [B]."""
     block = vocabulary.sparse["standing"]
     is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
     row = np.repeat(np.arange(len(columns)), columns.sparse.lengths)[is_standing]
@@ -224,7 +224,7 @@ def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 
 def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
-    """Which token of a block each row has [B]; every row has just one."""
+    """Returns the index of each row's token in a block [B]; every row has exactly one."""
     block = vocabulary.sparse[block_name]
     values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]
     assert len(values) == len(sparse), f"{len(values)} tokens of {block_name} in {len(sparse)} rows"

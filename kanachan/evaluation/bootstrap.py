@@ -1,4 +1,4 @@
-"""Estimates with 95 % intervals: a bootstrap that resamples whole games."""
+"""Computes estimates with 95 % intervals by a bootstrap that resamples whole games."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
@@ -15,7 +15,7 @@ _REPLICATES_AT_ONCE = 50
 
 
 class Estimate(NamedTuple):
-    """A number measured, its 95 % interval by games, and over how many decisions it is taken."""
+    """A metric, its 95 % interval by games, and the number of decisions that it is computed over."""
 
     value: float
     low: float
@@ -24,44 +24,44 @@ class Estimate(NamedTuple):
 
 
 class Statistic(NamedTuple):
-    """A figure that is still to be computed: a function of sums of columns over the decisions."""
+    """A metric that is still to be computed: a function of sums of columns over the decisions."""
 
     columns: tuple[Callable[[], Column], ...]
-    """each makes [B] when it is to be summed, as all columns together are large"""
+    """each returns [B] and is called when it is summed, as all columns together are large"""
     statistic: StatisticFunction
     """of the sums of these columns"""
     where_B: Column
-    """the decisions that the figure is taken over, 0 or 1"""
+    """1 for the decisions that the metric is computed over, else 0"""
 
 
 def ratio_estimates(
     game_B: NDArray[np.int64], ratios: dict[str, tuple[Column, Column]], replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
-    """Means of numerators over the rows where denominators (0 or 1) say so, with intervals."""
+    """Computes means of numerators over the rows where denominators (0 or 1) are 1, with intervals."""
     return cluster_bootstrap(game_B, {name: ratio_statistic(*ratio) for name, ratio in ratios.items()}, replicates)
 
 
 def ratio_statistic(value_B: Column, where_B: Column | None = None) -> Statistic:
-    """The mean of values over the rows where `where_B` (0 or 1) says so, or over all."""
+    """Returns the statistic of the mean of values over the rows where `where_B` (0 or 1) is 1, or over all."""
     taken_B = np.ones(len(value_B), dtype=bool) if where_B is None else where_B
     columns = (lambda: np.where(taken_B, value_B, 0.0), lambda: taken_B)
     return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], taken_B)
 
 
 def cluster_bootstrap(
-    game_B: NDArray[np.int64], formulas: Mapping[str, Statistic], replicates: int = REPLICATES
+    game_B: NDArray[np.int64], statistics: Mapping[str, Statistic], replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
-    """Formulas computed, with intervals; the same games are drawn for all of them."""
+    """Computes statistics with intervals, all from the same resamples of games."""
 
-    def placed(formula: Statistic, first: int) -> StatisticFunction:
-        return lambda sums_RC: formula.statistic(sums_RC[:, first : first + len(formula.columns)])
+    def placed(statistic: Statistic, first: int) -> StatisticFunction:
+        return lambda sums_RC: statistic.statistic(sums_RC[:, first : first + len(statistic.columns)])
 
-    columns = [make for formula in formulas.values() for make in formula.columns]
-    ends = accumulate(len(formula.columns) for formula in formulas.values())
-    statistics = [placed(f, end - len(f.columns)) for f, end in zip(formulas.values(), ends, strict=True)]
-    counts = [int(formula.where_B.sum()) for formula in formulas.values()]
-    figures = cluster_bootstrap_of_sums(game_B, (make() for make in columns), statistics, counts, replicates)
-    return dict(zip(formulas, figures, strict=True))
+    columns = [make for statistic in statistics.values() for make in statistic.columns]
+    ends = accumulate(len(statistic.columns) for statistic in statistics.values())
+    functions = [placed(s, end - len(s.columns)) for s, end in zip(statistics.values(), ends, strict=True)]
+    counts = [int(statistic.where_B.sum()) for statistic in statistics.values()]
+    estimates = cluster_bootstrap_of_sums(game_B, (make() for make in columns), functions, counts, replicates)
+    return dict(zip(statistics, estimates, strict=True))
 
 
 def cluster_bootstrap_of_sums(
@@ -72,7 +72,7 @@ def cluster_bootstrap_of_sums(
     replicates: int = REPLICATES,
     seed: int = 0,
 ) -> list[Estimate]:
-    """Functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
+    """Computes functions of sums of columns, with 95 % percentile intervals from drawing games with replacement.
 
     Args:
         columns: C times [B]; taken one by one, as all of them together are large.
@@ -80,8 +80,8 @@ def cluster_bootstrap_of_sums(
         counts: of each statistic, the number of decisions behind it.
     """
     games, game_index_B = np.unique(game_B, return_inverse=True)
-    # Columns with equal sums are one, so that equal figures have equal draws to the last bit: a product of matrices
-    # does not promise to round all its columns alike.
+    # Columns with equal sums are merged, so that equal metrics have bitwise equal resamples: a matrix product need not
+    # round all its columns alike.
     place_of: dict[bytes, int] = {}
     place_C = []
     for column in columns:
@@ -97,7 +97,7 @@ def cluster_bootstrap_of_sums(
         ]
     )[:, place_C]
     total_1C = sums_GD.sum(axis=0, keepdims=True)[:, place_C]
-    figures = []
+    estimates = []
     with np.errstate(invalid="ignore", divide="ignore"):
         for statistic, count in zip(statistics, counts, strict=True):
             value = float(statistic(total_1C)[0])
@@ -106,5 +106,5 @@ def cluster_bootstrap_of_sums(
             # infinity is a value: of stable dan, where no fourth place was drawn
             method: Literal["linear", "inverted_cdf"] = "linear" if np.isfinite(drawn_R).all() else "inverted_cdf"
             low, high = np.quantile(drawn_R, (0.025, 0.975), method=method) if len(drawn_R) else (np.nan, np.nan)
-            figures.append(Estimate(value, float(low), float(high), count))
-    return figures
+            estimates.append(Estimate(value, float(low), float(high), count))
+    return estimates

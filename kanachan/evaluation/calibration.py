@@ -1,4 +1,4 @@
-"""Calibration error, and reliability by groups of like predictions."""
+"""Calibration error, and reliability by groups of similar predictions."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -12,7 +12,7 @@ CALIBRATION_BINS = 15
 
 
 class Bin(NamedTuple):
-    """A group of decisions with predictions near each other."""
+    """A group of decisions with similar predictions."""
 
     predicted: float
     """mean prediction"""
@@ -21,12 +21,13 @@ class Bin(NamedTuple):
 
 
 def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Column | None = None) -> Statistic:
-    """Expected calibration error: the mean distance of confidence from accuracy over 15 bins of equal width, weighted
-    by their decisions, of all or of those where `where_B` says so.
+    """Returns the statistic of the expected calibration error, over all decisions or those where `where_B` is 1.
+
+    This is the mean distance of confidence from accuracy over 15 bins of equal width, weighted by their decisions.
 
     Args:
-        confidence_B: the probability of what is held for likeliest.
-        is_right_B: whether it came true.
+        confidence_B: the probability of the most probable outcome.
+        is_right_B: whether this outcome occurred.
     """
     taken_B = np.ones(len(confidence_B), dtype=bool) if where_B is None else where_B
     bin_B = np.minimum((confidence_B * CALIBRATION_BINS).astype(int), CALIBRATION_BINS - 1)
@@ -48,7 +49,7 @@ def reliability(
     num_bins: int = 10,
     replicates: int = REPLICATES,
 ) -> list[Bin]:
-    """Predictions in deciles, each with its mean outcome: where values are reliable, the two are equal."""
+    """Groups predictions by deciles, each with its mean outcome: where values are reliable, the two are equal."""
     bins = []
     for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
         if len(rows):

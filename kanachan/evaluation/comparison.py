@@ -1,7 +1,7 @@
-"""Two networks on the same held-out decisions: how far apart their figures are, and how surely.
+"""Compares two networks on the same held-out decisions: differences of their metrics, with intervals.
 
-Both sides of a difference are computed from the same draws of games, so that what is hard in a game is hard for both
-and drops out: the interval is far narrower than those of the two figures let expect.
+Both sides of a difference are computed from the same resamples of games, so that the difficulty of a game affects both
+and cancels: the interval is far narrower than those of the two metrics suggest.
 
 Shapes: B decisions.
 """
@@ -20,31 +20,31 @@ from kanachan.evaluation.reliability import Mask
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 
 FEWEST_GAMES = 6
-"""below, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
+"""with fewer, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
 _AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
 _LIKELIHOODS = ("rank/action", "rank/situation", "order/situation")
 
 
 class Difference(NamedTuple):
-    """A figure of two networks."""
+    """A metric of two networks."""
 
     reference: float
     other: float
     difference: Estimate
     """other - reference"""
     games: int
-    """with decisions that the figure is taken over; `FEWEST_GAMES` are needed to conclude anything"""
+    """with decisions that the metric is computed over; conclusions need at least `FEWEST_GAMES`"""
     excludes_zero: bool
-    """the interval does"""
+    """whether the interval does"""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All figures of two networks, named as in the JSON of an evaluation: `agreement/top1`, `values/action/…`."""
+    """All metrics of two networks, named as in the JSON of an evaluation: `agreement/top1`, `values/action/…`."""
 
     differences: dict[str, Difference]
     not_comparable: dict[str, str]
-    """why not, by figure"""
+    """the reason by metric"""
 
 
 def compared(
@@ -54,18 +54,18 @@ def compared(
     starts: Mapping[str, Mask] | None = None,
     replicates: int = REPLICATES,
 ) -> Comparison:
-    """The differences of all figures that two networks share.
+    """Computes the differences of all metrics that two networks share.
 
-    Both agree or disagree with the player, so whatever their stages are they share the figures of that; the others need
-    networks that predict the same numbers.
+    Networks of all stages share the metrics of agreement with the player; the others need networks that predict the
+    same numbers.
 
     Args:
-        reference, other: answers to the same decisions.
+        reference, other: predictions for the same decisions.
         game_B: the game of each.
-        starts: by name, at which of them the order of the seats is foretold
+        starts: by name, at which of them the predicted order of the seats is evaluated
             (`kanachan.evaluation.evaluator.HeldOut.starts`).
     """
-    theirs, ours = (_formulas(answers, starts or {}) for answers in (reference, other))
+    theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
     not_comparable = _not_comparable(reference, other, theirs, ours)
     shared = [name for name in theirs if name not in not_comparable]
     assert shared, "every network has the agreement with the player"
@@ -74,16 +74,16 @@ def compared(
         cluster_bootstrap(game_B, {name: side[name] for name in shared}, replicates=1) for side in (theirs, ours)
     )
     differences = {}
-    for name, figure in drawn.items():
+    for name, estimate in drawn.items():
         games = len(np.unique(game_B[theirs[name].where_B.astype(bool)]))
-        excludes_zero = figure.low > 0 or figure.high < 0
+        excludes_zero = estimate.low > 0 or estimate.high < 0
         sides = their_values[name].value, our_values[name].value
-        differences[name] = Difference(*sides, figure, games, excludes_zero)
+        differences[name] = Difference(*sides, estimate, games, excludes_zero)
     return Comparison(differences, not_comparable)
 
 
 def difference(reference: Statistic, other: Statistic) -> Statistic:
-    """`other` less `reference`, both of them from the same games."""
+    """Returns the statistic of `other` minus `reference`, both computed from the same games."""
     assert np.array_equal(reference.where_B, other.where_B), "the decisions are the same"
     width = len(reference.columns)
     return Statistic(
@@ -93,10 +93,10 @@ def difference(reference: Statistic, other: Statistic) -> Statistic:
     )
 
 
-def _formulas(answers: Predictions, starts: Mapping[str, Mask]) -> dict[str, Statistic]:
-    """The figures of a network that tell better from worse."""
-    numbers = answers.numbers
-    agreement = decision_statistics(answers.decisions, has_probability="target" not in numbers)
+def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[str, Statistic]:
+    """Returns the metrics of a network that are better high or better low."""
+    numbers = predictions.numbers
+    agreement = decision_statistics(predictions.decisions, has_probability="target" not in numbers)
     found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
     for predictor in ("action", "situation"):
         if predictor in numbers:

@@ -1,7 +1,7 @@
-"""What a network is measured by on held-out games: figures with intervals, by kind of decision and for values.
+"""Metrics of networks on held-out games, with intervals, by kind of decision.
 
-Decisions of a game are not independent, so every interval comes from drawing whole games anew (bootstrap). Each
-figure is a function of sums over rows, so that a replicate costs one product of matrices and not a pass over the rows.
+Decisions of a game are not independent, so every interval comes from resampling whole games (bootstrap). Each metric
+is a function of sums over rows, so that a replicate costs one matrix product and not a pass over the rows.
 
 Kinds of decision, by what is on offer (a decision can be of several kinds; `taken` = the player's action is of it):
 
@@ -32,19 +32,19 @@ _NO_TILE = -1
 
 @dataclass(frozen=True)
 class DecisionRows:
-    """What the figures need of every decision."""
+    """The columns that the metrics are computed from, one row per decision."""
 
     game_B: NDArray[np.int64]
     is_top_B: NDArray[np.bool_]
-    """the action taken has the greatest score"""
+    """the action taken has the highest score"""
     is_top_tile_B: NDArray[np.bool_]
-    """the same, where discards of a tile are one action whatever else they say (red five, tsumogiri, riichi)"""
+    """the same, where discards of a tile are one action regardless of the rest (red five, tsumogiri, riichi)"""
     log_probability_B: NDArray[np.float32]
     """of the action taken"""
     log_probability_of_tile_B: NDArray[np.float32]
     """of the action taken, or of all discards of that tile together"""
     confidence_B: NDArray[np.float32]
-    """probability of the candidate with the greatest score"""
+    """probability of the candidate with the highest score"""
     is_offered_BK: NDArray[np.bool_]
     is_taken_BK: NDArray[np.bool_]
     is_predicted_BK: NDArray[np.bool_]
@@ -55,7 +55,7 @@ class DecisionRows:
 
 
 class Measures(NamedTuple):
-    """The fields of `DecisionRows` of one batch, but for its games, on the device of the scores."""
+    """The fields of `DecisionRows` of one batch, except its games, on the device of the scores."""
 
     is_top_B: Tensor
     is_top_tile_B: Tensor
@@ -72,8 +72,8 @@ def agreement(rows: DecisionRows, kind: str) -> NDArray[np.bool_]: ...
 @overload
 def agreement(rows: Measures, kind: str) -> Tensor: ...
 def agreement(rows: DecisionRows | Measures, kind: str) -> NDArray[np.bool_] | Tensor:
-    """Returns agrees_B: whether the top choice is of the kind just where the action taken is; of discards, whether both
-    discard the same tile."""
+    """Returns agrees_B: whether the top choice is of the kind exactly where the action taken is; of discards, whether
+    both discard the same tile."""
     if kind == "discard":
         return rows.is_top_tile_B
     k = KINDS.index(kind)
@@ -91,7 +91,7 @@ def log_probability(rows: DecisionRows | Measures, kind: str) -> NDArray[np.floa
 
 
 class DecisionMeter:
-    """Batches and their scores → rows. Holds what the vocabulary says of each candidate."""
+    """Converts batches and their scores to rows. Holds the kinds and the tile of each candidate token."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         kinds_of_block = {"daiminkan": "kan", "ankan": "kan", "kakan": "kan", "skip": None}
@@ -107,16 +107,16 @@ class DecisionMeter:
                 self._kinds_NK[1 + action, KINDS.index("riichi")] = bool(factors["riichi"])
 
     def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
-        """Measures a batch, for figures with intervals; arguments as for `measure`."""
+        """Measures a batch, for metrics with intervals; arguments as for `measure`."""
         measures = {name: tensor.cpu().numpy() for name, tensor in self.measure(score_BA, batch)._asdict().items()}
         return DecisionRows(game_B=batch.game_B.cpu().numpy(), **measures)
 
     def measure(self, score_BA: Tensor, batch: Batch) -> Measures:
-        """Measures a batch where it is, without waiting for the device.
+        """Measures a batch on its device, without synchronising with it.
 
         Args:
             score_BA: -inf at padding. Probabilities are its softmax; where scores are points rather than logits, the
-                rows' probabilities mean nothing.
+                rows' probabilities are meaningless.
         """
         if self._kinds_NK.device != score_BA.device:
             self._kinds_NK, self._tile_N = self._kinds_NK.to(score_BA.device), self._tile_N.to(score_BA.device)
@@ -150,24 +150,24 @@ class DecisionMeter:
 def decision_metrics(
     rows: DecisionRows, *, has_probability: bool = True, replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
-    """Figures of all decisions and, as `kind/…`, of each kind that occurs.
+    """Computes metrics of all decisions and, as `kind/…`, of each kind that occurs.
 
-    - `top1`, `nll`: share of decisions whose action taken has the greatest score; mean of -log probability (nats)
+    - `top1`, `nll`: share of decisions whose action taken has the highest score; mean of -log probability (nats)
     - `ece`: expected calibration error of the top choice, 15 bins of equal width
     - `discard/accuracy`, `discard/nll`: as top1 and nll where discards of a tile are one action (34 tiles)
-    - `kind/accuracy` of the other kinds: whether the top choice is of the kind just where the action taken is
+    - `kind/accuracy` of the other kinds: whether the top choice is of the kind exactly where the action taken is
     - `kind/exact`: top1 among the decisions of the kind; `kind/nll` likewise
     - `kind/recall`: of the decisions where an action of the kind was taken, the share whose top choice is that action
     - `kind/taken`, `kind/predicted`: share of the decisions of the kind where it was taken, and is the top choice
 
     Args:
-        has_probability: without it (scores are points) there is no nll and no ece.
+        has_probability: without it (scores are points) nll and ece are omitted.
     """
     return cluster_bootstrap(rows.game_B, decision_statistics(rows, has_probability=has_probability), replicates)
 
 
 def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> dict[str, Statistic]:
-    """What `decision_metrics` computes."""
+    """Returns the statistics that `decision_metrics` computes."""
     ratios: dict[str, tuple[Column, Column]] = {}
     everywhere_B = np.ones(len(rows.game_B), dtype=bool)
     ratios["top1"] = (rows.is_top_B, everywhere_B)
@@ -183,16 +183,16 @@ def decision_statistics(rows: DecisionRows, *, has_probability: bool = True) -> 
             ratios[f"{kind}/recall"] = (rows.is_top_B, offered_B & taken_B)
             ratios[f"{kind}/taken"] = (taken_B, offered_B)
             ratios[f"{kind}/predicted"] = (predicted_B, offered_B)
-    formulas = {
+    statistics = {
         name: ratio_statistic(value_B, where_B)
         for name, (value_B, where_B) in ratios.items()
         if where_B.any() and (has_probability or not name.endswith("nll"))
     }
     if has_probability:
-        formulas["ece"] = calibration_statistic(rows.confidence_B, rows.is_top_B)
-    return formulas
+        statistics["ece"] = calibration_statistic(rows.confidence_B, rows.is_top_B)
+    return statistics
 
 
 def _at(kinds_BAK: Tensor, index_B1: Tensor) -> Tensor:
-    """[B, K] of one candidate per row."""
+    """Returns [B, K] of one candidate per row."""
     return kinds_BAK.gather(1, index_B1[:, :, None].expand(-1, 1, kinds_BAK.shape[2]))[:, 0]

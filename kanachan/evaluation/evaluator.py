@@ -1,4 +1,4 @@
-"""What networks are worth on held-out decisions: their answers, row by row, and the figures made of them.
+"""Evaluates networks on held-out decisions: their predictions, row by row, and the metrics computed from these.
 
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
@@ -51,7 +51,7 @@ _RANKS = "rank_probability/action"
 
 
 class Predictions(NamedTuple):
-    """What one network says of all held-out decisions, in the order of their columns."""
+    """The predictions of one network for all held-out decisions, in the order of their columns."""
 
     decisions: DecisionRows
     numbers: dict[str, Floats]
@@ -60,7 +60,7 @@ class Predictions(NamedTuple):
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The figures of one network. What it does not predict is missing."""
+    """The metrics of one network; those of what it does not predict are missing."""
 
     stage: StageName
     agreement: dict[str, Estimate]
@@ -72,24 +72,24 @@ class Evaluation:
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
     less_scores: dict[str, dict[str, Estimate]]
-    """the same less that of `scores`, from the same draws of games: positive where the network foretells better"""
+    """the same minus that of `scores`, from the same resamples of games: positive where the network predicts better"""
     by_round: dict[str, dict[str, Estimate]]
     """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
-    `ece`, the calibration error of the likeliest rank; `all` of them first"""
+    `ece`, the calibration error of the most probable rank; `all` rounds together come first"""
     reliability: dict[str, list[Bin]]
-    """by tenths of the predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
+    """by deciles of predictions: `points`, given the action taken, and those of `kanachan.evaluation.reliability`"""
     against_first: dict[str, Estimate]
     """compared with another network of the stage on the same decisions (positive: this one is better):
     `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
 
 
 class HeldOut:
-    """The decisions to be measured on, longest first, and what a baseline learns of the train split.
+    """The decisions to evaluate on, longest first, and the baselines fitted to the train split.
 
     Args:
         columns: as annotated, sorted by length.
-        train: decisions that the baselines are fitted to; None: there are no baselines.
-        replicates: draws behind an interval.
+        train: decisions that the baselines are fitted to; None: without baselines.
+        replicates: bootstrap resamples behind an interval.
     """
 
     def __init__(self, columns: Columns, train: Columns | None, vocabulary: Vocabulary, replicates: int) -> None:
@@ -106,11 +106,11 @@ class HeldOut:
 
     @property
     def note(self) -> str | None:
-        """What is missing, for people."""
+        """A note for the report on missing baselines."""
         return None if self.train is not None else "no baseline: it is fitted to a train split of two games or more"
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
-        """[B] the target of a stage of points as the baseline expects it."""
+        """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
         if self.train is None:
             return None
         if objective.stage not in self._means:
@@ -121,14 +121,14 @@ class HeldOut:
 
     @cached_property
     def starts(self) -> dict[str, Mask]:
-        """[B] the decisions at which the order of the seats is foretold: `order/start`, the first of each round, and
-        `order/last`, of each last one."""
+        """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first of each
+        round, and `order/last`, the first of each last round."""
         start_B = is_round_start(self.columns)
         return {"order/start": start_B, "order/last": start_B & is_last_round(self.columns, self.vocabulary)}
 
     @cached_property
     def order_by_scores(self) -> Floats | None:
-        """[B, O] probabilities of the orders of `actor_orders` as the baseline expects them."""
+        """The probabilities of the orders of `actor_orders` as the baseline predicts them [B, O]."""
         if self.train is None:
             return None
         orders_B = actor_orders(self.train, self.vocabulary)
@@ -139,7 +139,7 @@ class HeldOut:
 def held_out_rows(
     folder: str, split: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES
 ) -> HeldOut:
-    """The decisions of a split of a folder of shards, the first `limit` of them.
+    """Reads the decisions of a split of a folder of shards, the first `limit` of them.
 
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
@@ -155,8 +155,8 @@ def held_out_rows(
 
 
 @torch.inference_mode()
-def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Predictions:
-    """Asks a network about every row, `batch` at a time; `progress` is told how many rows were done."""
+def predictions_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Predictions:
+    """Evaluates a network on every row, `batch` at a time; `progress` is called with the number of rows done."""
     meter = DecisionMeter(policy.vocabulary)
     decisions: list[DecisionRows] = []
     numbers: list[dict[str, Floats]] = []
@@ -171,10 +171,10 @@ def answers_of(policy: Policy, columns: Columns, batch: int, progress: Callable[
     return Predictions(DecisionRows.concatenate(decisions), joined)
 
 
-def mixture_of(answers: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
-    """[B] the grading points expected by the first network that predicts ranks and the mean points of each rank; None
-    without such a network or a train split."""
-    of_ranks = [found.numbers[_RANKS] for found in answers if _RANKS in found.numbers]
+def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
+    """Computes the grading points expected by the first network that predicts ranks and the mean points of each rank
+    [B]; None without such a network or a train split."""
+    of_ranks = [found.numbers[_RANKS] for found in predictions if _RANKS in found.numbers]
     if not of_ranks or held_out.train is None:
         return None
     points_BR = PointTable(held_out.train, held_out.vocabulary).points(held_out.columns)
@@ -183,23 +183,23 @@ def mixture_of(answers: Iterable[Predictions], held_out: HeldOut) -> Floats | No
 
 def evaluated(
     policy: Policy,
-    answers: Predictions,
+    predictions: Predictions,
     held_out: HeldOut,
     first: Predictions | None = None,
     mixture_B: Floats | None = None,
 ) -> Evaluation:
-    """The figures of a network's answers.
+    """Computes the metrics of a network's predictions.
 
     Args:
         first: those of another network of the stage, to compare with.
         mixture_B: grading: the points expected by a rank network and the points of each rank.
     """
-    against_first = {} if first is None else _against(first, answers, held_out)
+    against_first = {} if first is None else _against(first, predictions, held_out)
     if not policy.objective.has_value:
-        figures = decision_metrics(answers.decisions, replicates=held_out.replicates)
-        bins = of_actions(answers.decisions, held_out.replicates)
-        return Evaluation(policy.stage, figures, {}, {}, {}, {}, bins, against_first)
-    numbers = answers.numbers
+        agreement = decision_metrics(predictions.decisions, replicates=held_out.replicates)
+        bins = of_actions(predictions.decisions, held_out.replicates)
+        return Evaluation(policy.stage, agreement, {}, {}, {}, {}, bins, against_first)
+    numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
@@ -216,47 +216,47 @@ def evaluated(
         predicted_B["scores"] = held_out.mean_by_scores(policy.objective)
         predicted_B["mixture"] = mixture_B if policy.objective.has_point_table else None
     values = {
-        name: _value_figures(held_out, value_B, target_B, predicted_B["scores"])
+        name: _value_estimates(held_out, value_B, target_B, predicted_B["scores"])
         for name, value_B in predicted_B.items()
         if value_B is not None
     }
-    agreement = decision_metrics(answers.decisions, has_probability=False, replicates=held_out.replicates)
+    agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
     return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
 
 
-def _value_figures(
+def _value_estimates(
     held_out: HeldOut, value_B: Floats, target_B: Floats, baseline_B: Floats | None
 ) -> dict[str, Estimate]:
-    """`value_metrics` without those of the baseline, which is a predictor of its own here, and the absolute error."""
+    """Computes `value_metrics` without those of the baseline, a separate predictor here, and the absolute error."""
     game_B, replicates = held_out.game_B, held_out.replicates
-    figures = value_metrics(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
-    del figures["baseline/explained_variance"]
+    estimates = value_metrics(game_B, value_B, target_B, target_B if baseline_B is None else baseline_B, replicates)
+    del estimates["baseline/explained_variance"]
     if baseline_B is None or baseline_B is value_B:
-        del figures["skill"]
+        del estimates["skill"]
     error = {"mean_absolute_error": (np.abs(value_B - target_B), np.ones(len(game_B)))}
-    return figures | ratio_estimates(game_B, error, replicates)
+    return estimates | ratio_estimates(game_B, error, replicates)
 
 
-def _against(first: Predictions, answers: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
+def _against(first: Predictions, predictions: Predictions, held_out: HeldOut) -> dict[str, Estimate]:
     game_B, replicates = held_out.game_B, held_out.replicates
-    theirs, ours = first.numbers, answers.numbers
-    figures = {}
+    theirs, ours = first.numbers, predictions.numbers
+    estimates = {}
     if "target" in ours and np.array_equal(theirs["target"], ours["target"]):  # tables of rank points may differ
         against = value_metrics(game_B, ours["action"], ours["target"], theirs["action"], replicates)
-        figures["skill"] = against["skill"]
+        estimates["skill"] = against["skill"]
     if "rank/action" in ours:
         gain_B = ours["rank/action"] - theirs["rank/action"]
     elif "target" not in ours:
-        gain_B = answers.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
+        gain_B = predictions.decisions.log_probability_B.astype(np.float64) - first.decisions.log_probability_B
     else:
-        return figures
-    return figures | log_likelihood_metrics(game_B, {"log_likelihood": gain_B}, replicates)
+        return estimates
+    return estimates | log_likelihood_metrics(game_B, {"log_likelihood": gain_B}, replicates)
 
 
 def _log_likelihood(
     held_out: HeldOut, numbers: dict[str, Floats], rank_BR: Floats | None, order_BO: Floats | None
 ) -> tuple[dict[str, dict[str, Estimate]], dict[str, dict[str, Estimate]]]:
-    """`log_likelihood` and `less_scores` of an `Evaluation`."""
+    """Computes `log_likelihood` and `less_scores` of an `Evaluation`."""
     columns, vocabulary = held_out.columns, held_out.vocabulary
     of = {name: column for name, column in numbers.items() if name.startswith(("rank/", "order/"))}
     if rank_BR is not None and order_BO is not None:
@@ -281,12 +281,12 @@ def _by_round(held_out: HeldOut, numbers: dict[str, Floats]) -> dict[str, dict[s
     probability_BR = numbers[_RANKS]
     confidence_B, is_right_B = probability_BR.max(axis=1), probability_BR.argmax(axis=1) == rank_B
     rounds = {"all": np.ones(len(rank_B), bool), **rounds_of_the_game(held_out.columns, held_out.vocabulary)}
-    formulas: dict[str, Statistic] = {}
+    statistics: dict[str, Statistic] = {}
     for name, where_B in rounds.items():
-        formulas[f"{name}/log_likelihood"] = ratio_statistic(numbers["rank/action"], where_B)
-        formulas[f"{name}/ece"] = calibration_statistic(confidence_B, is_right_B, where_B)
-    figures = cluster_bootstrap(held_out.game_B, formulas, held_out.replicates)
-    return {name: {key: figures[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
+        statistics[f"{name}/log_likelihood"] = ratio_statistic(numbers["rank/action"], where_B)
+        statistics[f"{name}/ece"] = calibration_statistic(confidence_B, is_right_B, where_B)
+    estimates = cluster_bootstrap(held_out.game_B, statistics, held_out.replicates)
+    return {name: {key: estimates[f"{name}/{key}"] for key in ("log_likelihood", "ece")} for name in rounds}
 
 
 def _final_rank(held_out: HeldOut) -> NDArray[np.int64]:

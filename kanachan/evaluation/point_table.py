@@ -1,7 +1,7 @@
-"""What each final rank was worth in grading points: the bridge from ranks to grading, read off the data themselves.
+"""Estimates the grading points of each final rank from data, to convert rank probabilities to grading points.
 
-Grading points follow from room, style, own grade and rank (and, on Mahjong Soul, a little from the score). So their
-means over a split are the platform's table as far as it matters there, whichever platform it is.
+Grading points depend on room, style, own grade and rank (and, on Mahjong Soul, slightly on the score). So their means
+over a split are the part of the platform's table that occurs there, whichever platform it is.
 
 Shapes: B decisions, R ranks.
 """
@@ -26,12 +26,12 @@ class PointTable:
         cell_B = self._case(columns) * vocabulary.num_seats + rank_B
         count = np.bincount(cell_B, minlength=shape[0] * shape[1]).reshape(shape)
         total = np.bincount(cell_B, delta_B, shape[0] * shape[1]).reshape(shape)
-        # A case without any game that ended with that rank: the mean over all cases stands in.
+        # A case without any game that ended with that rank has the mean over all cases.
         overall_R = total.sum(axis=0) / np.maximum(count.sum(axis=0), 1)
         self._points = np.where(count, total / np.maximum(count, 1), overall_R)
 
     def points(self, columns: Columns) -> NDArray[np.float64]:
-        """[B, R]: the points that each rank would bring the actor. Seats must not be renamed."""
+        """Returns the points that the actor would get for each rank [B, R]. Seats must not be canonicalised."""
         return self._points[self._case(columns)]
 
     @property

@@ -1,5 +1,4 @@
-"""Does what a network says come true as often, or as much, as it says? Groups of like predictions, with what came of
-them, and in which rounds.
+"""Compares predictions with outcomes, in groups of similar predictions and by round.
 
 Shapes: B decisions, R ranks.
 """
@@ -21,7 +20,7 @@ Mask = NDArray[np.bool_]
 
 
 def of_actions(rows: DecisionRows, replicates: int = REPLICATES) -> dict[str, list[Bin]]:
-    """`best action`: the probability of the action that is held for the likeliest, and how often it was taken."""
+    """Returns `best action`: the probability of the most probable action against how often it was taken."""
     confidence_B = rows.confidence_B.astype(np.float64)
     return {
         "best action": reliability(rows.game_B, confidence_B, rows.is_top_B.astype(np.float64), replicates=replicates)
@@ -31,7 +30,7 @@ def of_actions(rows: DecisionRows, replicates: int = REPLICATES) -> dict[str, li
 def of_ranks(
     columns: Columns, probability_BR: Floats, vocabulary: Vocabulary, replicates: int = REPLICATES
 ) -> dict[str, list[Bin]]:
-    """Probabilities of all ranks together, and how often the actor came to them: `rank` in all rounds, and
+    """Groups the probabilities of all ranks, against how often the actor reached them: `rank` in all rounds,
     `rank, WIND` in those of each wind, and `rank, last round`."""
     winds = {f"rank, {name}": where_B for name, where_B in rounds_by_wind(columns, vocabulary).items()}
     everywhere_B = np.ones(len(columns), bool)
@@ -42,8 +41,8 @@ def of_ranks(
 def of_ranks_at_starts(
     columns: Columns, probability_BR: Floats, predictor: str, vocabulary: Vocabulary, replicates: int = REPLICATES
 ) -> dict[str, list[Bin]]:
-    """The same at the first decision of each round, and of each last one: `rank at starts of rounds, PREDICTOR` and
-    `rank at starts of last rounds, PREDICTOR`."""
+    """Groups the same at the first decision of each round, and of each last round:
+    `rank at starts of rounds, PREDICTOR` and `rank at starts of last rounds, PREDICTOR`."""
     start_B = is_round_start(columns)
     groups = {
         f"rank at starts of rounds, {predictor}": start_B,
@@ -71,13 +70,13 @@ def _of_ranks(
 
 
 def rounds_by_wind(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:
-    """The decisions [B] in rounds of each wind that there is."""
+    """Returns the decisions in rounds of each wind that occurs [B]."""
     wind_B = token_value(columns.sparse, vocabulary, "wind")
     return {name: wind_B == number for number, name in enumerate(("East", "South", "West")) if (wind_B == number).any()}
 
 
 def rounds_of_the_game(columns: Columns, vocabulary: Vocabulary) -> Mapping[str, Mask]:
-    """The decisions [B] in each round that there is, `East 1` … `South 4`, and in all further ones, `West`."""
+    """Returns the decisions in each round that occurs [B], `East 1` … `South 4`, and in all further ones, `West`."""
     dealer_B = token_value(columns.sparse, vocabulary, "round")
     found: dict[str, Mask] = {}
     for wind, where_B in rounds_by_wind(columns, vocabulary).items():
@@ -87,12 +86,12 @@ def rounds_of_the_game(columns: Columns, vocabulary: Vocabulary) -> Mapping[str,
 
 
 def is_last_round(columns: Columns, vocabulary: Vocabulary) -> Mask:
-    """[B] in the last regular round of the game or beyond it."""
+    """Returns [B] whether the round is the last regular one of the game or a later one."""
     wind_B, dealer_B, style_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round", "style"))
     # style 0 ends with East, 1 with South
     return wind_B * vocabulary.num_seats + dealer_B >= (style_B + 1) * vocabulary.num_seats - 1
 
 
 def is_round_start(columns: Columns) -> Mask:
-    """[B] before anything has happened in the round: the dealer's first decision."""
+    """Returns [B] whether nothing has happened yet in the round: the dealer's first decision."""
     return columns.progression.lengths == 1

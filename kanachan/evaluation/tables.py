@@ -1,4 +1,4 @@
-"""Evaluations as text for people, at most 100 columns wide."""
+"""Formats evaluations as text, at most 100 columns wide."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _PREDICTORS = {
     "situation": "situation alone",
 }
 _OF_ALL = {"mixture": "ranks and their points", "scores": "scores and round only"}
-"""predictors that are the same beside every network of the stage"""
+"""predictors that are the same for all networks of the stage"""
 _LIKELIHOOD_TITLES = {
     "rank": "rank (1 of {num_ranks})",
     "order": "order (1 of {num_orders})",
@@ -31,7 +31,7 @@ _Lettered = Mapping[str, Evaluation]
 
 
 class _Measure(NamedTuple):
-    """How a figure is shown in a comparison."""
+    """How a metric is shown in a comparison."""
 
     label: str
     digits: int
@@ -48,7 +48,7 @@ _STARTS = {"order/start": "starts of rounds", "order/last": "starts of last roun
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
-    """Columns as wide as their widest cell under a ruled header; the first `flush_left` ones are flush left."""
+    """Formats columns as wide as their widest cell under a ruled header; the first `flush_left` ones are flush left."""
     lines = [list(header), *map(list, rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = [
@@ -61,25 +61,25 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int 
     return "\n".join([texts[0], "-" * (sum(widths) + len(_GAP) * (len(widths) - 1)), *texts[1:]])
 
 
-def with_interval(figure: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
-    """A figure with its interval: `71.2 [70.3, 72.1]`; a dash where there is none.
+def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, sign: str = "") -> str:
+    """Formats an estimate with its interval: `71.2 [70.3, 72.1]`; a dash where it is missing or not finite.
 
     Args:
         scale: 100 for per cent.
         sign: "+" shows the sign of positive numbers too.
     """
-    if figure is None or not math.isfinite(figure.value):
+    if estimate is None or not math.isfinite(estimate.value):
         return _MISSING
-    value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in figure[:3])
-    # where all draws come out alike, as with one game, nothing is known of the spread
-    return value if figure.low == figure.high else f"{value} [{low}, {high}]"
+    value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
+    # where all resamples are equal, as with one game, the spread is unknown
+    return value if estimate.low == estimate.high else f"{value} [{low}, {high}]"
 
 
 def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
-    """All tables of one stage, the networks side by side under their letters.
+    """Formats all tables of one stage, with the networks under their letters.
 
     Args:
-        num_orders: in how many orders a game can end.
+        num_orders: the number of orders in which a game can end.
     """
     objective = objective_class(stage)
     title = objective.title
@@ -91,12 +91,12 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
     if issubclass(objective, RankObjective):
         parts += _likelihood_tables(evaluations, num_orders)
     parts += _comparison(evaluations)
-    parts.append("Reliability: mean prediction and mean outcome, by tenths of the predictions")
+    parts.append("Reliability: mean prediction and mean outcome, by deciles of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
     if issubclass(objective, RankObjective):
-        parts.append("Reliability of the probabilities of ranks: what was said and how often it came true, in %")
+        parts.append("Reliability of the rank probabilities: predicted probability and empirical frequency, in %")
         parts.append(_reliability_table(evaluations, "rank"))
-        parts.append("Ranks by round of the game: how well they are foretold, and how far from what comes true")
+        parts.append("Ranks by round of the game: log-likelihood and calibration error")
         parts.append(_round_table(evaluations))
     parts.append("Agreement of the best action with the player's")
     parts.append(_decision_table(evaluations, has_probability=False))
@@ -108,27 +108,27 @@ def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
     rows = []
     for label, accuracy, prefix in _decision_rows():
         for letter, evaluation in evaluations.items():
-            figures = evaluation.agreement
-            figure = figures.get(accuracy)
-            if figure is None:
+            agreement = evaluation.agreement
+            estimate = agreement.get(accuracy)
+            if estimate is None:
                 continue
-            nll = figures.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
-            taken = figures.get(f"{prefix}taken")
+            nll = agreement.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
+            taken = agreement.get(f"{prefix}taken")
             rows.append(
                 [
                     f"{label} {letter}".rstrip(),
-                    f"{figure.decisions:,}",
+                    f"{estimate.decisions:,}",
                     _MISSING if taken is None else f"{taken.value:.1%}",
-                    with_interval(figure, 1, 100),
+                    with_interval(estimate, 1, 100),
                     *([with_interval(nll, 3)] if has_probability else []),
-                    with_interval(figures.get(f"{prefix}recall"), 1, 100),
+                    with_interval(agreement.get(f"{prefix}recall"), 1, 100),
                 ]
             )
     return table(header, rows)
 
 
 def _decision_rows() -> list[tuple[str, str, str]]:
-    """Label, name of the accuracy and prefix of the other figures, of each row."""
+    """Returns the label, the name of the accuracy and the prefix of the other metrics of each row."""
     rows = [("all", "top1", "")]
     for kind in KINDS:
         if kind == "discard":
@@ -163,21 +163,21 @@ def _value_table(evaluations: _Lettered) -> str:
 
 
 def _value_cells(evaluation: Evaluation, predictor: str) -> list[str]:
-    figures = evaluation.values[predictor]
+    metrics = evaluation.values[predictor]
     return [
-        with_interval(figures["explained_variance"], 1, 100),
-        with_interval(figures.get("skill"), 1, 100),
-        with_interval(figures["mean_absolute_error"], _digits(evaluation)),
+        with_interval(metrics["explained_variance"], 1, 100),
+        with_interval(metrics.get("skill"), 1, 100),
+        with_interval(metrics["mean_absolute_error"], _digits(evaluation)),
     ]
 
 
 def _digits(evaluation: Evaluation) -> int:
-    """After the decimal point."""
+    """Returns the number of digits after the decimal point."""
     return objective_class(evaluation.stage).digits
 
 
 def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
-    """Of all decisions, and of the first of each round, at which nobody knows more than the scores and the deal."""
+    """Formats the likelihoods of all decisions, and of the first of each round, when only scores and deal are known."""
     num_ranks = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
     chance = {what: f"{-math.log(num_ranks if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
     tables = []
@@ -205,12 +205,12 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
 
 
 def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
-    """How much better than from scores and round, with a mark where the interval excludes zero."""
+    """Formats the gain over scores and round, with a mark where the interval excludes zero."""
     cells = []
     for what in whats:
-        figure = evaluation.less_scores.get(what, {}).get(predictor)
-        excludes_zero = figure is not None and (figure.low > 0 or figure.high < 0)
-        cells.append(with_interval(figure, 3, sign="+") + (" *" if excludes_zero else ""))
+        estimate = evaluation.less_scores.get(what, {}).get(predictor)
+        excludes_zero = estimate is not None and (estimate.low > 0 or estimate.high < 0)
+        cells.append(with_interval(estimate, 3, sign="+") + (" *" if excludes_zero else ""))
     return cells
 
 
@@ -230,7 +230,7 @@ def _likelihood_cells(evaluation: Evaluation, predictor: str, whats: Sequence[st
 
 
 def _comparison(evaluations: _Lettered) -> list[str]:
-    """A paragraph that compares the further networks with the first, if there are any."""
+    """Formats a paragraph that compares the further networks with the first, if there are any."""
     first, *others = evaluations
     lines = []
     for letter in others:
@@ -245,7 +245,7 @@ def _comparison(evaluations: _Lettered) -> list[str]:
 
 
 def _reliability_table(evaluations: _Lettered, what: str) -> str:
-    """Two networks beside each other, further ones below. `what`: points, or a group of probabilities."""
+    """Formats two networks side by side, further ones below. `what`: points, or a group of probabilities."""
     items = list(evaluations.items())
     tables = []
     for first in range(0, len(items), 2):
@@ -266,30 +266,30 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
 
 
 def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> str:
-    """Each network less the first, whose letter is `reference`: the others by their letters."""
-    title = f"Differences from {reference}, on the same decisions and the same draws of games"
+    """Formats the differences of networks, by their letters, from the first, whose letter is `reference`."""
+    title = f"Differences from {reference}, on the same decisions and the same resamples of games"
     parts = [f"{title}\n{'=' * len(title)}"]
     for letter, comparison in comparisons.items():
         header = [f"{letter} - {reference}", "of", "decisions", reference, letter, "difference", ""]
         rows = [
             [measure.label, of, *_difference_cells(comparison.differences[name], measure)]
-            for name, measure, of in _compared_figures()
+            for name, measure, of in _compared_metrics()
             if name in comparison.differences
         ]
         text = table(header, rows, flush_left=2)
         parts.append("\n".join([text, *_not_comparable(comparison)]))
     parts.append(
         "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
-        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, whose intervals say little"
+        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals"
     )
     return "\n\n".join(parts)
 
 
 def _not_comparable(comparison: Comparison) -> list[str]:
-    """A line for each reason; a measure of which nothing is comparable is named without its kinds."""
-    shared = {measure for name, measure, _ in _compared_figures() if name in comparison.differences}
+    """Formats a line for each reason; a measure of which nothing is comparable is named without its kinds."""
+    shared = {measure for name, measure, _ in _compared_metrics() if name in comparison.differences}
     labels: dict[str, dict[str, None]] = {}
-    for name, measure, of in _compared_figures():
+    for name, measure, of in _compared_metrics():
         if name in comparison.not_comparable:
             label = measure.label.removesuffix(" %") + (f" of {of}" if measure in shared else "")
             labels.setdefault(comparison.not_comparable[name], {})[label] = None
@@ -308,8 +308,8 @@ def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
     return [f"{found.difference.decisions:,}", *sides, difference, mark]
 
 
-def _compared_figures() -> Iterator[tuple[str, _Measure, str]]:
-    """Name, measure, and of what it is, in the order of the rows."""
+def _compared_metrics() -> Iterator[tuple[str, _Measure, str]]:
+    """Yields the name, the measure and what it is computed over, in the order of the rows."""
     kinds = list(_decision_rows())
     for label, accuracy, _ in kinds:
         yield f"agreement/{accuracy}", _ACCURACY, label

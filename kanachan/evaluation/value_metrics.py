@@ -17,19 +17,19 @@ def value_metrics(
     baseline_B: Floats,
     replicates: int = REPLICATES,
 ) -> dict[str, Estimate]:
-    """How well values predict their targets.
+    """Computes how well values predict their targets.
 
     - `explained_variance`: 1 - mean squared error / variance of the target
     - `baseline/explained_variance`: the same of the baseline
     - `skill`: 1 - mean squared error / mean squared error of the baseline
-    - `bias`: mean of value less target
+    - `bias`: mean of value minus target
 
     Args:
         value_B: the network's prediction.
-        baseline_B: the prediction of something that sees scores and round only (`kanachan.evaluation.baselines`).
+        baseline_B: the prediction of a baseline that sees scores and round only (`kanachan.evaluation.baselines`).
     """
     error_B = value_B - target_B
-    formulas = {
+    statistics = {
         "explained_variance": explained_variance_statistic(value_B, target_B),
         "baseline/explained_variance": explained_variance_statistic(baseline_B, target_B),
         "skill": Statistic(
@@ -39,11 +39,11 @@ def value_metrics(
         ),
         "bias": ratio_statistic(error_B),
     }
-    return cluster_bootstrap(game_B, formulas, replicates)
+    return cluster_bootstrap(game_B, statistics, replicates)
 
 
 def explained_variance_statistic(value_B: Floats, target_B: Floats) -> Statistic:
-    """1 - mean squared error / variance of the target."""
+    """Returns the statistic of the explained variance: 1 - mean squared error / variance of the target."""
     centred_B, everywhere_B = target_B - target_B.mean(), np.ones(len(target_B), dtype=bool)
     return Statistic(
         (lambda: everywhere_B, lambda: centred_B, lambda: centred_B**2, lambda: (value_B - target_B) ** 2),
@@ -60,7 +60,7 @@ def explained_variance(count: _Sum, target: _Sum, target_square: _Sum, error_squ
 def log_likelihood_metrics(
     game_B: NDArray[np.int64], log_probability: dict[str, Floats], replicates: int = REPLICATES
 ) -> dict[str, Estimate]:
-    """Mean log probability (nats) of what came true, by name of the predictor.
+    """Computes the mean log probability (nats) of the outcome, by name of the predictor.
 
     Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
     """

@@ -1,4 +1,4 @@
-"""kanachan-evaluate against plain loops over the decisions, and what it says of what is missing."""
+"""kanachan-evaluate against plain loops over the decisions, and its report of what is missing."""
 
 import io
 import json
@@ -49,7 +49,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
 def entries(
     weights: dict[StageName, Path], shards: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[StageName, dict[str, Any]]:
-    """What is written of each network when all are measured together, in small batches."""
+    """What is written for each network when all are measured together, in small batches."""
     out = tmp_path_factory.mktemp("out") / "all.json"
     assert main([*map(str, weights.values()), str(shards), "--json", str(out), "--batch", "16", *DRAWS]) == 0
     content = json.loads(out.read_text())
@@ -65,7 +65,7 @@ def target_of(annotation: Annotation, stage: StageName) -> float:
 
 
 def expected_points(policy: Policy) -> dict[str, list[float]]:
-    """By predictor, asking for one decision at a time."""
+    """Returns the points by predictor, from one decision at a time."""
     found = defaultdict(list)
     for annotation in TEST:
         batch = batch_of_annotations([annotation], V, actor_first=True)
@@ -85,7 +85,7 @@ def expected_points(policy: Policy) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
-def test_value_figures_equal_a_plain_loop(
+def test_value_metrics_equal_a_plain_loop(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]], stage: StageName
 ) -> None:
     targets = [target_of(annotation, stage) for annotation in TEST]
@@ -98,18 +98,18 @@ def test_value_figures_equal_a_plain_loop(
     }
     squares = {name: sum(e * e for e in values) / NUM_TEST for name, values in errors.items()}
     for name, values in errors.items():
-        figures = entries[stage]["values"][name]
+        metrics = entries[stage]["values"][name]
         expected = {
             "explained_variance": 1 - squares[name] / variance,
             "mean_absolute_error": sum(map(abs, values)) / NUM_TEST,
             "bias": sum(values) / NUM_TEST,
             **({"skill": 1 - squares[name] / squares["scores"]} if name != "scores" else {}),
         }
-        assert set(figures) == set(expected)
-        for figure, value in expected.items():
-            assert figures[figure]["value"] == pytest.approx(value, rel=1e-3, abs=1e-4), (name, figure)
-            assert figures[figure]["decisions"] == NUM_TEST
-            assert figures[figure]["low"] <= figures[figure]["value"] <= figures[figure]["high"]
+        assert set(metrics) == set(expected)
+        for metric, value in expected.items():
+            assert metrics[metric]["value"] == pytest.approx(value, rel=1e-3, abs=1e-4), (name, metric)
+            assert metrics[metric]["decisions"] == NUM_TEST
+            assert metrics[metric]["low"] <= metrics[metric]["value"] <= metrics[metric]["high"]
 
 
 def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
@@ -124,16 +124,16 @@ def test_likelihoods_of_rank_and_order_equal_a_plain_loop(
         found["rank", "action"].append(output.candidate_BAK[0, annotation.chosen].log_softmax(0)[results["rank"]])
         log_O = output.summary_BK[0].log_softmax(0)
         ranks_from_actor = tuple(results[f"rank_{(seat + i) % 4}"] for i in range(4))
-        orders = list(permutations(range(4)))  # of the seats from the actor on, as seats are renamed
+        orders = list(permutations(range(4)))  # of the seats from the actor on, as seats are canonicalised
         found["order", "situation"].append(log_O[orders.index(ranks_from_actor)])
         of_rank = [float(log_O[i].exp()) for i, order in enumerate(orders) if order[0] == results["rank"]]
         found["rank", "situation"].append(math.log(sum(of_rank)))
         if len(annotation.progression) == 1:
             found["order/start", "situation"].append(log_O[orders.index(ranks_from_actor)])
     for (what, predictor), values in found.items():
-        figure = entries["rank"]["log_likelihood"][what][predictor]
-        assert figure["value"] == pytest.approx(sum(map(float, values)) / len(values), abs=1e-4), (what, predictor)
-        assert figure["decisions"] == len(values)
+        estimate = entries["rank"]["log_likelihood"][what][predictor]
+        assert estimate["value"] == pytest.approx(sum(map(float, values)) / len(values), abs=1e-4), (what, predictor)
+        assert estimate["decisions"] == len(values)
     assert set(entries["rank"]["log_likelihood"]["order"]) == {"situation", "scores"}
 
 
@@ -144,19 +144,19 @@ def test_the_order_is_measured_at_the_start_of_every_round_and_of_every_last_one
     last = [a for a in starts if last_round_of(a)]
     assert len(starts) > len(last)
     for what, where in {"order/start": starts, "order/last": last}.items():
-        for figure in entries["rank"]["log_likelihood"][what].values():
-            assert figure["decisions"] == len(where)
+        for estimate in entries["rank"]["log_likelihood"][what].values():
+            assert estimate["decisions"] == len(where)
 
 
 def test_networks_and_scores_are_compared_on_the_same_decisions(entries: dict[StageName, dict[str, Any]]) -> None:
     entry = entries["rank"]
-    assert {what: set(figures) for what, figures in entry["less_scores"].items()} == {
+    assert {what: set(metrics) for what, metrics in entry["less_scores"].items()} == {
         "rank": {"action", "situation"},
         **{what: {"situation"} for what in ("order", "order/start", "order/last")},
     }
-    for what, figures in entry["less_scores"].items():
+    for what, metrics in entry["less_scores"].items():
         apart = entry["log_likelihood"][what]
-        for predictor, less in figures.items():
+        for predictor, less in metrics.items():
             assert less["value"] == pytest.approx(apart[predictor]["value"] - apart["scores"]["value"])
             assert less["decisions"] == apart[predictor]["decisions"]
             assert less["low"] <= less["value"] <= less["high"]
@@ -172,12 +172,13 @@ def test_every_round_of_the_game_has_its_calibration_error(
     for annotation, prediction in zip(TEST, predictions, strict=True):
         rank = annotation.results[V.results.index("rank")]
         assert prediction.rank_probability is not None
-        said = prediction.rank_probability[annotation.chosen].tolist()
+        probabilities = prediction.rank_probability[annotation.chosen].tolist()
         wind, dealer = wind_and_dealer(annotation)
         name = "West" if wind == 2 else f"{('East', 'South')[wind]} {dealer + 1}"
         for group in ("all", name):
-            surprises[group].append(math.log(said[rank]))
-            gaps[group][int(max(said) * 15)] += max(said) - (said.index(max(said)) == rank)
+            surprises[group].append(math.log(probabilities[rank]))
+            confidence = max(probabilities)
+            gaps[group][int(confidence * 15)] += confidence - (probabilities.index(confidence) == rank)
     assert set(found) == set(surprises) and "all" == next(iter(found)) and len(found) > 5
     for name, values in surprises.items():
         assert found[name]["log_likelihood"]["value"] == pytest.approx(sum(values) / len(values), abs=1e-4)
@@ -187,7 +188,7 @@ def test_every_round_of_the_game_has_its_calibration_error(
     assert all(not entries[stage]["by_round"] for stage in STAGES if stage != "rank")
 
 
-def test_at_starts_of_rounds_networks_and_scores_are_compared_with_what_came_true(
+def test_at_starts_of_rounds_networks_and_scores_are_compared_with_outcomes(
     entries: dict[StageName, dict[str, Any]],
 ) -> None:
     starts = [a for a in TEST if len(a.progression) == 1]
@@ -213,17 +214,17 @@ def block_value(annotation: Annotation, name: str) -> int:
     return next(token - block.first for token in annotation.sparse if block.first <= token < block.first + block.size)
 
 
-def test_probabilities_of_ranks_are_compared_with_what_came_true_in_tenths(
+def test_probabilities_of_ranks_are_compared_with_outcomes_in_deciles(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:
-    said, reached = [], []
+    predicted, reached = [], []
     for annotation, prediction in zip(TEST, Policy.load(weights["rank"]).predictions(TEST), strict=True):
         rank = annotation.results[V.results.index("rank")]
         assert prediction.rank_probability is not None
-        said += prediction.rank_probability[annotation.chosen].tolist()
+        predicted += prediction.rank_probability[annotation.chosen].tolist()
         reached += [float(number == rank) for number in range(4)]
-    by_probability = sorted(zip(said, reached, strict=True))
-    least, most = by_probability[: len(said) // 10], by_probability[-(len(said) // 10) :]
+    by_probability = sorted(zip(predicted, reached, strict=True))
+    least, most = by_probability[: len(predicted) // 10], by_probability[-(len(predicted) // 10) :]
     bins = entries["rank"]["reliability"]["rank"]
     for tenth, found in ((least, bins[0]), (most, bins[-1])):
         assert found["predicted"] == pytest.approx(sum(p for p, _ in tenth) / len(tenth), abs=2e-3)
@@ -234,7 +235,7 @@ def test_probabilities_of_ranks_are_compared_with_what_came_true_in_tenths(
     assert set(entries["imitation"]["reliability"]) == {"best action"}
 
 
-def test_figures_of_imitation_equal_a_plain_loop(
+def test_metrics_of_imitation_equal_a_plain_loop(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:
     hits, losses, calls = [], [], []
@@ -245,16 +246,16 @@ def test_figures_of_imitation_equal_a_plain_loop(
         losses.append(-math.log(prediction.probability[annotation.chosen]))
         if V.action.block_of(annotation.actions[annotation.chosen]).name == "pon":
             calls.append(best == annotation.chosen)
-    figures = entries["imitation"]["agreement"]
-    assert figures["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
-    assert figures["nll"]["value"] == pytest.approx(sum(losses) / NUM_TEST, abs=1e-5)
-    assert figures["pon/recall"]["value"] == pytest.approx(sum(calls) / len(calls))
-    assert figures["pon/recall"]["decisions"] == len(calls)
+    metrics = entries["imitation"]["agreement"]
+    assert metrics["top1"]["value"] == pytest.approx(sum(hits) / NUM_TEST)
+    assert metrics["nll"]["value"] == pytest.approx(sum(losses) / NUM_TEST, abs=1e-5)
+    assert metrics["pon/recall"]["value"] == pytest.approx(sum(calls) / len(calls))
+    assert metrics["pon/recall"]["decisions"] == len(calls)
     assert entries["imitation"]["values"] == {}
 
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
-def test_value_stages_tell_how_often_the_best_action_is_the_players(
+def test_value_stages_report_how_often_the_best_action_is_the_players(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]], stage: StageName
 ) -> None:
     scores = Policy.load(weights[stage]).scores(TEST)
@@ -265,7 +266,7 @@ def test_value_stages_tell_how_often_the_best_action_is_the_players(
     assert len(entries[stage]["reliability"]["points"]) == 10
 
 
-def test_grading_is_compared_with_the_ranks_and_what_they_are_worth(
+def test_grading_is_compared_with_the_ranks_and_their_points(
     weights: dict[StageName, Path], entries: dict[StageName, dict[str, Any]]
 ) -> None:
     points_BR = PointTable(columns_of_annotations(TRAIN, V), V).points(columns_of_annotations(TEST, V))
@@ -296,7 +297,7 @@ def test_networks_of_a_stage_are_compared_with_the_first_on_the_same_decisions(
     assert "C over A, on the same decisions: log-likelihood" in text and "D over B, on the same" in text
 
 
-def test_the_same_call_gives_the_same_answer_and_fits_the_screen(
+def test_the_same_call_gives_the_same_output_and_fits_the_screen(
     weights: dict[StageName, Path], shards: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [*(str(path.parent) for path in weights.values()), str(shards), *DRAWS]
@@ -307,11 +308,11 @@ def test_the_same_call_gives_the_same_answer_and_fits_the_screen(
             (capsys.readouterr().out, *(p.with_name("evaluation-test.json").read_text() for p in weights.values()))
         )
     assert texts[0] == texts[1]
-    tables = texts[0][0].split("Imitation:")[1]  # what stands before has paths in it
+    tables = texts[0][0].split("Imitation:")[1]  # the text before it contains paths
     assert max(map(len, tables.splitlines())) <= 110  # untrained networks are very wrong
 
 
-def test_some_of_the_decisions_are_told_from_all_of_them(weights: dict[StageName, Path], shards: Path) -> None:
+def test_some_of_the_decisions_are_distinguished_from_all_of_them(weights: dict[StageName, Path], shards: Path) -> None:
     path = weights["imitation"]
     assert main([str(path), str(shards), "--limit", "20", *DRAWS]) == 0
     content = json.loads(path.with_name("evaluation-test-20.json").read_text())
@@ -340,7 +341,7 @@ def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(sha
     assert set(entry["less_scores"]) == {"rank"}
 
 
-def test_the_figures_are_kept_if_the_table_cannot_be_written(
+def test_the_metrics_are_written_if_the_table_cannot_be(
     weights: dict[StageName, Path], shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Gone(io.StringIO):

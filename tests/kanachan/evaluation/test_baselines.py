@@ -1,4 +1,4 @@
-"""The predictor that sees scores and round only."""
+"""The baseline that sees scores and round only."""
 
 from dataclasses import replace
 from itertools import permutations
@@ -21,14 +21,14 @@ def own_score(columns: Columns) -> np.ndarray:
     return columns.numeric[np.arange(len(columns)), 2 + columns.seat].astype(float)
 
 
-def test_it_learns_what_scores_tell(columns: Columns) -> None:
+def test_it_learns_what_follows_from_scores(columns: Columns) -> None:
     target_B = own_score(columns) - 25_000
     fitted = ScoreBaseline(V).fit(columns.rows(0, 2000), target_B[:2000])
     error = (fitted.predict(columns.rows(2000, 3000)) - target_B[2000:]).var()
     assert error < 0.05 * target_B.var()
 
 
-def test_it_learns_classes_and_gives_probabilities(columns: Columns) -> None:
+def test_it_learns_classes_and_returns_probabilities(columns: Columns) -> None:
     target_B = (own_score(columns) > 25_000).astype(np.int64)
     fitted = ScoreBaseline(V, num_classes=2).fit(columns.rows(0, 2000), target_B[:2000])
     probability_BK = fitted.predict(columns.rows(2000, 3000))
@@ -36,7 +36,7 @@ def test_it_learns_classes_and_gives_probabilities(columns: Columns) -> None:
     assert (probability_BK.argmax(axis=1) == target_B[2000:]).mean() > 0.9
 
 
-def test_noise_is_left_alone(columns: Columns) -> None:
+def test_noise_is_not_fitted(columns: Columns) -> None:
     rng = np.random.default_rng(0)
     _, game_B = np.unique(columns.game, return_inverse=True)
     target_B = rng.normal(100, 10, 60)[game_B]  # one number for each game: nothing that other games could confirm
@@ -59,7 +59,7 @@ def test_tiles_and_events_change_nothing(columns: Columns) -> None:
     assert (fitted.predict(changed) == fitted.predict(columns)).all()
 
 
-def test_orders_begin_with_the_actor(columns: Columns) -> None:
+def test_orders_start_with_the_actor(columns: Columns) -> None:
     orders = list(permutations(range(4)))
     order_B = actor_orders(columns, V)
     for row in range(50):

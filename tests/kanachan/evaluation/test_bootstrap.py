@@ -1,4 +1,4 @@
-"""Intervals from drawing whole games with replacement."""
+"""Intervals from resampling whole games."""
 
 import math
 
@@ -8,14 +8,14 @@ import pytest
 from kanachan.evaluation.bootstrap import cluster_bootstrap_of_sums, ratio_estimates
 
 
-def test_intervals_come_from_drawing_games_anew() -> None:
+def test_intervals_come_from_resampling_games() -> None:
     rng = np.random.default_rng(1)
     game_B = np.repeat(np.arange(30), 10)
-    value_B = np.repeat(rng.normal(size=30), 10)  # all of a game alike: 300 rows tell no more than 30
-    figure = ratio_estimates(game_B, {"mean": (value_B, np.ones(300))})["mean"]
+    value_B = np.repeat(rng.normal(size=30), 10)  # equal within a game: 300 rows hold no more information than 30
+    estimate = ratio_estimates(game_B, {"mean": (value_B, np.ones(300))})["mean"]
     error = value_B.std() / math.sqrt(30)
-    assert figure.value == pytest.approx(value_B.mean())
-    assert figure.high - figure.low == pytest.approx(2 * 1.96 * error, rel=0.15)
+    assert estimate.value == pytest.approx(value_B.mean())
+    assert estimate.high - estimate.low == pytest.approx(2 * 1.96 * error, rel=0.15)
 
 
 def test_a_bootstrap_replicate_weighs_each_game_by_how_often_it_was_drawn() -> None:
@@ -42,5 +42,7 @@ def test_equal_columns_have_equal_draws_to_the_last_bit(games: int, width: int) 
     def difference(sums_RC: np.ndarray) -> np.ndarray:
         return np.abs(sums_RC[:, :width] - sums_RC[:, width:]).max(axis=1)
 
-    (figure,) = cluster_bootstrap_of_sums(np.arange(games), [*columns, *columns], [difference], [games], replicates=50)
-    assert figure[:3] == (0, 0, 0)
+    (estimate,) = cluster_bootstrap_of_sums(
+        np.arange(games), [*columns, *columns], [difference], [games], replicates=50
+    )
+    assert estimate[:3] == (0, 0, 0)

@@ -28,8 +28,8 @@ TAKEN_BK = OFFERED_BK & (np.random.default_rng(2).random(OFFERED_BK.shape) < 0.5
 TARGET_B = np.random.default_rng(3).normal(size=NUM_ROWS) + np.random.default_rng(4).normal(size=NUM_GAMES)[GAME_B // 7]
 
 
-def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Predictions:
-    """Of a network that errs mostly where all others do; `own`: how much of its error is its alone."""
+def predictions(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: Any) -> Predictions:
+    """Returns predictions of a network that errs mostly where all others do; `own` scales its individual error."""
     common_B, own_B = np.random.default_rng(5).normal(size=NUM_ROWS), np.random.default_rng(seed).normal(size=NUM_ROWS)
     ease_B = 0.5 + TARGET_B + common_B + own * own_B
     log_probability_B = -np.logaddexp(0, -ease_B).astype(np.float32)
@@ -43,7 +43,7 @@ def answers(seed: int, *, own: float = 0.3, has_value: bool = False, **numbers: 
 
 
 def rows_of_draws() -> list[np.ndarray]:
-    """The rows of each draw of games, as often as their game was drawn; as the program draws them."""
+    """Returns the rows of each resample of games, as often as their game was drawn, with the program's resamples."""
     games = np.unique(GAME_B)
     draws = np.random.default_rng(0).multinomial(len(games), [1 / len(games)] * len(games), size=DRAWS)
     rows_of = [np.flatnonzero(GAME_B == game) for game in games]
@@ -86,7 +86,7 @@ def absolute_error(found: Predictions, rows: np.ndarray) -> float:
 def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     name: str, plain: Callable[[Predictions, np.ndarray], float], has_value: bool
 ) -> None:
-    a, b = (answers(seed, has_value=has_value) for seed in (10, 11))
+    a, b = (predictions(seed, has_value=has_value) for seed in (10, 11))
     found = compared(a, b, GAME_B, replicates=DRAWS).differences[name]
     drawn = [plain(b, rows) - plain(a, rows) for rows in rows_of_draws()]
     everything = np.arange(NUM_ROWS)
@@ -96,8 +96,8 @@ def test_an_interval_is_that_of_a_plain_bootstrap_over_games(
     assert found.excludes_zero == (found.difference.low > 0 or found.difference.high < 0)
 
 
-def test_a_difference_tells_of_how_many_games_its_decisions_are() -> None:
-    found = compared(answers(10), answers(11), GAME_B, replicates=DRAWS).differences
+def test_a_difference_reports_of_how_many_games_its_decisions_are() -> None:
+    found = compared(predictions(10), predictions(11), GAME_B, replicates=DRAWS).differences
     assert found["agreement/top1"].games == NUM_GAMES
     taken_B = TAKEN_BK[:, KINDS.index("chi")]
     assert found["agreement/chi/recall"].games == len(set(GAME_B[taken_B])) < NUM_GAMES
@@ -105,7 +105,7 @@ def test_a_difference_tells_of_how_many_games_its_decisions_are() -> None:
 
 @pytest.mark.parametrize("has_value", [False, True])
 def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
-    found = compared(answers(10, has_value=has_value), answers(10, has_value=has_value), GAME_B)
+    found = compared(predictions(10, has_value=has_value), predictions(10, has_value=has_value), GAME_B)
     assert not found.not_comparable and len(found.differences) > 15
     for name, difference in found.differences.items():
         assert difference.difference[:3] == (0, 0, 0), name
@@ -113,13 +113,13 @@ def test_a_network_does_not_differ_from_itself(has_value: bool) -> None:
 
 
 def test_intervals_are_narrower_than_those_of_networks_measured_apart() -> None:
-    a, b = answers(10, has_value=True), answers(11, has_value=True)
+    a, b = predictions(10, has_value=True), predictions(11, has_value=True)
     found = compared(a, b, GAME_B).differences
     for name, apart in (
         ("agreement/top1", [decision_metrics(side.decisions)["top1"] for side in (a, b)]),
         ("values/action/explained_variance", [explained_variance(side) for side in (a, b)]),
     ):
-        unpaired = math.hypot(*(figure.high - figure.low for figure in apart))
+        unpaired = math.hypot(*(estimate.high - estimate.low for estimate in apart))
         paired = found[name].difference
         assert paired.high - paired.low < 0.6 * unpaired, name
 
@@ -131,7 +131,7 @@ def explained_variance(found: Predictions) -> Estimate:
 def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:
     rng = np.random.default_rng(7)
     start_B = rng.random(NUM_ROWS) < 0.3
-    a, b = (answers(seed, has_value=True, **{"order/situation": -rng.random(NUM_ROWS)}) for seed in (10, 11))
+    a, b = (predictions(seed, has_value=True, **{"order/situation": -rng.random(NUM_ROWS)}) for seed in (10, 11))
     starts = {"order/start": start_B, "order/last": np.zeros(NUM_ROWS, bool)}
     found = compared(a, b, GAME_B, starts, DRAWS).differences
     gain_B = b.numbers["order/situation"] - a.numbers["order/situation"]
@@ -143,7 +143,7 @@ def test_the_order_of_the_seats_is_compared_at_the_starts_too() -> None:
 
 
 def test_the_other_way_round_the_signs_are_the_others() -> None:
-    a, b = answers(10), answers(11, own=1.5)
+    a, b = predictions(10), predictions(11, own=1.5)
     there, back = (
         compared(a, b, GAME_B, replicates=DRAWS).differences,
         compared(b, a, GAME_B, replicates=DRAWS).differences,
@@ -159,8 +159,8 @@ def test_the_other_way_round_the_signs_are_the_others() -> None:
 
 def test_ranks_are_compared_by_likelihood_even_if_their_points_differ() -> None:
     gain_B = np.random.default_rng(6).random(NUM_ROWS)
-    a = answers(10, has_value=True, **{"rank/action": -gain_B})
-    b = answers(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
+    a = predictions(10, has_value=True, **{"rank/action": -gain_B})
+    b = predictions(11, has_value=True, **{"rank/action": gain_B, "target": 2 * TARGET_B})
     found = compared(a, b, GAME_B, replicates=DRAWS)
     assert found.differences["log_likelihood/rank/action"].difference.value == pytest.approx(2 * gain_B.mean())
     assert set(found.not_comparable.values()) == {"the networks predict different numbers"}
@@ -184,8 +184,8 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
     assert "comparison" not in first
     assert {entry["comparison"]["reference"] for entry in (second, third, again)} == {str(a)}
     for name, found in second["comparison"]["differences"].items():
-        _, _, figure = name.partition("/")
-        sides = [entry["agreement"][figure]["value"] for entry in (first, second)]
+        _, _, metric = name.partition("/")
+        sides = [entry["agreement"][metric]["value"] for entry in (first, second)]
         assert [found["reference"], found["other"]] == pytest.approx(sides)
         assert found["difference"]["value"] == pytest.approx(sides[1] - sides[0])
         assert set(found["difference"]) == {"value", "low", "high", "decisions"}
@@ -204,7 +204,7 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
     assert line.endswith("*") == is_clear
 
 
-def test_without_being_asked_nothing_is_compared(shards: Path, tmp_path: Path) -> None:
+def test_without_the_option_nothing_is_compared(shards: Path, tmp_path: Path) -> None:
     path = written(tmp_path)
     assert main([str(path), str(shards), "--bootstrap", "10"]) == 0
     (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]

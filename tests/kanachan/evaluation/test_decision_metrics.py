@@ -31,9 +31,9 @@ def scores(annotations: list[Annotation]) -> list[list[float]]:
 
 def measured(annotations: list[Annotation], scores: list[list[float]]) -> DecisionRows:
     """In two batches, so that they are padded differently."""
-    meter, half = DecisionMeter(V), len(annotations) // 3
+    meter, first = DecisionMeter(V), len(annotations) // 3
     parts = []
-    for rows in (slice(0, half), slice(half, None)):
+    for rows in (slice(0, first), slice(first, None)):
         batch = batch_of_annotations(annotations[rows], V)
         score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
         for row, values in enumerate(scores[rows]):
@@ -43,7 +43,7 @@ def measured(annotations: list[Annotation], scores: list[list[float]]) -> Decisi
 
 
 @pytest.fixture(scope="module")
-def figures(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
+def metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
     return decision_metrics(measured(annotations, scores))
 
 
@@ -59,7 +59,7 @@ def tile_of(action: int) -> int | None:
     return tile34_of(factors["tile"]) if block == "discard" else None
 
 
-def expected_figures(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, tuple[float, int]]:
+def expected_metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, tuple[float, int]]:
     values = defaultdict(list)
     for annotation, row in zip(annotations, scores, strict=True):
         actions, chosen = annotation.actions, annotation.chosen
@@ -89,15 +89,15 @@ def expected_figures(annotations: list[Annotation], scores: list[list[float]]) -
     return {name: (sum(v) / len(v), len(v)) for name, v in values.items()}
 
 
-def test_figures_by_kind_equal_a_plain_loop(
-    annotations: list[Annotation], scores: list[list[float]], figures: dict[str, Estimate]
+def test_metrics_by_kind_equal_a_plain_loop(
+    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
 ) -> None:
-    expected = expected_figures(annotations, scores)
-    assert set(expected) == set(figures) - {"ece"}
-    assert {name.split("/")[0] for name in figures} >= {"discard", "riichi", "chi", "pon", "kan", "ron", "tsumo"}
+    expected = expected_metrics(annotations, scores)
+    assert set(expected) == set(metrics) - {"ece"}
+    assert {name.split("/")[0] for name in metrics} >= {"discard", "riichi", "chi", "pon", "kan", "ron", "tsumo"}
     for name, (value, decisions) in expected.items():
-        assert figures[name].value == pytest.approx(value, abs=1e-5), name
-        assert figures[name].decisions == decisions, name
+        assert metrics[name].value == pytest.approx(value, abs=1e-5), name
+        assert metrics[name].decisions == decisions, name
 
 
 def test_every_action_but_skip_is_of_a_kind() -> None:
@@ -105,21 +105,21 @@ def test_every_action_but_skip_is_of_a_kind() -> None:
 
 
 def test_the_calibration_error_equals_a_plain_loop(
-    annotations: list[Annotation], scores: list[list[float]], figures: dict[str, Estimate]
+    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
 ) -> None:
     bins = defaultdict(list)
     for annotation, row in zip(annotations, scores, strict=True):
         confidence = math.exp(max(row)) / sum(math.exp(s) for s in row)
         bins[min(int(confidence * 15), 14)].append((confidence, row[annotation.chosen] == max(row)))
     expected = sum(abs(sum(c for c, _ in b) - sum(h for _, h in b)) for b in bins.values()) / NUM_ROWS
-    assert figures["ece"].value == pytest.approx(expected, abs=1e-5)
+    assert metrics["ece"].value == pytest.approx(expected, abs=1e-5)
 
 
 def test_without_probabilities_there_is_no_likelihood(
-    annotations: list[Annotation], scores: list[list[float]], figures: dict[str, Estimate]
+    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
 ) -> None:
     without = decision_metrics(measured(annotations, scores), has_probability=False)
-    assert set(without) == {name for name in figures if not name.endswith(("nll", "ece"))}
+    assert set(without) == {name for name in metrics if not name.endswith(("nll", "ece"))}
 
 
 def test_red_fives_and_tsumogiri_are_one_discard() -> None:
@@ -127,7 +127,7 @@ def test_red_fives_and_tsumogiri_are_one_discard() -> None:
     actions = sorted([discard.token(0, 0, 0), discard.token(5, 0, 0), discard.token(5, 1, 0), discard.token(6, 0, 0)])
     base = random_annotations(1, seed=0)[0]
     annotation = altered(base, actions=tuple(actions), chosen=actions.index(discard.token(0, 0, 0)))
-    figures = decision_metrics(measured([annotation, annotation, annotation], [[0.0, 1.0, 2.0, 0.0]] * 3))
-    assert figures["discard/exact"].value == 0
-    assert figures["discard/accuracy"].value == 1
-    assert figures["discard/nll"].value == pytest.approx(-math.log(1 - 1 / (2 + math.e + math.e**2)), abs=1e-5)
+    metrics = decision_metrics(measured([annotation, annotation, annotation], [[0.0, 1.0, 2.0, 0.0]] * 3))
+    assert metrics["discard/exact"].value == 0
+    assert metrics["discard/accuracy"].value == 1
+    assert metrics["discard/nll"].value == pytest.approx(-math.log(1 - 1 / (2 + math.e + math.e**2)), abs=1e-5)

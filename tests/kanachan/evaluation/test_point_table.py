@@ -1,4 +1,4 @@
-"""What each rank is worth in grading points, as a train split tells."""
+"""The grading points of each rank, estimated from a train split."""
 
 from collections import defaultdict
 

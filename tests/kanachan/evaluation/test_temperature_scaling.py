@@ -1,4 +1,4 @@
-"""kanachan-calibrate: one number makes a network that is too certain, or not certain enough, right again."""
+"""kanachan-calibrate: one number calibrates a network that is overconfident or underconfident."""
 
 import json
 import math
@@ -31,7 +31,7 @@ ORDERS = list(permutations(range(4)))
 
 
 def sharpened(weights: Path, by: float, path: Path) -> Path:
-    """The same network with all logits multiplied."""
+    """Writes the same network with all logits multiplied."""
     read = read_weights(weights)
     tensors = {name: by * t if name.startswith("head.") else t for name, t in read.tensors.items()}
     write_weights(path, tensors, read.card)
@@ -44,7 +44,7 @@ def bytes_of_tensors(path: Path) -> bytes:
 
 
 def played_by(weights: Path, n: int) -> list[Annotation]:
-    """Decisions that the network takes, each action with its probability."""
+    """Returns decisions with actions sampled from the network's probabilities."""
     rng = np.random.default_rng(3)
     annotations = random_annotations(n, seed=5)
     predictions = Policy.load(weights).predictions(annotations)
@@ -119,7 +119,7 @@ def test_predicting_and_evaluating_use_the_temperature(
         assert shown == pytest.approx((weight / weight.sum()).tolist(), abs=1e-6)
         changes.append(np.abs(np.array(shown) - prediction.shown).max())
     assert max(changes) > 0.1
-    out = tmp_path / "figures.json"
+    out = tmp_path / "metrics.json"
     assert evaluate([str(path), shards, "--split", "validation", "--json", str(out), *DRAWS]) == 0
     (entry,) = json.loads(out.read_text())["weights"]
     for name in ("nll", "ece", "top1"):
@@ -139,25 +139,25 @@ def test_rank_probabilities_can_be_calibrated_too(shards: str, tmp_path: Path) -
         np.testing.assert_allclose(prediction.rank_probability, expected, atol=1e-5)
         np.testing.assert_allclose(prediction.score, expected @ np.array([90, 45, 0, -135]), atol=1e-2)
     policy, columns = Policy.load(path), columns_of_annotations(annotations, FOUR_PLAYERS)
-    questions = collect_logits(policy, columns, 4, lambda _: None)["temperature"]
+    data = collect_logits(policy, columns, 4, lambda _: None)["temperature"]
     for i, annotation in enumerate(annotations):
         rank = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True))["rank"]
-        assert int(questions.answer_B[i]) == rank
+        assert int(data.target_B[i]) == rank
         raw = plain[i].rank_probability
         assert raw is not None
-        np.testing.assert_allclose(questions.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
+        np.testing.assert_allclose(data.logit_BA[i].exp().numpy(), raw[annotation.chosen], atol=1e-5)
 
 
 def ending(annotation: Annotation, rank_of: tuple[int, ...]) -> Annotation:
-    """The decision with another end of the game: the actor's rank first, then those of the next seats in turn."""
+    """Returns the decision with another end of the game, the actor's rank first, then those of the next seats."""
     seat = seat_of(annotation)
     results = dict(zip(FOUR_PLAYERS.results, annotation.results, strict=True)) | {"rank": rank_of[0]}
     results |= {f"rank_{(seat + i) % 4}": rank for i, rank in enumerate(rank_of)}
     return annotation._replace(results=tuple(results[name] for name in FOUR_PLAYERS.results))
 
 
-def foretelling(weights: Path, probability_O: np.ndarray, by: float) -> Path:
-    """A rank network that always foretells the same orders, and the ranks that follow; its logits multiplied."""
+def predicting(weights: Path, probability_O: np.ndarray, by: float) -> Path:
+    """Makes a rank network predict the same orders, and the ranks that follow, always; its logits are multiplied."""
     read = read_weights(weights)
     first_O = np.array([order[0] for order in ORDERS])
     probability_R = np.array([probability_O[first_O == rank].sum() for rank in range(4)])
@@ -169,25 +169,23 @@ def foretelling(weights: Path, probability_O: np.ndarray, by: float) -> Path:
     return weights
 
 
-def test_the_order_of_the_seats_has_a_temperature_of_its_own(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng = np.random.default_rng(8)
     probability_O = rng.dirichlet(np.ones(24))
     drawn = rng.choice(24, p=probability_O, size=800)
     annotations = [ending(a, ORDERS[o]) for a, o in zip(random_annotations(800, seed=6), drawn, strict=True)]
     (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
     pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", Packing())
-    path = foretelling(written(tmp_path, "rank"), probability_O, 3)
+    path = predicting(written(tmp_path, "rank"), probability_O, 3)
     assert main([str(path), str(tmp_path / "shards"), *DRAWS]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     card = read_weights(path).card
     assert card["temperature"] == pytest.approx(3, rel=0.25)
     assert card["summary_temperature"] == pytest.approx(3, rel=0.15)
-    assert f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}" in said
+    assert f"order of the seats, before the action: temperature {card['summary_temperature']:.4f}" in output
     before, after = (card["calibration"]["summary"][when]["nll"]["value"] for when in ("before", "after"))
     assert after < before - 0.1
-    out = tmp_path / "figures.json"
+    out = tmp_path / "metrics.json"
     assert evaluate([str(path), str(tmp_path / "shards"), "--split", "validation", "--json", str(out), *DRAWS]) == 0
     (entry,) = json.loads(out.read_text())["weights"]
     assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
@@ -202,12 +200,12 @@ def test_the_order_of_the_seats_has_a_temperature_of_its_own(
 def test_the_temperature_is_the_one_of_least_loss() -> None:
     torch.manual_seed(0)
     logit_BA = 2.5 * torch.randn(4000, 7)
-    answer_B = torch.multinomial((logit_BA / 2.5).softmax(dim=1), 1)[:, 0]
-    found = fitted_temperature(logit_BA, answer_B)
+    target_B = torch.multinomial((logit_BA / 2.5).softmax(dim=1), 1)[:, 0]
+    found = fitted_temperature(logit_BA, target_B)
     assert found == pytest.approx(2.5, rel=0.1)
 
     def loss(temperature: float) -> float:
-        return float(torch.nn.functional.cross_entropy(logit_BA.double() / temperature, answer_B))
+        return float(torch.nn.functional.cross_entropy(logit_BA.double() / temperature, target_B))
 
     grid = np.exp(np.linspace(math.log(found) - 0.5, math.log(found) + 0.5, 101))
     assert min(loss(float(t)) for t in grid) == pytest.approx(loss(found), abs=1e-12)
@@ -216,17 +214,17 @@ def test_the_temperature_is_the_one_of_least_loss() -> None:
 def test_padding_changes_no_temperature() -> None:
     torch.manual_seed(1)
     narrow, wide = torch.randn(60, 3), torch.randn(40, 6)
-    answer_B = torch.randint(3, (100,))
-    answer_B[:70] = torch.cat([narrow.argmax(dim=1), wide.argmax(dim=1)])[:70]
-    together = fitted_temperature(stacked([narrow, wide]), answer_B)
+    target_B = torch.randint(3, (100,))
+    target_B[:70] = torch.cat([narrow.argmax(dim=1), wide.argmax(dim=1)])[:70]
+    together = fitted_temperature(stacked([narrow, wide]), target_B)
     wider = torch.cat([stacked([narrow, wide]), torch.full((100, 4), -math.inf)], dim=1)
-    assert fitted_temperature(wider, answer_B) == pytest.approx(together, rel=1e-9)
+    assert fitted_temperature(wider, target_B) == pytest.approx(together, rel=1e-9)
 
 
-@pytest.mark.parametrize(("answer", "why"), [(0, "first choice is always right"), (1, "no better than chance")])
-def test_where_no_temperature_is_best_it_is_said(answer: int, why: str) -> None:
+@pytest.mark.parametrize(("target", "why"), [(0, "first choice is always right"), (1, "no better than chance")])
+def test_where_no_temperature_is_best_the_reason_is_reported(target: int, why: str) -> None:
     with pytest.raises(ValueError, match=why):
-        fitted_temperature(torch.tensor([[2.0, 1.0, 0.0]] * 5)[:, [0, 2, 1]], torch.full((5,), answer))
+        fitted_temperature(torch.tensor([[2.0, 1.0, 0.0]] * 5)[:, [0, 2, 1]], torch.full((5,), target))
 
 
 @pytest.mark.parametrize("stage", ["round_delta", "grading"])
@@ -243,7 +241,7 @@ def test_points_have_no_temperature(
 
 @pytest.mark.parametrize("name", ["temperature", "summary_temperature"])
 @pytest.mark.parametrize("temperature", [0, -1, math.inf, math.nan, "warm", None])
-def test_a_card_with_a_senseless_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
+def test_a_card_with_an_invalid_temperature_is_refused(temperature: object, name: str, tmp_path: Path) -> None:
     path = written(tmp_path)
     read = read_weights(path)
     write_weights(path, read.tensors, {**read.card, name: temperature})
@@ -258,21 +256,21 @@ def test_a_missing_split_is_named(original: Path, shards: str, capsys: pytest.Ca
     assert original.read_bytes() == content
 
 
-def test_figures_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
+def test_metrics_are_those_of_plain_loops(original: Path, played: list[Annotation]) -> None:
     columns = columns_of_annotations(played, FOUR_PLAYERS)
-    questions = collect_logits(Policy.load(original), columns, 64, lambda _: None)
-    assert set(questions) == {"temperature"}  # of the orders of the seats imitation says nothing
-    figures = certainty_metrics(questions["temperature"], 2.0, replicates=20)
+    data = collect_logits(Policy.load(original), columns, 64, lambda _: None)
+    assert set(data) == {"temperature"}  # imitation does not predict the order of the seats
+    metrics = certainty_metrics(data["temperature"], 2.0, replicates=20)
     losses, hits = [], []
     for annotation, score in zip(played, Policy.load(original).scores(played), strict=True):
         weight = np.exp(score.astype(float) / 2)
         losses.append(-math.log(weight[annotation.chosen] / weight.sum()))
         hits.append(int(score.argmax()) == annotation.chosen)
-    assert figures["nll"].value == pytest.approx(np.mean(losses), abs=1e-5)
-    assert figures["top1"].value == pytest.approx(np.mean(hits))
+    assert metrics["nll"].value == pytest.approx(np.mean(losses), abs=1e-5)
+    assert metrics["top1"].value == pytest.approx(np.mean(hits))
 
 
-def test_the_card_stands_in_the_metadata_of_the_file(original: Path, shards: str, tmp_path: Path) -> None:
+def test_the_card_is_in_the_metadata_of_the_file(original: Path, shards: str, tmp_path: Path) -> None:
     out = tmp_path / "w.safetensors"
     assert main([str(original), shards, "-o", str(out), *DRAWS]) == 0
     with safe_open(out, framework="pt") as opened:

@@ -13,7 +13,7 @@ from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.predict import explained, main
 from kanachan.data.columns import columns_of_annotations
-from kanachan.evaluation.evaluator import answers_of
+from kanachan.evaluation.evaluator import predictions_of
 from kanachan.inference.advantage_policy import (
     AdvantagePolicy,
     advantages,
@@ -155,7 +155,7 @@ def test_the_joined_policy_answers_in_the_order_of_the_annotations(weights: dict
 
 def test_the_joined_policy_can_be_evaluated(weights: dict[str, str]) -> None:
     policy = joined(weights, temperature=10.0)
-    answers = answers_of(policy, columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS), 5, lambda _: None)
+    answers = predictions_of(policy, columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS), 5, lambda _: None)
     probability = [p.probability for p in policy.predictions(ANNOTATIONS)]
     expected = [math.log(p[a.chosen]) for p, a in zip(probability, ANNOTATIONS, strict=True) if p is not None]
     np.testing.assert_allclose(answers.decisions.log_probability_B, expected, atol=1e-4)
