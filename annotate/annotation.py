@@ -1,7 +1,7 @@
 """One decision as one line of text: seven fields, tab-separated, their elements comma-separated.
 
 Field 0 the game, 1 sparse, 2 numeric, 3 progression, 4 possible actions, 5 index of the action taken, 6 results. An
-eighth, 7 hidden, may follow: what a player with perfect information would see besides.
+eighth, 7 hidden, may follow: what only a player with perfect information would see.
 """
 
 import re
@@ -13,7 +13,7 @@ from annotate.vocabulary import TABLE, VOCABULARIES, Vocabulary
 
 FIELDS = ("game", "sparse", "numeric", "progression", "actions", "chosen", "results")
 HIDDEN = "hidden"
-"""the field that may follow"""
+"""name of the optional field"""
 _ALL_FIELDS = (*FIELDS, HIDDEN)
 
 
@@ -45,14 +45,14 @@ class Annotation(NamedTuple):
 
 
 def format_line(annotation: Annotation) -> str:
-    """The line of an annotation, without a line break."""
+    """Returns the line of an annotation, without a line break."""
     body = "\t".join(",".join(map(str, field)) for field in annotation.observation)  # fields 1 to 4
     line = f"{annotation.game}\t{body}\t{annotation.chosen}\t{','.join(map(str, annotation.results))}"
     return line if annotation.hidden is None else f"{line}\t{','.join(map(str, annotation.hidden))}"
 
 
 def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
-    """Reads and checks one line.
+    """Parses and checks one line.
 
     Raises:
         ValueError: names the field, the value and what was expected. The caller adds file and line number.
@@ -77,10 +77,10 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
 
 
 def vocabulary_of_line(line: str) -> Vocabulary:
-    """Returns the vocabulary of an annotation line, which differs from the others by how many numbers field 2 has.
+    """Returns the vocabulary of an annotation line, recognised by how many numbers field 2 has.
 
     Raises:
-        ValueError: no vocabulary has so many. The caller adds file and line number.
+        ValueError: no vocabulary has that many. The caller adds file and line number.
     """
     texts = line.rstrip("\r\n").split("\t")
     if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
@@ -127,7 +127,7 @@ def _check_places(sparse: tuple[int, ...], vocabulary: Vocabulary) -> None:
     places = [place for token in sparse if (place := vocabulary.place_of_sparse[token]) >= 0]
     if places == list(range(vocabulary.num_places)):
         return
-    for name in ("seat", *TABLE):  # whose view it is before all that is seen
+    for name in ("seat", *TABLE):  # a wrong seat is reported before what depends on it
         block = vocabulary.sparse[name]
         if sum(block.first <= token < block.first + block.size for token in sparse) != 1:
             raise ValueError(
@@ -143,7 +143,7 @@ def _check_results(results: tuple[int, ...], vocabulary: Vocabulary) -> None:
         raise ValueError(f"field 6 (results), element 0: round result {results[0]} is not in 0 ... {last}")
     ranks = results[1 + num_seats : 1 + 2 * num_seats]
     if sorted(ranks) != list(range(num_seats)):
-        raise ValueError(f"field 6 (results): the ranks {list(ranks)} are no permutation of 0 ... {num_seats - 1}")
+        raise ValueError(f"field 6 (results): the ranks {list(ranks)} are not a permutation of 0 ... {num_seats - 1}")
     if not 0 <= results[1 + 2 * num_seats] < num_seats:
         raise ValueError(f"field 6 (results): rank {results[1 + 2 * num_seats]} is not in 0 ... {num_seats - 1}")
 
@@ -172,7 +172,7 @@ _INTEGERS = re.compile("-?[0-9]+(?:,-?[0-9]+)*")
 
 
 def _integers(name: str, text: str) -> tuple[int, ...]:
-    if not _INTEGERS.fullmatch(text):  # int() alone would take " 5" and "1_0" too
+    if not _INTEGERS.fullmatch(text):  # int() alone would also accept " 5" and "1_0"
         number = _ALL_FIELDS.index(name)
-        raise ValueError(f"field {number} ({name}) is no comma-separated list of integers: {text[:80]!r}")
+        raise ValueError(f"field {number} ({name}) is not a comma-separated list of integers: {text[:80]!r}")
     return tuple(map(int, text.split(",")))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 
 class Observation(NamedTuple):
-    """A seat's view of the table and the actions among which it chooses; nothing of what it chose or what followed."""
+    """A seat's view of the table and the actions that it may take, without what it chose or what followed."""
 
     sparse: tuple[int, ...]
     numeric: tuple[int, ...]

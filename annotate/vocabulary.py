@@ -1,12 +1,12 @@
 """The integers of the annotation specification, as tables.
 
-A field of an annotation (sparse, progression, actions, hidden) is a row of blocks laid end to end. A block is the
-product of its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri x riichi.
-Sizes are stated once, every offset is a sum, and what a token means (`Field.describe`), what becomes of it when suits
-or seats are exchanged (`kanachan.data.symmetry`) and how it is said in words all follow from the axes.
+The tokens of a field of an annotation (sparse, progression, actions, hidden) are those of its blocks, concatenated. A
+block is the product of its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri
+x riichi. Sizes are stated once, every offset is a sum, and the meaning of a token (`Field.describe`), its image when
+suits or seats are permuted (`kanachan.data.symmetry`) and its description for people all follow from the axes.
 
-A vocabulary is a value that is passed, never assumed: shards and weights name theirs, an annotation line is told apart
-by how many numbers it has, and `VOCABULARIES` has all that there are.
+A vocabulary is a value that is passed, never assumed: shards and weights name theirs, an annotation line is recognised
+by how many numbers it has, and `VOCABULARIES` lists them all.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ CHIS_PER_SUIT = 30
 
 
 class Axis(StrEnum):
-    """What a factor of a token counts. Symmetries act on axes; the others stay as they are."""
+    """What a factor of a token counts. Symmetries act on all axes but OTHER."""
 
     SEAT = "seat"  # absolute: 0 is the first dealer of the game
     RELATIVE_SEAT = "relative_seat"  # 0 right, 1 across, 2 left
@@ -42,7 +42,7 @@ class Axis(StrEnum):
 
 
 class Factor(NamedTuple):
-    """One axis of a block: its kind, how many values it has, and its name within the block."""
+    """One axis of a block: its kind, its number of values, and its name within the block."""
 
     axis: Axis
     size: int
@@ -66,12 +66,12 @@ class Block:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """By factor: what one step along it adds to a token."""
+        """What one step along each factor adds to a token."""
         sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
         return tuple(sizes)[-2::-1]
 
     def token(self, *indices: int) -> int:
-        """The token at `indices`, one for each factor."""
+        """Returns the token at `indices`, one for each factor."""
         assert len(indices) == len(self.factors), (self.name, indices)
         offset = 0
         for index, factor in zip(indices, self.factors, strict=True):
@@ -80,7 +80,7 @@ class Block:
         return self.first + offset
 
     def indices(self, token: int) -> tuple[int, ...]:
-        """The inverse of `token`."""
+        """Returns the index of each factor of a token; the inverse of `token`."""
         offset, indices = token - self.first, []
         for factor in reversed(self.factors):
             offset, index = divmod(offset, factor.size)
@@ -108,19 +108,19 @@ class Field:
         return self._block_of_token[token]
 
     def describe(self, token: int) -> tuple[str, dict[str, int]]:
-        """The block's name and the value of each factor by its name."""
+        """Returns the block's name and the value of each factor by its name."""
         block = self.block_of(token)
         return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}
 
 
 TABLE = ("room", "style", "seat", "wind", "round", "left")
-"""sparse blocks of which every situation has one token each"""
+"""sparse blocks of which every observation has exactly one token each"""
 NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """All that a reader of annotations must agree on with their writer."""
+    """The meaning of the integers of annotations, on which their reader and writer must agree."""
 
     name: str
     num_seats: int
@@ -128,20 +128,20 @@ class Vocabulary:
     progression: Field
     action: Field
     hidden: Field
-    """the optional field: what a player with perfect information would see besides"""
+    """the optional field: what only a player with perfect information would see"""
     numeric: tuple[str, ...]
     results: tuple[str, ...]
     num_round_results: int
     max_progression: int
-    """longest progression of a round: a reader may size its positions by it"""
+    """length of the longest possible progression, for position embeddings"""
     num_tile_ids: int
     """physical tiles of a wall"""
     suit_orders: tuple[tuple[int, ...], ...]
-    """exchanges of suits that change nothing: `suit_orders[p][suit]` is the suit that `suit` becomes; the first leaves
-    all as they are"""
+    """suit permutations that preserve the rules: `suit_orders[p][suit]` is the suit that `suit` becomes; the first is
+    the identity"""
 
     def __reduce__(self) -> tuple[Callable[[str], "Vocabulary"], tuple[str]]:
-        """Pickles as the name, so that all processes have the one vocabulary of that name."""
+        """Pickles the name alone, so that each process uses its one vocabulary of that name."""
         assert VOCABULARIES.get(self.name) is self, f"{self.name} is not one of VOCABULARIES"
         return vocabulary_named, (self.name,)
 
@@ -156,8 +156,8 @@ class Vocabulary:
 
     @cached_property
     def place_of_sparse(self) -> tuple[int, ...]:
-        """By sparse token: which of the things that are said once of every situation it says, numbered from 0 in
-        ascending order of the tokens: those of `TABLE`, then of each seat its grade and its rank. -1 for the others."""
+        """By sparse token, the place that it fills, or -1. Each observation has one token for each place; places are
+        numbered in ascending order of the tokens: the blocks of `TABLE`, then grade and rank of each seat."""
         places = [-1] * self.sparse.size
         for place, name in enumerate(TABLE):
             block = self.sparse[name]
@@ -170,13 +170,13 @@ class Vocabulary:
 
     @property
     def num_places(self) -> int:
-        """Of `place_of_sparse`."""
+        """The number of places of `place_of_sparse`."""
         return len(TABLE) + 2 * self.num_seats
 
     @cached_property
     def fingerprint(self) -> str:
         """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which is never an
-        input, is left out."""
+        input, is excluded."""
         layout = {
             field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
             for field in (self.sparse, self.progression, self.action)
@@ -268,16 +268,16 @@ FOUR_PLAYERS = Vocabulary(
 )
 
 VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
-"""all that there are, by name"""
+"""all vocabularies by name"""
 NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIES.values()}))
-"""what a command can expect before it has read the data or the weights"""
+"""numbers of seats that a command can expect before it has read the data or the weights"""
 
 
 def vocabulary_named(name: str) -> Vocabulary:
     """Returns the vocabulary of that name.
 
     Raises:
-        ValueError: there is none; names those that there are.
+        ValueError: there is none; the message lists those that exist.
     """
     if name not in VOCABULARIES:
         raise ValueError(f"there is no vocabulary {name!r}; this program has {', '.join(VOCABULARIES)}")
@@ -285,7 +285,7 @@ def vocabulary_named(name: str) -> Vocabulary:
 
 
 def vocabulary_with(name: object, fingerprint: object) -> Vocabulary | None:
-    """Returns the vocabulary that a file names, if there is one and it still means the same."""
+    """Returns the vocabulary that a file names, None if there is none of that name and fingerprint."""
     vocabulary = VOCABULARIES.get(str(name))
     return vocabulary if vocabulary is not None and vocabulary.fingerprint == fingerprint else None
 
@@ -303,7 +303,7 @@ def is_red(tile: int) -> bool:
 
 
 def tile34_of(tile: int) -> int:
-    """0 ... 36 to 0 ... 33: a red five becomes an ordinary one."""
+    """Converts a tile 0 ... 36 to 0 ... 33: a red five becomes an ordinary one."""
     if tile >= NUM_SUITS * TILES_PER_SUIT:
         return tile - NUM_SUITS
     suit, number = divmod(tile, TILES_PER_SUIT)
@@ -311,7 +311,7 @@ def tile34_of(tile: int) -> int:
 
 
 def tile_of(tile34: int) -> int:
-    """0 ... 33 to the ordinary tile of 0 ... 36."""
+    """Converts a tile 0 ... 33 to the ordinary one of 0 ... 36."""
     if tile34 >= NUM_SUITS * RANKS_PER_SUIT:
         return tile34 + NUM_SUITS
     suit, number = divmod(tile34, RANKS_PER_SUIT)
@@ -329,7 +329,7 @@ HAND_SLOT_FIRST = tuple(accumulate((_num_copies(t) for t in range(NUM_TILES)), i
 
 
 def tile_of_slot(slot: int) -> int:
-    """The tile, 0 ... 36, of a slot of the hand."""
+    """Returns the tile, 0 ... 36, of a slot of the hand."""
     return bisect_right(HAND_SLOT_FIRST, slot) - 1
 
 
@@ -343,7 +343,7 @@ CHI_TILES = tuple(
 )
 """chi 0 ... 89 to (hand tile, hand tile, called tile)"""
 CHI_OF_TILES = {(frozenset(tiles[:2]), tiles[2]): chi for chi, tiles in enumerate(CHI_TILES)}
-"""the inverse of CHI_TILES, the order of the hand's tiles aside"""
+"""the inverse of CHI_TILES, whatever the order of the hand's two tiles"""
 
 TILE_NAMES = tuple(
     [f"{number}{suit}" for suit in "mps" for number in range(TILES_PER_SUIT)] + [f"{n}z" for n in range(1, 8)]

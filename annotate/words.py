@@ -1,4 +1,4 @@
-"""Annotations and actions in words, for people.
+"""Annotations and actions as text for people.
 
 Calls have mjai's names. Tiles are written as in the specification: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
@@ -35,7 +35,7 @@ Situation = defaultdict[str, list[dict[str, int]]]
 
 
 def describe_action(token: int, vocabulary: Vocabulary) -> str:
-    """An action in words, such as "discard 5p (just drawn)" or "pon 1z from across"."""
+    """Describes an action, as in "discard 5p (just drawn)" or "pon 1z from across"."""
     name, values = vocabulary.action.describe(token)
     if name == "discard":
         return _discard(values)
@@ -52,10 +52,10 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
 
 
 def describe(annotation: Annotation, vocabulary: Vocabulary, actions: Sequence[str] | None = None) -> str:
-    """A decision in words, on several lines: the situation, the possible actions with the one taken, the results.
+    """Describes a decision on several lines: the situation, the possible actions with the one taken, the results.
 
     Args:
-        actions: lines to stand in the place of the possible actions, where there is more to say of them.
+        actions: lines that replace those of the possible actions, e.g. with predictions.
     """
     sparse: Situation = defaultdict(list)
     for token in annotation.sparse:
@@ -120,16 +120,16 @@ def _hand(sparse: Situation) -> str:
 
 
 def _grouped(tiles: Iterable[int]) -> str:
-    """Tiles by suit, as in "23406m 456p 11z": a red five stands among the fives."""
+    """Returns tiles by suit, as in "23406m 456p 11z": a red five is listed among the fives."""
     numbers: dict[str, list[str]] = {}
-    # a red five, 0, stands just before the ordinary ones
+    # a red five, 0, is listed just before the ordinary ones
     for name in sorted((TILE_NAMES[tile] for tile in tiles), key=lambda name: name.replace("0", "4~")):
         numbers.setdefault(name[1], []).append(name[0])
     return " ".join("".join(numbers[suit]) + suit for suit in "mpsz" if suit in numbers)
 
 
 def _done(progression: Sequence[int], vocabulary: Vocabulary) -> list[list[str]]:
-    """What each seat has done."""
+    """Returns what each seat has done."""
     done: list[list[str]] = [[] for _ in range(vocabulary.num_seats)]
     for token in progression:
         name, values = vocabulary.progression.describe(token)

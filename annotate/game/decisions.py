@@ -1,4 +1,4 @@
-"""Plays a table to its end and keeps every decision point, whoever decides: a record, a rule-based player, a model."""
+"""Plays a table to its end, as a record, a rule-based player or a model chooses, and collects the decision points."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from annotate.vocabulary import Vocabulary
 
 CLAIMS = ("chi", "pon", "daiminkan")
 KINDS = ("discard", "riichi", "ankan", "kakan", "tsumo", "kyushu", "skip", "chi", "pon", "daiminkan", "ron")
-"""kinds of chosen actions, as reports name them"""
+"""kinds of chosen actions, by their names in reports"""
 
 
 @dataclass(slots=True)
 class Decision:
-    """One decision point: what the seat sees, and its choice."""
+    """A decision point: what the seat sees, and its choice."""
 
     observation: Observation
     seat: int
@@ -24,39 +24,39 @@ class Decision:
     """index into the actions of the observation"""
     round_index: int
     is_preempted: bool
-    """another seat's call or ron hid the choice: no record of events could show it, only one of what was pressed"""
+    """another seat's call or ron hid the choice: events cannot show it, only a record of what was pressed"""
     hidden: tuple[int, ...] | None = None
 
 
 class Choice(NamedTuple):
-    """What a seat does, and what its annotation says."""
+    """What a seat does, and the token of its annotation."""
 
     token: int
     move: Any
     is_known: bool = True
-    """False: a record that cannot show the choice. The move is then a pass, and there is no decision point"""
+    """False where a record cannot show the choice; the move is then a pass, and no decision point is collected"""
 
 
 def choice_of(turn: Turn, token: int) -> Choice:
-    """The choice of an option by its action token."""
+    """Returns the choice of an option by its action token."""
     return Choice(token, turn.options[token][0])
 
 
 def prefer(turn: Turn, choice: Choice) -> None:
-    """Has its move played, of all moves that its token stands for, where only the token is told on."""
+    """Puts the choice's move first among the moves of its token, for callers that pass on only the token."""
     turn.options[choice.token].sort(key=lambda move: move is not choice.move)
 
 
 def play(
     table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]], dict[int, Choice]]
 ) -> tuple[list[Decision], int]:
-    """Plays to the end of `table`.
+    """Plays `table` to its end.
 
     Args:
-        choose: a choice for each seat that must act.
+        choose: returns a choice for each seat that must act.
 
     Returns:
-        The decision points in order of play, and how many were left out because the choice is unknown.
+        The decision points in order of play, and how many were skipped because the choice is unknown.
     """
     decisions: list[Decision] = []
     num_unknown = 0
@@ -67,7 +67,7 @@ def play(
         for turn in turns:
             choice = choices[turn.seat]
             if len(turn.options) < 2:
-                continue  # a forced move is no decision
+                continue  # a forced move is not a decision
             if not choice.is_known:
                 num_unknown += 1
                 continue
@@ -92,7 +92,7 @@ def play(
 
 
 def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:
-    """What the table made of the answers to a discard or kan: the claim that was carried out, or "pass"."""
+    """Returns the claim that is carried out after a discard or kan, or "pass"."""
     kinds = {vocabulary.action.block_of(choice.token).name for choice in choices.values()}
     for kind in ("ron", "daiminkan", "pon", "chi"):
         if kind in kinds:
@@ -101,10 +101,10 @@ def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:
 
 
 def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabulary: Vocabulary) -> bool:
-    """Whether `outcome` keeps a record from showing what a seat with `options` chose.
+    """Returns whether `outcome` keeps a record from showing what a seat with `options` chose.
 
-    A ron stands above pon and kan, and those above chi. A ron is never hidden: several seats may win the same tile.
-    Neither is a call before an aborted round: the tile that aborts it can only be won.
+    A ron takes precedence over pon and kan, and those over chi. A ron is never hidden: several seats may win the same
+    tile. Neither is a call before an aborted round: the tile that aborts it can only be won.
 
     Args:
         outcome: the claim that was carried out ("ron", "daiminkan", "pon", "chi"), or "pass".
@@ -120,6 +120,6 @@ def is_hidden(options: Iterable[int], outcome: str, chosen: int | None, vocabula
 
 
 def kind_of(token: int, vocabulary: Vocabulary) -> str:
-    """The kind of an action, as reports name it: a discard with riichi is "riichi"."""
+    """Returns the kind of an action, one of `KINDS`: a discard with riichi is "riichi"."""
     name, values = vocabulary.action.describe(token)
     return "riichi" if values.get("riichi") else name

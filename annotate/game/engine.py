@@ -1,10 +1,10 @@
 """The rules of the game, by riichienv: walls, stepping, legal actions, scores. The only module that imports it.
 
 A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
-each with its options by action token; `step` plays one choice for each. What has happened it reads from the engine's
-log, or, faster, takes from a caller's record and compares the rest (see `annotate.replay.consistency`).
-The engine's own faults and habits end here: riichi is one action with its discard, the dealer's first discard is always
-a tedashi, an illegal action raises.
+each with its options by action token; `step` plays one choice for each. Events are read from the engine's log or,
+faster, passed by a caller that has them from a record and compares the rest (see `annotate.replay.consistency`).
+This module also hides the engine's faults and conventions: riichi is one action with its discard, the dealer's first
+discard is always a tedashi, an illegal action raises.
 """
 
 import json
@@ -50,24 +50,24 @@ _MELD_TYPES = {
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
 _WAIT_RESPONSE = Phase.WaitResponse
 
-# A game's hands are dealt from walls numbered onward from its seed, so seeds must lie far apart.
+# The walls of a game's rounds are generated from consecutive seeds, so the seeds of games must lie far apart.
 _SEED_STRIDE = 1_000_003
 
 
 def shanten(hand: Sequence[int]) -> int:
-    """Shanten of the concealed tiles (physical ids, 3n + 1 or 3n + 2 of them): 0 is tenpai, -1 a complete hand."""
+    """Returns the shanten of concealed tiles (physical ids, 3n + 1 or 3n + 2): 0 is tenpai, -1 a complete hand."""
     return calculate_shanten(list(hand))
 
 
 @dataclass(slots=True)
 class Turn:
-    """A seat that must act, what it may do, and the engine's view of the table from there."""
+    """A seat that must act, what it may do, and what it sees of the table."""
 
     seat: int
     observation: Any
     """riichienv's Observation: melds, discards, scores, riichi_declared ..."""
     hand: list[int]
-    """concealed tiles, physical, the drawn one among them"""
+    """concealed tiles, physical, including the drawn one"""
     drawn: int | None
     """the physical tile just drawn"""
     dora_indicators: list[int]
@@ -75,10 +75,10 @@ class Turn:
     left: int
     """live wall tiles not yet drawn"""
     target: int | None
-    """whose tile may be claimed; None on the seat's own turn"""
+    """the seat whose tile may be claimed; None on the seat's own turn"""
     options: dict[int, list[tuple[Action, int | None]]]
-    """ascending action token to the moves that it stands for, the one to prefer first: the engine's action and, for
-    riichi, the tile to discard with it"""
+    """ascending action token to its moves, the preferred one first: the engine's action and, for riichi, the tile to
+    discard with it"""
 
 
 class Table:
@@ -90,10 +90,10 @@ class Table:
         observations: Mapping[int, Any],
         vocabulary: Vocabulary,
         is_wall_true: bool = True,
-        is_told: bool = False,
+        has_external_events: bool = False,
     ) -> None:
         self._env = env
-        self._is_told = is_told
+        self._has_external_events = has_external_events
         self._discard = vocabulary.action["discard"]
         self._discarded = vocabulary.progression["discard"]
         self.vocabulary = vocabulary
@@ -102,16 +102,16 @@ class Table:
         self._followed = [0] * vocabulary.num_seats
         self._num_events = 0
         self._riichi_seat: int | None = None
-        self._untold_ankan: dict[int, Event] = {}
-        """by round: a closed kan that may be robbed, which the engine logs only after nobody has"""
+        self._unlogged_ankan: dict[int, Event] = {}
+        """by round: a closed kan that may be robbed, which the engine logs only once nobody has robbed it"""
         self._shown: Sequence[int] = ()
-        """tiles of the closed kan that was declared last"""
+        """tiles of the last declared closed kan"""
         self.progression: list[int] = [vocabulary.progression["begin"].first]
         """tokens of the current round's public events so far"""
-        self.round_index = -1 + is_told
-        """counts the rounds begun at this table"""
+        self.round_index = -1 + has_external_events
+        """index of the current round at this table"""
         self.undealt: list[list[int]] = []
-        """of each round begun: the tiles that were not dealt, physical, in the order of the wall"""
+        """for each round started: the tiles that were not dealt, physical, in the order of the wall"""
         self.left = vocabulary.num_live
         """live wall tiles of the round that are not yet drawn"""
         self.turns: list[Turn] = []
@@ -126,16 +126,16 @@ class Table:
         vocabulary: Vocabulary,
         *,
         is_wall_true: bool = True,
-        is_told: bool = False,
+        has_external_events: bool = False,
     ) -> Self:
-        """A table that plays one round from `start` (mjai start_kyoku) with the given wall (136 physical tiles).
+        """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (136 physical tiles).
 
         Args:
-            is_wall_true: False where what nobody saw of the wall is made up.
-            is_told: the engine keeps no log: the caller tells every event after `start` before it asks for the
-                progression.
+            is_wall_true: False where the part of the wall that nobody saw is made up.
+            has_external_events: the engine keeps no log; the caller passes every event after `start` to `add_event`
+                before it reads the progression.
         """
-        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=is_told)
+        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=has_external_events)
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
@@ -144,11 +144,11 @@ class Table:
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary, is_wall_true, is_told)
+        return cls(env, observations, vocabulary, is_wall_true, has_external_events)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
-        """A table that plays a whole game: `style` 0 East only, 1 East and South."""
+        """Creates a table that plays a whole game: `style` 0 East only, 1 East and South."""
         mode = ("4p-red-east", "4p-red-half")[style]
         # a seed given to reset() has no effect
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), seed=seed * _SEED_STRIDE)
@@ -175,7 +175,7 @@ class Table:
     @property
     def unlogged_ankan(self) -> Event | None:
         """The closed kan that may be robbed now; the engine logs it only afterwards."""
-        return self._untold_ankan.get(self.round_index)
+        return self._unlogged_ankan.get(self.round_index)
 
     @property
     def deposits(self) -> int:
@@ -185,7 +185,7 @@ class Table:
     @property
     def hands(self) -> list[list[int]]:
         """The concealed tiles of every seat, physical."""
-        # the engine takes a closed kan out of the hand only after nobody has robbed it
+        # the engine removes a closed kan from the hand only once nobody has robbed it
         return [[tile for tile in hand if tile not in self._shown] for hand in self._env.hands]
 
     @property
@@ -194,21 +194,21 @@ class Table:
         return self._env.wall[: NUM_DEAD - 1 : -1]
 
     def log(self) -> list[Event]:
-        """All events so far as mjai, all hands open. Slow: ask once."""
-        assert not self._is_told, "the engine keeps no log"
+        """Returns all events so far as mjai, all hands open. Slow: call once."""
+        assert not self._has_external_events, "the engine keeps no log"
         events: list[Event] = []
-        untold, round_index = dict(self._untold_ankan), -1
+        unlogged, round_index = dict(self._unlogged_ankan), -1
         for event in self._env.mjai_log:
             round_index += event["type"] == "start_kyoku"
-            if event["type"] == "hora" and round_index in untold:
-                events.append(untold.pop(round_index))
+            if event["type"] == "hora" and round_index in unlogged:
+                events.append(unlogged.pop(round_index))
             events.append(event)
         return events
 
     def withhold_dora(self) -> None:
-        """Keeps the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
+        """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
 
-        The engine turns it before the win on the second kakan. Tenhou turns none: the kan is not completed.
+        The engine would reveal it before the win on the second kakan. Tenhou does not: the kan is not completed.
         """
         self._env.pending_kan_dora_count = 0
 
@@ -224,7 +224,7 @@ class Table:
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
-                if not self._is_told:
+                if not self._has_external_events:
                     self._follow(seat, observations[seat])
                 discard = next(
                     action
@@ -232,38 +232,38 @@ class Table:
                     if action.action_type == _DISCARD and action.tile == riichi_discard
                 )
                 observations = self._env.step({seat: discard})
-        # the engine answers an illegal action with a penalty and no observations
+        # after an illegal action the engine returns a penalty and no observations
         assert observations or self._env.done(), moves
         self._look(observations, num_dora)
-        if self._is_told:
+        if self._has_external_events:
             return
         for seat, (action, _) in moves.items():
             if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
                 event = _ankan_event(seat, action)
-                self.tell(event)
-                self._untold_ankan[self.round_index] = event
+                self.add_event(event)
+                self._unlogged_ankan[self.round_index] = event
 
     @property
     def _target(self) -> int | None:
-        """Whose tile may be claimed now; None at a seat's own turn."""
+        """The seat whose tile may be claimed now; None at a seat's own turn."""
         return self._env.current_player if self._env.phase == _WAIT_RESPONSE else None
 
     def _look(self, observations: Mapping[int, Any], num_dora: int = NUM_INDICATORS) -> None:
-        """Finds whose turn it is. `num_dora`: indicators that may be seen by those who could rob a kan."""
+        """Determines whose turn it is. `num_dora`: how many indicators the seats that could rob a kan may see."""
         env = self._env
         if env.done():
             self.turns = []
             assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
-        if not self._is_told:
+        if not self._has_external_events:
             for seat in seats:
                 self._follow(seat, observations[seat])
         target = self._target
         self.turns = []
         for seat in seats:
             observation = observations[seat]
-            # the engine turns an earlier kan's indicator as soon as the next kan is declared; see withhold_dora
+            # the engine reveals an earlier kan's indicator as soon as the next kan is declared; see withhold_dora
             dora = observation.dora_indicators[: num_dora if target is not None else None]
             hand = observation.hand
             drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
@@ -275,16 +275,16 @@ class Table:
                 self.turns.append(turn)
 
     def _follow(self, seat: int, observation: Any) -> None:
-        """Adds what has happened since the last look; every seat sees all events, so each is read only once."""
+        """Adds the events since the last call; every seat sees all events, so each is read only once."""
         events = observation.new_events()
         first = self._followed[seat]
         self._followed[seat] = first + len(events)
         for text in events[self._num_events - first :]:
-            self.tell(json.loads(text))
+            self.add_event(json.loads(text))
         self._num_events = max(self._num_events, self._followed[seat])
 
-    def tell(self, event: Event) -> None:
-        """Adds a public event, mjai, to what has happened."""
+    def add_event(self, event: Event) -> None:
+        """Adds a public event, mjai, to the progression of the round."""
         kind = event["type"]
         if kind == "start_kyoku":
             self.progression = [self.vocabulary.progression["begin"].first]
@@ -300,8 +300,8 @@ class Table:
             token = self._discarded.first + seat * by_seat + TILE_OF_MJAI[event["pai"]] * by_tile
             self.progression.append(token + event["tsumogiri"] * by_tsumogiri + (seat == self._riichi_seat) * by_riichi)
             self._riichi_seat = None
-        elif kind == "ankan" and self.round_index in self._untold_ankan:
-            del self._untold_ankan[self.round_index]
+        elif kind == "ankan" and self.round_index in self._unlogged_ankan:
+            del self._unlogged_ankan[self.round_index]
         elif kind in CALLS:
             self.progression.append(call_token(event, self.vocabulary))
 
@@ -317,7 +317,7 @@ class Table:
                 token = discard + TILE_OF_ID[tile] * by_tile
                 if tile == drawn:
                     token += by_tsumogiri
-                if token not in options:  # of equal tiles any will do
+                if token not in options:  # equal tiles are interchangeable
                     options[token] = [(action, None)]
                 continue
             if kind == _RIICHI:
@@ -330,7 +330,7 @@ class Table:
             pon = self._action["pon"]
             for token, moves in options.items():
                 if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
-                    # the token cannot tell whether a red five of the hand is used: playing it uses the red one
+                    # the token does not distinguish whether a red five of the hand is used: playing it uses the red one
                     moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
         assert len(options) < 64, (turn.seat, options)
         return {token: options[token] for token in sorted(options)}
@@ -365,7 +365,7 @@ def _ankan_event(seat: int, action: Action) -> Event:
 
 
 def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
-    """By seat: whether the hand at the round's end waits for a tile that it does not hold four times itself."""
+    """Returns, by seat, whether the hand at the round's end waits for a tile that it does not hold four times."""
     hands = [list(hand) for hand in events[0]["tehais"]]
     melds: list[list[tuple[MeldType, list[str]]]] = [[] for _ in hands]
     for event in events:
@@ -393,5 +393,5 @@ def _is_tenpai(hand: Sequence[str], melds: Sequence[tuple[MeldType, Sequence[str
 
 def _rule(rules: Rules) -> GameRule:
     rule = {"tenhou": GameRule.default_tenhou, "mjsoul": GameRule.default_mjsoul}[rules]()
-    rule.dealer_first_discard_is_tedashi = True  # a record cannot tell
+    rule.dealer_first_discard_is_tedashi = True  # records do not distinguish
     return rule

@@ -1,4 +1,4 @@
-"""A seat's view of the table at a decision point, as the sparse and numeric fields. Records, arena and bot alike."""
+"""Encodes a seat's view of the table at a decision point as fields of an annotation, for records, arena and bot."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
 class ObservationEncoder:
-    """Writes the fields of one game's situations; what stays the same all game long is worked out once."""
+    """Encodes the observations of one game; what does not change within the game is computed once."""
 
     def __init__(
         self, vocabulary: Vocabulary, room: int, style: int, grades: tuple[int, ...], writes_hidden: bool = False
@@ -36,7 +36,7 @@ class ObservationEncoder:
         return Observation(self.sparse(turn), self.numeric(turn), tuple(progression), tuple(turn.options))
 
     def sparse(self, turn: Turn) -> tuple[int, ...]:
-        """The set of tokens that describes the table from the seat of `turn`, ascending."""
+        """Returns the tokens that describe the table from the seat of `turn`, ascending."""
         observation = turn.observation
         place = turn.seat, observation.round_wind, observation.oya
         round_tokens = self._round_tokens.get(place)
@@ -69,12 +69,13 @@ class ObservationEncoder:
         return tuple(token for pair in zip(self._grades, ranks, strict=True) for token in pair)
 
     def numeric(self, turn: Turn) -> tuple[int, ...]:
-        """Honba, deposits and the seats' scores at the decision point."""
+        """Returns honba, deposits and the seats' scores at the decision point."""
         observation = turn.observation
         return (observation.honba, observation.riichi_sticks, *observation.scores)
 
     def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
-        """What `seat` cannot see: the other hands, next seat first, then, if it is true, the live wall as drawn."""
+        """Returns what `seat` cannot see: the other hands, next seat first, then the live wall in drawing order, if it
+        is true."""
         field, hands = self.vocabulary.hidden, table.hands
         tokens: list[int] = []
         for relative_seat in range(len(hands) - 1):
@@ -94,11 +95,11 @@ class ObservationEncoder:
 
 
 _SLOT_OF_ID = tuple(HAND_SLOT_FIRST[tile] for tile in TILE_OF_ID)
-"""of each physical tile: the slot of the first copy of its kind"""
+"""by physical tile: the slot of the first copy of its kind"""
 
 
 def _slots(tiles: Iterable[int], first: int) -> list[int]:
-    """The tokens of concealed tiles (physical), ascending; `first` is that of slot 0."""
+    """Returns the tokens of concealed tiles (physical), ascending; `first` is that of slot 0."""
     tokens = sorted([first + _SLOT_OF_ID[tile] for tile in tiles])
     last = -1
     for i, token in enumerate(tokens):

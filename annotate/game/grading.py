@@ -1,8 +1,8 @@
-"""The platforms' tables of grading points, and where Tenhou's rooms and dan stand on Mahjong Soul's scale.
+"""The platforms' tables of grading points, and Tenhou's rooms and dan on Mahjong Soul's scale.
 
 Pure functions of small integers. `style` is 0 for East only and 1 for East and South; `rank` is 0 for the first place;
 `grade` is Mahjong Soul's, 0 (初心1) ... 15 (魂天); `dan` is the attribute of Tenhou's records, 0 (新人) ... 20 (天鳳).
-Tables are kept by the number of seats, so that three-player games can be added as rows.
+Tables are indexed by the number of seats, so that three-player games can be added as rows.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from typing import Literal
 Bonus = tuple[tuple[int, ...], ...]
 
 CELESTIAL = 15
-"""魂天: points on a scale of its own, which no table here computes"""
+"""魂天: points on a separate scale, which no table here covers"""
 
 TenhouTable = Literal["ippan", "joukyuu", "tokujou", "houou"]
 TENHOU_TABLES: tuple[TenhouTable, ...] = ("ippan", "joukyuu", "tokujou", "houou")
 FIRST_DAN = 10
 TENHOUI = 20
-"""天鳳: the end of the ladder, which neither gains nor loses"""
+"""天鳳: the highest dan, which neither gains nor loses"""
 
 _TENHOU_GRADES = (0, 0, 1, 1, 2, 2, 3, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 14, 15)  # by dan
 
@@ -32,7 +32,7 @@ class MjsoulPoints:
     uma: tuple[int, ...]
     """by rank"""
     bonus: tuple[Bonus, Bonus]
-    """[style][room][rank]; ranks that are not there get none"""
+    """[style][room][rank]; missing ranks get none"""
     penalty: tuple[tuple[int, ...], tuple[int, ...]]
     """[style][grade] for the last place, below 魂天"""
 
@@ -44,7 +44,7 @@ class TenhouPoints:
     bonus: tuple[dict[TenhouTable, tuple[int, ...]], dict[TenhouTable, tuple[int, ...]]]
     """[style][table][rank], for all but the last place"""
     penalty_step: tuple[int, int]
-    """[style]: the last place loses as many times this as the dan is above 3級, which is 0"""
+    """[style]: what the last place loses for each dan above 3級"""
 
 
 MJSOUL = {
@@ -74,15 +74,15 @@ TENHOU = {
 
 
 def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
-    """By seat: 0 for the highest score; of equal scores the lower seat stands first."""
+    """Returns the rank of each seat, 0 for the highest score; of equal scores the lower seat ranks first."""
     order = sorted(range(len(final_scores)), key=lambda seat: (-final_scores[seat], seat))
     return tuple(order.index(seat) for seat in range(len(final_scores)))
 
 
 def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_seats: int = 4) -> int:
-    """Change of Mahjong Soul's grading points; `score` is the final one in points, `room` 0 Bronze ... 4 Throne.
+    """Computes the change of Mahjong Soul's grading points from a final score; `room` is 0 Bronze ... 4 Throne.
 
-    魂天 gets 0: its points are on another scale, so a record's own number must be preferred wherever there is one.
+    Returns 0 for 魂天: its points are on another scale, so the number in a record takes precedence where there is one.
     """
     table = MJSOUL[num_seats]
     assert 0 <= rank < num_seats and 0 <= room < len(table.bonus[style]) and 0 <= grade <= CELESTIAL
@@ -96,13 +96,13 @@ def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_s
 
 
 def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> tuple[int, ...]:
-    """By seat: the change of Mahjong Soul's grading points by a game of four that ended with `scores`."""
+    """Computes the change of each seat's Mahjong Soul grading points by a game of four that ended with `scores`."""
     places = zip(ranks_of(scores), scores, grades, strict=True)
     return tuple(mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in places)
 
 
 def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int = 4) -> int:
-    """Change of Tenhou's points (pt) at a table; 天鳳 gets 0."""
+    """Computes the change of Tenhou's points (pt) at a table; 0 for 天鳳."""
     points = TENHOU[num_seats]
     assert 0 <= rank < num_seats and 0 <= dan <= TENHOUI
     if dan == TENHOUI:
@@ -113,11 +113,11 @@ def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats:
 
 
 def tenhou_room(table: TenhouTable) -> int:
-    """Mahjong Soul's room in the place of one of Tenhou's tables: 0 Bronze, 1 Silver, 2 Gold, 4 Throne."""
+    """Returns Mahjong Soul's room for one of Tenhou's tables: 0 Bronze, 1 Silver, 2 Gold, 4 Throne."""
     return {"ippan": 0, "joukyuu": 1, "tokujou": 2, "houou": 4}[table]
 
 
 def tenhou_grade(dan: int) -> int:
-    """Mahjong Soul's grade, 0 ... 15, in the place of Tenhou's dan."""
+    """Returns Mahjong Soul's grade, 0 ... 15, for Tenhou's dan."""
     assert 0 <= dan <= TENHOUI
     return _TENHOU_GRADES[dan]

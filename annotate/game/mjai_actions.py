@@ -1,4 +1,4 @@
-"""What a seat does at its turn, as mjai events and as an option of the turn."""
+"""Converts between mjai events and the options of a turn."""
 
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine import Turn
@@ -7,18 +7,18 @@ from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
 PASS = "none"
-"""the type of the event that mjai has for a pass"""
+"""type of mjai's event for a pass"""
 
 
 def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
-    """The option of `turn` that an event plays.
+    """Returns the option of `turn` that an event plays.
 
     Args:
         event: dahai, chi, pon, daiminkan, ankan, kakan, hora, ryukyoku or none; of the seat of `turn`.
         is_riichi: whether the discard declares riichi.
 
     Raises:
-        ValueError: the seat may not do that.
+        ValueError: it is not a legal action of the seat.
     """
     token = token_of_event(turn, event, vocabulary, is_riichi)
     moves = turn.options.get(token)
@@ -39,10 +39,10 @@ def _tile_of(event: Event) -> str:
 
 
 def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> int:
-    """The token of what an event plays at `turn`, whether or not it is an option there.
+    """Returns the action token of an event at `turn`, whether or not it is an option there.
 
     Raises:
-        ValueError: it plays nothing there.
+        ValueError: the event has no token there.
     """
     kind, block = event["type"], vocabulary.action.blocks
     if kind == "dahai":
@@ -73,7 +73,7 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
 
 
 def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Event]:
-    """The mjai events by which the seat of `turn` plays an option: one, or for riichi `reach` and `dahai`."""
+    """Returns the mjai events by which the seat of `turn` plays an option: one, or for riichi `reach` and `dahai`."""
     name, at = vocabulary.action.describe(token)
     actor = {"actor": turn.seat}
     if name == "skip":
@@ -82,7 +82,7 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         return [{"type": "ryukyoku", **actor}]
     action = turn.options[token][0][0]
     if name == "discard":
-        # the table says of a tile that it is the drawn one even where a record would not (see `annotate.game.engine`)
+        # mjai marks a discard of the drawn tile even where the token does not (see `annotate.game.engine`)
         pai = MJAI_NAMES[at["tile"]]
         is_drawn = bool(at["tsumogiri"]) or _only_as_drawn(turn, at["tile"])
         dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}
@@ -100,5 +100,5 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
 
 
 def _only_as_drawn(turn: Turn, tile: int) -> bool:
-    """Whether a discard counts as one from the hand only because it is the dealer's first, and the tile was drawn."""
+    """Returns whether the hand holds `tile` only as the drawn tile, which the dealer's first token does not show."""
     return turn.drawn is not None and [i for i in turn.hand if TILE_OF_ID[i] == tile] == [turn.drawn]

@@ -1,4 +1,4 @@
-"""Calls and kans as tokens of the progression. Discards, by far the most events, the table writes itself."""
+"""Calls and kans as tokens of the progression; those of discards, by far the most frequent, are computed by `Table`."""
 
 from annotate.game.record import Event
 from annotate.game.tiles import TILE_OF_MJAI
@@ -8,7 +8,7 @@ CALLS = ("chi", "pon", "daiminkan", "ankan", "kakan")
 
 
 def call_token(event: Event, vocabulary: Vocabulary) -> int:
-    """The progression's token of a call or kan."""
+    """Returns the progression's token of a call or kan."""
     kind, block, seat = event["type"], vocabulary.progression.blocks, event["actor"]
     if kind == "ankan":
         return block["ankan"].token(seat, tile34_of(TILE_OF_MJAI[event["consumed"][0]]))

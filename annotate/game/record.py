@@ -1,4 +1,4 @@
-"""What every reader of records makes of a file: games, as rounds of mjai events with a header."""
+"""Games as all readers of records return them: rounds of mjai events with a header."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,42 +21,42 @@ _ALL_TILES = sorted(
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What the record says that one seat could do at one moment, as mjai events that leave out who and whose tile.
+    """The options that a record lists for one seat at one moment, as mjai events without actor, target and called tile.
 
     {"type": "dahai", "forbidden": [...]} is a discard of any other tile, {"type": "reach", "pai": ...} a riichi with
-    that tile, {"type": "chi", "consumed": [...]} and so on a call with these tiles; hora and ryukyoku say nothing more.
+    that tile, {"type": "chi", "consumed": [...]} and so on a call with these tiles; hora and ryukyoku have neither.
     """
 
     after: int
-    """place in Round.events of the event that is answered: the seat's own draw or call, or another's discard or kan"""
+    """index in Round.events of the event to react to: the seat's own draw or call, or another's discard or kan"""
     seat: int
     options: tuple[Event, ...]
-    """a pass, always possible as the answer to another seat's tile, is not among them"""
+    """without the pass, which is always possible on another seat's tile"""
     pressed: Event | None = None
-    """which of them the player pressed, or {"type": "none"} for a pass; None if the record does not tell. Told for
-    answers to another seat's tile, where events may not show it"""
+    """the option that the player pressed, or {"type": "none"} for a pass; None if it is not recorded. Recorded for
+    another seat's tile, where events may not show it"""
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Events from start_kyoku to the last hora or ryukyoku; end_kyoku and end_game are left out.
+    """Events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game.
 
-    Where a record tells only what several winners were paid together, the last hora has it and the others no deltas.
-    Where it tells the scores after the round, the last event has them as `scores`.
+    Where a record contains only what several winners were paid together, the last hora has it and the others no deltas.
+    Where it contains the scores after the round, the last event has them as `scores`.
     """
 
     events: tuple[Event, ...]
     offers: tuple[Offer, ...] | None = None
-    """what the record says each seat could do, where it says so; nothing is taken from it but `pressed`"""
+    """the options of each seat, where the record lists them; only `pressed` is used, the rest is compared"""
 
     wall: tuple[str, ...] | None = None
-    """the whole wall, where the record tells it: 136 tiles in the order of the deal (see `places_dealt`), then those to
-    be drawn, then the dead wall: counted from its end, the four tiles drawn after kans, then the indicators of dora and
-    of hidden dora in turn"""
+    """the whole wall, where the record contains it: 136 tiles in the order of the deal (see `places_dealt`), then those
+    to be drawn, then the dead wall: counted from its end, the four tiles drawn after kans, then the indicators of dora
+    and of hidden dora in turn"""
 
     @property
     def name(self) -> str:
-        """For people, e.g. "East 1-0": wind, number of the round, honba."""
+        """Wind, number of the round and honba for people, e.g. "East 1-0"."""
         start = self.events[0]
         wind = {"E": "East", "S": "South", "W": "West", "N": "North"}[start["bakaze"]]
         return f"{wind} {start['kyoku']}-{start['honba']}"
@@ -64,13 +64,13 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Game:
-    """One game of a record, as told by the record; None where it does not tell."""
+    """One game of a record; None for what the record does not contain."""
 
     vocabulary: Vocabulary
     id: str
-    """the record's own id: field 0 of the annotations"""
+    """the id in the record: field 0 of the annotations"""
     rules: tuple[Rules, ...]
-    """the rule sets to replay under, the likeliest first"""
+    """the rule sets to replay under, the most likely first"""
     style: int
     """0 East only, 1 East and South"""
     rounds: tuple[Round, ...]
@@ -79,7 +79,7 @@ class Game:
     grades: tuple[int, ...] | None
     """by seat, 0 ... 15"""
     final_scores: tuple[int, ...] | None
-    """by seat, in points, after leftover deposits were given away"""
+    """by seat, in points, including leftover deposits"""
     grading_deltas: tuple[int, ...] | None
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
@@ -88,14 +88,14 @@ class Game:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """What stands in a file of games in the place of one that cannot be read; the others can."""
+    """Takes the place of a game that cannot be read among the games of a file."""
 
     problem: str
-    """with the line"""
+    """names the line"""
 
 
 def all_readable(games: Iterable[Game | Unreadable]) -> list[Game]:
-    """Raises ValueError with the first problem if a game cannot be read."""
+    """Returns the games; raises ValueError with the first problem if one cannot be read."""
     read = []
     for game in games:
         if isinstance(game, Unreadable):
@@ -105,7 +105,7 @@ def all_readable(games: Iterable[Game | Unreadable]) -> list[Game]:
 
 
 def require_gain_of_first(final_scores: Sequence[int], grading_deltas: Sequence[int]) -> None:
-    """Raises ValueError if the seat that came first loses grading points, which it does on no platform."""
+    """Raises ValueError if the first-placed seat loses grading points, which happens on no platform."""
     first = ranks_of(final_scores).index(0)
     if grading_deltas[first] < 0:
         raise ValueError(
@@ -115,8 +115,8 @@ def require_gain_of_first(final_scores: Sequence[int], grading_deltas: Sequence[
 
 
 def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
-    """By seat: where in the wall the 13 tiles dealt to it lie. The dealer takes first; each takes four tiles three
-    times, then one."""
+    """Returns, by seat, the places in the wall of the 13 tiles dealt to it. The dealer takes first; each seat takes
+    four tiles three times, then one."""
     return [
         [4 * (num_seats * time + turn) + i for time in range(3) for i in range(4)] + [12 * num_seats + turn]
         for turn in ((seat - dealer) % num_seats for seat in range(num_seats))
@@ -124,7 +124,7 @@ def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
 
 
 def whole_wall(start: Event, rest: Sequence[str]) -> tuple[str, ...]:
-    """A round's wall for `Round.wall`, from its start_kyoku and the tiles that were not dealt, in the wall's order.
+    """Returns a round's wall for `Round.wall`, from its start_kyoku and the tiles not dealt, in the wall's order.
 
     Raises:
         ValueError: these are not the tiles of one wall.

@@ -1,4 +1,4 @@
-"""A game that was played here as a record: mjai JSON lines as `annotate.records.mjai.reader` reads them back."""
+"""Writes played games as records: mjai JSON lines that `annotate.records.mjai.reader` reads."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ SUFFIX = ".jsonl.gz"
 
 
 def recorded_events(table: Table, header: Event) -> list[Event]:
-    """A game that has ended, from start_game to end_game.
+    """Returns the events of a game that has ended, from start_game to end_game.
 
     Args:
         header: what start_game has under "kanachan": id, rules, style, room, grades, grading_deltas.
@@ -27,13 +27,13 @@ def recorded_events(table: Table, header: Event) -> list[Event]:
 
 
 def write_record(path: str, events: Sequence[Event]) -> None:
-    """Writes events as lines, complete or not at all; compressed as the suffix says."""
+    """Writes events as lines, atomically; compressed according to the suffix."""
     with writing_text(path) as file:
         file.writelines(f"{json.dumps(event, separators=(',', ':'))}\n" for event in events)
 
 
 def rounds_of(events: Sequence[Event]) -> list[list[Event]]:
-    """The rounds of a whole game's events, each from start_kyoku to its last hora or ryukyoku."""
+    """Splits a whole game's events into rounds, each from start_kyoku to its last hora or ryukyoku."""
     rounds: list[list[Event]] = []
     for event in events:
         if event["type"] == "start_kyoku":

@@ -19,10 +19,10 @@ NAGASHI = "nagashimangan"
 
 
 def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
-    """What the round changed in each seat's score, riichi sticks included.
+    """Computes the change of each seat's score in a round, riichi sticks included.
 
     Args:
-        events: the round; its last event may tell the scores after it in the place of what was paid.
+        events: the round; its last event may have the scores after it instead of what was paid.
     """
     last = events[-1]
     if "deltas" not in last and "scores" in last:
@@ -37,14 +37,14 @@ def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
 
 
 def leftover_deposits(events: Sequence[Event]) -> int:
-    """Riichi sticks still on the table after the round."""
+    """Counts the riichi sticks still on the table after the round."""
     if any(event["type"] == "hora" for event in events):
         return 0
     return events[0]["kyotaku"] + sum(event["type"] == "reach_accepted" for event in events)
 
 
 def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
-    """The scores after a game's last round; deposits that nobody won go to the first seat, ties to the lower one."""
+    """Computes the final scores from a game's last round; deposits that nobody won go to the first-placed seat."""
     start = last[0]["scores"]
     final = [score + delta for score, delta in zip(start, round_delta(last, len(start)), strict=True)]
     final[ranks_of(final).index(0)] += 1000 * leftover_deposits(last)
@@ -52,7 +52,7 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
 
 
 def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:
-    """The round result 0 ... 18 from the point of view of each seat.
+    """Computes the round result 0 ... 18 from the point of view of each seat.
 
     Args:
         events: the round; its last events are hora or ryukyoku.
@@ -78,7 +78,7 @@ def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool
 
 
 def relative_winner(round_result: int) -> int | None:
-    """Who has won, as the seat with this round result sees it: 0 itself, 1 the next seat and so on; None: nobody."""
+    """Returns who won, relative to the seat with this round result: 0 itself, 1 the next seat, …; None: nobody."""
     if round_result >= _NOTEN:
         return None
     if round_result >= min(_BETWEEN_OTHERS.values()):

@@ -1,9 +1,9 @@
 """The table as one seat sees it, from mjai events in which the others' tiles may be hidden.
 
-A round is played in the engine by puppets. The seat's own tiles are real; the others hold a dull hand until an event
-says what they do, and are given the tiles for it just before they do it. So it is the engine that knows what may be
-claimed, what is furiten and when a riichi is paid, and the seat gets the turns that it gets where the whole record is
-played again (`annotate.replay.replay`) or at a table of the arena.
+A round is played in the engine with placeholder hands. The seat's own tiles are real; the others hold a hand that
+cannot claim anything until an event shows what they do, and get the tiles for it just before. So the engine determines
+what may be claimed, what is furiten and when a riichi is paid, and the seat gets the same turns as where the whole
+record is played again (`annotate.replay.replay`) or at a table of the arena.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ _FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
 _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
 _DULL = (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26)
 """honours and 147m 258p 369s: no pair and no two neighbours, so that nothing can be claimed with them. The honours come
-first, as no rule forbids to discard them after a chi"""
+first, as they may always be discarded after a chi"""
 _ENDS = ("hora", "ryukyoku")
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 """the lowest tiles of nine sequences that share none"""
@@ -33,20 +33,20 @@ class SeatTable(Table):
 
     @classmethod
     def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
-        """The table at the beginning of a round.
+        """Creates the table at the start of a round.
 
         Args:
-            start: mjai start_kyoku; only the hand of `seat` is looked at.
+            start: mjai start_kyoku; only the hand of `seat` is used.
 
         Raises:
-            ValueError: the hand is hidden, or the round cannot start so.
+            ValueError: the hand is hidden, or the round cannot start like this.
         """
         pool = [list(ids) for ids in IDS_OF_TILE]
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
         wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator, vocabulary.num_tile_ids)
         try:
-            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, is_told=True)
+            table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, has_external_events=True)
         except OverflowError as error:  # the engine counts honba in a byte
             raise ValueError(str(error)) from None
         table._sit_down(seat, pool, indicator)
@@ -57,15 +57,16 @@ class SeatTable(Table):
         self._pool = pool
         """by tile: the physical ones that nobody has seen"""
         self._dora = [indicator]
-        self._asked: Turn | None = None
+        self._offered: Turn | None = None
+        """what the seat may do after the last event"""
         self._own: Turn | None = None
-        """the last turn of the seat, until it or somebody else acts"""
+        """the last turn of the seat, until it or another seat acts"""
         self._awaits_draw = True
-        """the engine has drawn a tile of which no event has told yet"""
+        """the engine has drawn a tile whose event has not come yet"""
         self._has_missed_in_riichi = False
         self._is_over = False
         self._before_discard: tuple[Any, dict[int, Any]] | None = None
-        """the engine before the last discard, and the moves that were the discard"""
+        """the engine before the last discard, and the moves of the discard"""
         self._handlers: dict[str, Callable[[Event], None]] = {
             "tsumo": self._draw,
             "dahai": self._discard_tile,
@@ -80,25 +81,25 @@ class SeatTable(Table):
                 self._hold(other, [])
 
     def follow(self, event: Event) -> Turn | None:
-        """Takes the next event of the round, mjai; what the seat may do now, if it is its turn.
+        """Applies the next event of the round, mjai, and returns what the seat may do now, None if it may not act.
 
         After its own `reach` the options are the discards that declare it. Events that change nothing (reach_accepted,
-        none) are passed over.
+        none) are skipped.
 
         Raises:
-            ValueError: the event cannot follow on those before it. The table is of no use then.
+            ValueError: the event cannot follow those before it. The table is unusable then.
         """
         handler = self._handlers.get(event["type"])
-        self._asked = None
+        self._offered = None
         if handler is not None:
             if event["type"] not in _ENDS and (self._is_over or self._env.done()):
                 raise ValueError("after the end of the round")
             handler(event)
-        return self._asked
+        return self._offered
 
     @property
     def is_furiten(self) -> bool:
-        """Whether the seat, before it draws, waits for tiles of which it may not win another's."""
+        """Whether the seat, before it draws, waits for tiles but may not win another seat's."""
         env, seat = self._env, self.seat
         if self._target is None and env.current_player == seat and env.drawn_tile is not None:
             env, hands = env.clone(), env.hands
@@ -115,7 +116,7 @@ class SeatTable(Table):
     def _draw(self, event: Event) -> None:
         seat = event["actor"]
         if self._target is not None:
-            self._answer({})
+            self._respond({})
         if self._env.done() or not self._awaits_draw or self._env.current_player != seat:
             raise ValueError(f"seat {seat} cannot draw a tile now")
         self._awaits_draw, self._before_discard = False, None
@@ -124,14 +125,14 @@ class SeatTable(Table):
             hands[seat].remove(self._env.drawn_tile)
             hands[seat].append(tile)
             self._env.hands, self._env.drawn_tile = hands, tile
-            self._ask()
+            self._offer_turn()
 
     def _declare(self, event: Event) -> None:
         seat = event["actor"]
         self._require_turn(seat, event)
         if self._riichi_seat is not None:
             raise ValueError("riichi is declared already")
-        self.tell(event)
+        self.add_event(event)
         if seat == self.seat:
             assert self._own is not None
             riichi = {
@@ -139,7 +140,7 @@ class SeatTable(Table):
             }
             if not riichi:
                 raise ValueError(f"seat {seat} cannot declare riichi now")
-            self._asked = replace(self._own, options=riichi)
+            self._offered = replace(self._own, options=riichi)
 
     def _discard_tile(self, event: Event) -> None:
         seat = event["actor"]
@@ -150,11 +151,11 @@ class SeatTable(Table):
         turn = self._turn_of(seat)
         choice = choice_of_event(turn, event, self.vocabulary, is_riichi)
         is_forced_tedashi = event["tsumogiri"] and turn.observation.forced_tedashi
-        self.tell({**event, "tsumogiri": False} if is_forced_tedashi else event)
+        self.add_event({**event, "tsumogiri": False} if is_forced_tedashi else event)
         moves = {seat: choice.move}
         self._before_discard = self._env.clone(), moves
         self._play([turn], moves)
-        self._ask_claim()
+        self._offer_claim()
 
     def _claim(self, event: Event) -> None:
         seat = event["actor"]
@@ -165,17 +166,17 @@ class SeatTable(Table):
         if event["target"] != discarder or seat == discarder:
             raise ValueError(f"seat {seat} cannot {event['type']} a tile of seat {event['target']} now")
         if seat != self.seat:
-            # the engine has asked who claims the tile, but nobody had tiles to
+            # the engine has offered the tile already, when nobody could claim it
             self._env = before
             tiles = [self._take(name) for name in event["consumed"]]
             self._hold(seat, tiles)
             self._play([self._turn_of(discarder)], moves)
         choice = choice_of_event(self._require_turn_of(seat, event), event, self.vocabulary)
-        self.tell(event)
+        self.add_event(event)
         self._before_discard = None
-        self._answer({seat: choice})
+        self._respond({seat: choice})
         if seat == self.seat and self._target is None and event["type"] != "daiminkan":
-            self._ask()
+            self._offer_turn()
 
     def _declare_kan(self, event: Event) -> None:
         seat = event["actor"]
@@ -187,10 +188,10 @@ class SeatTable(Table):
             self._arrange_kan(seat, [self._take(name) for name in names])
         turn = self._turn_of(seat)
         choice = choice_of_event(turn, event, self.vocabulary)
-        self.tell(event)
+        self.add_event(event)
         self._before_discard = None
         self._play([turn], {seat: choice.move})
-        self._ask_claim()
+        self._offer_claim()
 
     def _turn_indicator(self, event: Event) -> None:
         self._dora.append(self._take(event["dora_marker"]))
@@ -202,16 +203,16 @@ class SeatTable(Table):
     # Turns -----------------------------------------------------------------------------------------------------------
 
     def _look(self, observations: Mapping[int, Any], num_dora: int = 0) -> None:
-        """The table asks its seat alone."""
+        """Clears the turns: those of this table's seat are returned by `follow`."""
         self.turns = []
 
-    def _ask(self) -> None:
-        self._own = self._asked = self._turn_of(self.seat)
+    def _offer_turn(self) -> None:
+        self._own = self._offered = self._turn_of(self.seat)
 
-    def _ask_claim(self) -> None:
+    def _offer_claim(self) -> None:
         self._own = None
         if self._target is not None and self.seat in self._env.active_players:
-            self._ask()
+            self._offer_turn()
 
     def _turn_of(self, seat: int) -> Turn:
         env = self._env
@@ -232,8 +233,8 @@ class SeatTable(Table):
             raise ValueError(f"seat {seat} cannot {event['type']} now")
         return self._turn_of(seat)
 
-    def _answer(self, choices: Mapping[int, Choice]) -> None:
-        """Answers to a tile that may be claimed; who is not in `choices` passes."""
+    def _respond(self, choices: Mapping[int, Choice]) -> None:
+        """Plays the choices of all seats that may claim a tile; those not in `choices` pass."""
         skip = self.vocabulary.action["skip"].first
         turns = [self._turn_of(seat) for seat in self._env.active_players]
         if self._env.riichi_declared[self.seat] and self._own is not None:
@@ -246,16 +247,16 @@ class SeatTable(Table):
         self.step(moves)
         self._awaits_draw = self._target is None and not self._env.done() and self._env.drawn_tile is not None
 
-    # Puppets ---------------------------------------------------------------------------------------------------------
+    # Placeholder hands -----------------------------------------------------------------------------------------------
 
     def _take(self, name: str) -> int:
         return _taken(self._pool, name)
 
     def _hold(self, seat: int, tiles: Sequence[int], drawn: int | None = None) -> None:
-        """Gives another seat these tiles (physical) and dull ones.
+        """Gives another seat these tiles (physical) and dull ones, with which nothing can be claimed.
 
         Args:
-            drawn: the one that it has just drawn, if it has drawn one; a dull one by default.
+            drawn: the tile that it has just drawn, if any; a dull one by default.
         """
         env, hands = self._env, self._env.hands
         kinds = {tile // 4 for tile in tiles}
@@ -275,7 +276,7 @@ class SeatTable(Table):
         if not self._env.riichi_declared[seat]:
             self._hold(seat, tiles)
             return
-        # what a riichi waits for must not depend on the four tiles
+        # the waits of a riichi must not depend on the four tiles
         kind = tiles[0] // 4
         first = kind // RANKS_PER_SUIT * RANKS_PER_SUIT
         near = {*range(first, first + RANKS_PER_SUIT)} if kind < _FIRST_HONOUR else {kind}
@@ -283,7 +284,7 @@ class SeatTable(Table):
         self._hold(seat, [*tiles, *self._waiting(seat, count, near)], tiles[0])
 
     def _waiting(self, seat: int, count: int, avoided: set[int]) -> list[int]:
-        """Sequences and an honour to be paired, without the kinds avoided and those of the seat's melds."""
+        """Returns a tenpai hand of sequences and an honour, without the avoided kinds and those of the melds."""
         melds = {tile // 4 for meld in self._env.melds[seat] for tile in meld.tiles}
         sequences = [
             [4 * (first + i) + 3 for i in range(3)]
@@ -295,17 +296,17 @@ class SeatTable(Table):
 
 
 def _taken(pool: list[list[int]], name: str) -> int:
-    """Takes one of the physical tiles that nobody has seen."""
+    """Removes and returns one of the physical tiles that nobody has seen."""
     tile = TILE_OF_MJAI.get(name)
     if tile is None:
-        raise ValueError(f"{name!r} is no tile that can be seen")
+        raise ValueError(f"{name!r} is not a tile that can be seen")
     if not pool[tile]:
         raise ValueError(f"more {name} than there are")
     return pool[tile].pop(0)
 
 
 def _wall(places: Sequence[int], hand: Sequence[int], indicator: int, num_tiles: int) -> list[int]:
-    """A wall, in the order of the deal, with a hand at its places and the first indicator; the rest is made up."""
+    """Returns a wall, in the order of the deal, with a hand and the first indicator in place; the rest is made up."""
     known = {**dict(zip(places, hand, strict=True)), num_tiles - 1 - NUM_RINSHAN: indicator}
     rest = iter(sorted({*range(num_tiles)} - {*known.values()}))
     return [known[place] if place in known else next(rest) for place in range(num_tiles)]

@@ -1,4 +1,4 @@
-"""Settings of a game that records may not have: the length, the room and the grades; and the seed of its walls."""
+"""Settings of a game that records may lack: the length, the room and the grades; and the seed of its walls."""
 
 import argparse
 import hashlib
@@ -6,7 +6,7 @@ import hashlib
 from annotate.vocabulary import NUM_GRADES
 
 STYLES = ("east", "south")
-"""by the number of the style"""
+"""names of the styles 0 and 1"""
 NUM_ROOMS = 5
 DEFAULT_ROOM = 4  # Throne
 DEFAULT_GRADE = 14  # 雀聖3
@@ -18,13 +18,13 @@ def table_seed(seed: int, index: int) -> int:
 
 
 def add_assumptions(parser: argparse.ArgumentParser) -> None:
-    """Adds the options --room and --grade: what to take for granted where a record does not tell."""
+    """Adds the options --room and --grade, used for games whose record does not contain them."""
     parser.add_argument(
         "--room",
         type=int,
         default=DEFAULT_ROOM,
         choices=range(NUM_ROOMS),
-        help="room of games whose record does not tell: 0 Bronze ... 4 Throne (default: %(default)s)",
+        help="room of games whose record has none: 0 Bronze ... 4 Throne (default: %(default)s)",
     )
     parser.add_argument(
         "--grade",
@@ -32,5 +32,5 @@ def add_assumptions(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_GRADE,
         choices=range(NUM_GRADES),
         metavar=f"0...{NUM_GRADES - 1}",
-        help="grade of players whose record does not tell: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+        help="grade of players whose record has none: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
     )

@@ -1,4 +1,4 @@
-"""Tiles by their names in mjai, and the 136 physical ones of a wall."""
+"""The mjai names of tiles, and the 136 physical tiles of a wall."""
 
 from annotate.vocabulary import NUM_TILES, is_red, tile_of
 

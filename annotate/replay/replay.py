@@ -170,7 +170,7 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
             wall_of(recorded),
             writer.vocabulary,
             is_wall_true=recorded.wall is not None,
-            is_told=True,
+            has_external_events=True,
         )
         script = Script(recorded, table)
         decisions, num_unknown = play(table, writer, script.choose)

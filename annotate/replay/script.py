@@ -60,7 +60,7 @@ class Script:
         answered = self._answered = self._place_answered(turns)
         for event in self._events[self._told : answered + 1]:
             if event["type"] != "tsumo":  # nobody else sees it
-                self._table.tell(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
+                self._table.add_event(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
         self._told = answered + 1
         self._check_seen(turns[0], answered)
         self._witness.compare(answered, turns)

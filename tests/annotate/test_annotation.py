@@ -54,14 +54,17 @@ def with_field(number: int, text: str) -> str:
         (LINE + "\t0\t0", "7 tab-separated fields expected, 9 found"),
         (LINE.replace("\t", " "), "7 tab-separated fields expected, 1 found"),
         (with_field(0, ""), "field 0 (game) is empty"),
-        (with_field(1, ""), "field 1 (sparse) is no comma-separated list of integers: ''"),
-        (with_field(1, "4,6,seven"), "field 1 (sparse) is no comma-separated list of integers: '4,6,seven'"),
-        (with_field(2, "0,0,1.5,0,0,0"), "field 2 (numeric) is no comma-separated list of integers: '0,0,1.5,0,0,0'"),
-        (with_field(3, "0,,5"), "field 3 (progression) is no comma-separated list of integers: '0,,5'"),
-        (with_field(4, "0;3"), "field 4 (actions) is no comma-separated list of integers: '0;3'"),
-        (with_field(5, "one"), "field 5 (chosen) is no comma-separated list of integers: 'one'"),
+        (with_field(1, ""), "field 1 (sparse) is not a comma-separated list of integers: ''"),
+        (with_field(1, "4,6,seven"), "field 1 (sparse) is not a comma-separated list of integers: '4,6,seven'"),
+        (
+            with_field(2, "0,0,1.5,0,0,0"),
+            "field 2 (numeric) is not a comma-separated list of integers: '0,0,1.5,0,0,0'",
+        ),
+        (with_field(3, "0,,5"), "field 3 (progression) is not a comma-separated list of integers: '0,,5'"),
+        (with_field(4, "0;3"), "field 4 (actions) is not a comma-separated list of integers: '0;3'"),
+        (with_field(5, "one"), "field 5 (chosen) is not a comma-separated list of integers: 'one'"),
         (with_field(5, "0,1"), "field 5 (chosen) must be one integer, not '0,1'"),
-        (with_field(6, "x"), "field 6 (results) is no comma-separated list of integers: 'x'"),
+        (with_field(6, "x"), "field 6 (results) is not a comma-separated list of integers: 'x'"),
     ],
 )
 def test_a_line_of_the_wrong_form_is_refused_by_name(line: str, message: str) -> None:
@@ -108,7 +111,7 @@ def without(token: int) -> tuple[int, ...]:
         ({"results": (19, *RESULTS[1:])}, "field 6 (results), element 0: round result 19 is not in 0 ... 18"),
         (
             {"results": (*RESULTS[:5], 0, 1, 1, 3, *RESULTS[9:])},
-            "field 6 (results): the ranks [0, 1, 1, 3] are no permutation of 0 ... 3",
+            "field 6 (results): the ranks [0, 1, 1, 3] are not a permutation of 0 ... 3",
         ),
         ({"results": (*RESULTS[:9], 4, *RESULTS[10:])}, "field 6 (results): rank 4 is not in 0 ... 3"),
     ],
@@ -133,7 +136,7 @@ def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
     "line, message",
     [
         (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 elements, not 3"),
-        (with_field(2, "0,x"), "field 2 (numeric) is no comma-separated list of integers: '0,x'"),
+        (with_field(2, "0,x"), "field 2 (numeric) is not a comma-separated list of integers: '0,x'"),
         ("a line", "7 tab-separated fields expected, 1 found"),
     ],
 )

@@ -48,7 +48,7 @@ def hands_after(events: Sequence[Event], num_public: int) -> tuple[list[list[str
 
 
 def require_hidden(annotation: Annotation, recorded: Round) -> None:
-    """Compares the hidden field with what the round's events and wall say."""
+    """Compares the hidden field with the round's events and wall."""
     assert annotation.hidden is not None
     told = [V.hidden.describe(token) for token in annotation.hidden]
     hands, num_kans, after_kan = hands_after(recorded.events, len(annotation.progression) - 1)
@@ -155,7 +155,7 @@ def test_the_command_writes_and_explains_the_hidden_field(lines: list[str], tmp_
         ("0,2,1", "field 7 (hidden): the hands (0 ... 407) must be strictly ascending, before the wall"),
         ("0,0", "must be strictly ascending"),
         ("0,408,1", "must be strictly ascending, before the wall"),
-        ("", "field 7 (hidden) is no comma-separated list of integers"),
+        ("", "field 7 (hidden) is not a comma-separated list of integers"),
         ("0\t1", "7 tab-separated fields expected, 9 found"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The table as one seat sees it is the table that whoever sees all has: the same turns, options and tokens."""
+"""The table as one seat sees it is that of a full record: the same turns, options and tokens."""
 
 import copy
 import random
@@ -53,7 +53,7 @@ def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
 
 
 def seen_as_record(said: Event) -> Event:
-    """What the table tells of what a seat has said."""
+    """The event as another seat sees it."""
     return said if said["type"] in ("none", "ryukyoku") else seen_event(said)
 
 
@@ -148,7 +148,9 @@ def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
 
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
     """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
-    table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, is_wall_true=False, is_told=True)
+    table = Table.of_round(
+        rules, recorded.events[0], wall_of(recorded), V, is_wall_true=False, has_external_events=True
+    )
     script = Script(recorded, table)
     decided: list[list[tuple]] = [[] for _ in SEATS]
     while not table.done:

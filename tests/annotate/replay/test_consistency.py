@@ -1,4 +1,4 @@
-"""A record told to a table without a log, against the slow way: the engine's own log, event by event."""
+"""A table that takes a record's events, against the slow way: the engine's own log, event by event."""
 
 import json
 from dataclasses import replace
@@ -28,7 +28,7 @@ _COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason"
 def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     """The round played again on a table that logs, by the choices of one that does not; and the log."""
     table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V)
-    told = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, is_told=True)
+    told = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, has_external_events=True)
     script = Script(recorded, told)
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:
@@ -46,7 +46,7 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
 def essence(events: list[Event]) -> list[dict[str, Any]]:
     found = [{key: event[key] for key in _COMPARED if event.get(key) is not None} for event in events]
     for event in found:
-        if event["type"] in ("hora", "ankan"):  # not every dialect tells
+        if event["type"] in ("hora", "ankan"):  # not in every dialect
             event.pop("pai", None)
     return found
 
@@ -81,7 +81,7 @@ def test_a_riichi_whose_discard_is_won_is_not_paid() -> None:
     assert replay_round(played.round, "mjsoul", writer_of()).decisions
 
 
-# A dialect that tells the scores after a round in the place of what was paid -----------------------------------------
+# A dialect that has the scores after a round instead of what was paid ------------------------------------------------
 
 ENDINGS = {
     "a win after riichi, with sticks and counters": (
@@ -111,7 +111,7 @@ def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) ->
 
 
 def agreed(recorded: Round) -> list[Event]:
-    table = Table.of_round("mjsoul", recorded.events[0], wall_of(recorded), V, is_told=True)
+    table = Table.of_round("mjsoul", recorded.events[0], wall_of(recorded), V, has_external_events=True)
     script = Script(recorded, table)
     play(table, writer_of(), script.choose)
     return agreed_events(recorded.events, script.abort, table)

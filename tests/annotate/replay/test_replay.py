@@ -49,7 +49,7 @@ def grades_of(annotation: Annotation) -> list[int]:
 
 
 def changed(played: Played, kind: str, index: int = 0, **values) -> Round:
-    """The round with one event, the `index`-th of its kind, told otherwise."""
+    """The round with one event, the `index`-th of its kind, changed."""
     events = [dict(event) for event in played.events]
     place = [i for i, event in enumerate(events) if event["type"] == kind][index]
     events[place] |= values
