@@ -1,8 +1,8 @@
-"""Whether a round that was played again ended as its record says, whatever the dialect leaves out.
+"""Compares how a replayed round ended with its record, whatever the dialect omits.
 
 What happens before the end needs no comparison here: the record's actions are played on the record's wall, and an
 action, a draw or a dora indicator that the engine does not have stops the replay (see `annotate.replay.replay`, and
-`annotate.replay.script`, where the record's choices are told).
+`annotate.replay.script`, which reads the record's choices).
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_
 
 
 class Disagreement(ValueError):
-    """The record's round cannot be played as it is written, or ends otherwise than it says."""
+    """The record's round cannot be played as recorded, or ends differently."""
 
 
 _TRIPLE_RON = "sanchaho"
@@ -26,22 +26,22 @@ _REASONS = (
     "suucha_riichi",
     _TRIPLE_RON,
 )
-"""of draws, as this program's readers say them; other dialects have others, or none"""
+"""reasons of draws as this program's readers name them; other dialects have others, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
 _NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
 
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
-    """Returns the events of a round whose ending is the engine's; its payments and the reason of a draw are in them.
+    """Compares the end of a round with the engine's and returns its events with payments and the reason of a draw.
 
     Args:
         recorded: from start_kyoku to the last hora or ryukyoku.
-        abort: the reason of a draw that the players chose or three of them caused; None if the engine ended the round.
+        abort: the reason of a draw that a player chose or a triple ron caused; None if the engine ended the round.
         table: the same actions played to the end of the round.
 
     Raises:
-        Disagreement: names what the record and the engine tell differently.
+        Disagreement: names what differs between the record and the engine.
     """
     num_seats = len(recorded[0]["scores"])
     num_drawn = sum(event["type"] == "tsumo" for event in recorded)
@@ -54,13 +54,13 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     changes = [after - before for before, after in zip(start, scores, strict=True)]
     ending = recorded[-1]
     if winners and "deltas" not in ending and "scores" not in ending:
-        raise Disagreement("the record does not tell what was paid")
+        raise Disagreement("the record does not contain what was paid")
     if "deltas" not in ending and "scores" in ending:
         ending = {**ending, "deltas": _payments(recorded, changes)}
     events = [*recorded[:-1], ending]
     _require_same("change of the scores", round_delta(events, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
-    # the stick of a riichi that wins comes back, so that the scores do not show whether it was paid
+    # a riichi that wins gets its stick back, so that the scores do not show whether it was paid
     _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
     if winners:
         return events
@@ -72,8 +72,8 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
 
 
 def _payments(recorded: Sequence[Event], changes: Sequence[int]) -> list[int]:
-    """What the last event must pay for the round to change the scores so: the sticks of riichi, and what other winners
-    got, are in events before it."""
+    """Returns what the last event must pay for the scores to change by `changes`: riichi sticks and the payments to
+    other winners are in events before it."""
     nothing_more = {**recorded[-1], "deltas": [0] * len(changes)}
     before = round_delta([*recorded[:-1], nothing_more], len(changes))
     return [change - paid for change, paid in zip(changes, before, strict=True)]
@@ -84,7 +84,7 @@ def _riichi_paid(events: Sequence[Event]) -> list[int]:
 
 
 def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
-    """The seats that declared riichi, but for one whose discard was won."""
+    """Returns the seats that declared riichi, without one whose discard was won."""
     moves = [event for event in events if event["type"] in _MOVES]
     ending = events[-1]
     is_won = abort == _TRIPLE_RON or (ending["type"] == "hora" and ending["actor"] != ending["target"])
@@ -94,7 +94,7 @@ def _riichi_to_pay(events: Sequence[Event], abort: str | None) -> list[int]:
 
 
 def _reason_of_draw(events: Sequence[Event], left: int) -> str:
-    """Why the engine ended a round that nobody won."""
+    """Returns why the engine ended a round that nobody won."""
     deltas = events[-1].get("deltas") or ()
     kans = [event["actor"] for event in events if event["type"] in _KANS]
     if len(kans) == 4 and len(set(kans)) > 1 and not any(deltas):
@@ -110,6 +110,6 @@ def _require_same(what: str, recorded: object, engine: object) -> None:
 
 
 def in_words(event: Event) -> str:
-    """An event for people."""
+    """Describes an event for people."""
     values = ", ".join(f"{key} {value}" for key, value in event.items() if key != "type")
     return f"{event['type']} ({values})"

@@ -1,7 +1,7 @@
-"""Whether the rounds of a recorded game follow from one another, and its final scores from the last of them.
+"""Checks that the rounds of a recorded game follow from one another, and its final scores from the last of them.
 
-How a round ended settles how the next one begins: whose turn it is to deal, counters, deposits and scores. When a game
-ends is not asked here, as platforms differ: only that the scores it ends with are those that were reached.
+How a round ended determines how the next one starts: the dealer, counters, deposits and scores. When a game ends is not
+checked, as platforms differ: only that its final scores are those that were reached.
 """
 
 from collections import Counter
@@ -18,15 +18,15 @@ from annotate.replay.consistency import Disagreement
 
 STICK = 1000
 _UNIT = 100
-"""all payments are multiples of it; what each seat has at the start is one of STICK"""
+"""all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
 _NUM_DRAWS = 70
 _ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
-_START_SCORE, _ENOUGH = 25_000, 30_000  # with another score to start with it is not known how much ends a game
+_START_SCORE, _ENOUGH = 25_000, 30_000  # with another start score it is not known how much ends a game
 _WIND_NAMES = ("East", "South", "West", "North")
 
 
 class Start(NamedTuple):
-    """How a round begins."""
+    """The state of a game at the start of a round."""
 
     number: int
     """0 East 1, 1 East 2 ... 4 South 1 ..."""
@@ -37,7 +37,7 @@ class Start(NamedTuple):
 
     @property
     def place(self) -> tuple[int, int]:
-        """What grows from round to round."""
+        """The part that grows from round to round."""
         return self.number, self.honba
 
     @property
@@ -52,14 +52,14 @@ class Start(NamedTuple):
 
 
 def start_of(events: Sequence[Event]) -> Start:
-    """How a recorded round begins; its first event is start_kyoku."""
+    """Returns how a recorded round starts; its first event is start_kyoku."""
     start = events[0]
     number = WINDS[start["bakaze"]] * len(start["scores"]) + start["kyoku"] - 1
     return Start(number, start["honba"], start["kyotaku"], tuple(start["scores"]))
 
 
 def start_after(start: Start, events: Sequence[Event]) -> Start:
-    """How the round after `events` begins, if these began with `start`, whatever they say of that themselves."""
+    """Computes how the round after `events` starts, if these started from `start` and not from their start_kyoku."""
     first, last = events[0], events[-1]
     delta = round_delta(events, len(start.scores))
     is_won = last["type"] == "hora"
@@ -73,7 +73,7 @@ def start_after(start: Start, events: Sequence[Event]) -> Start:
 
 
 def scores_at_end(after: Start) -> tuple[int, ...]:
-    """The final scores of a game that ends where a round would begin with `after`; what is left goes to the first."""
+    """Computes the final scores of a game that ends before a round from `after`; deposits go to the first seat."""
     scores = list(after.scores)
     scores[ranks_of(scores).index(0)] += STICK * after.deposits
     return tuple(scores)
@@ -84,7 +84,7 @@ def _dealer_stays(events: Sequence[Event]) -> bool:
     if last["type"] == "hora":
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
     deltas, reason = last.get("deltas") or (), last.get("reason")
-    if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # not every dialect tells, or in the same words
+    if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
         is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS
         reason = EXHAUSTIVE[0] if is_exhausted else _ABORTS[0]
     if reason in _ABORTS:
@@ -95,11 +95,11 @@ def _dealer_stays(events: Sequence[Event]) -> bool:
 
 
 class RoundSequence:
-    """Where a recorded game has got to, by how its rounds ended.
+    """The progress of a recorded game, computed from how its rounds ended.
 
-    A round that does not begin so is left out, and the game goes on from where it was by what that round changed, so
-    that one false beginning costs one round. Where the record lacks rounds, or what a round changed is in doubt, the
-    next one is believed if it comes later and no points were lost.
+    A round that does not start as computed is skipped, and the game continues from the computed state by what that
+    round changed, so that one wrong start costs one round. Where the record lacks rounds, or the effect of a round is
+    in doubt, the start of the next one is trusted if it comes later and no points were lost.
     """
 
     def __init__(self, rounds: Sequence[Round], style: int) -> None:
@@ -110,24 +110,24 @@ class RoundSequence:
         """
         starts = [start_of(recorded.events) for recorded in rounds]
         self.missing: list[str] = []
-        """where rounds are missing, in words"""
+        """messages about where rounds are missing"""
         self._last_number = len(starts[0].scores) * (style + 1) - 1
         self._points = Counter(start.points for start in starts).most_common(1)[0][0]
         self._starts_after = dict(zip(map(id, rounds), starts[1:], strict=False))
         self._before = ""
-        """name of the round before"""
+        """name of the previous round"""
         self._expected: Start | None = None
-        """how the next round begins; None: not known"""
+        """how the next round starts; None: not known"""
         self._least = -1, 0
-        """the place that the next round is beyond"""
+        """the next round has a later place than this"""
         self._is_over = False
         """whether no round can follow"""
         self._is_broken = False
-        """whether the round before did not follow"""
+        """whether the previous round did not follow"""
 
     @contextmanager
     def through(self, recorded: Round) -> Iterator[None]:
-        """Goes on by the next round; its replay is to be done meanwhile.
+        """Advances by the next round, whose replay is the body of the context.
 
         Raises:
             Disagreement: that of the replay, or the round does not follow from those before.
@@ -135,7 +135,7 @@ class RoundSequence:
         try:
             yield
         except Disagreement:
-            self._pass_over(recorded)
+            self._skip(recorded)
             raise
         self._enter(recorded)
 
@@ -158,25 +158,26 @@ class RoundSequence:
 
     def _enter(self, recorded: Round) -> None:
         found, expected = start_of(recorded.events), self._expected
-        expected = expected or self._beginning(recorded, found)
+        expected = expected or self._corrected_start(recorded, found)
         problem = self._problem(recorded, found, expected)
         self._is_broken = problem is not None
         if problem is None:
-            self._go_on(recorded, found)
+            self._advance(recorded, found)
             return
         if expected is None:
-            self._pass_over(recorded)
+            self._skip(recorded)
         elif self._starts_after.get(id(recorded)) != expected:  # else it should not be there at all
-            self._go_on(recorded, expected)
+            self._advance(recorded, expected)
         raise Disagreement(problem)
 
-    def _pass_over(self, recorded: Round) -> None:
-        """Goes on by a round that did not end as recorded, or did not begin so."""
+    def _skip(self, recorded: Round) -> None:
+        """Advances by a round that did not start or end as recorded."""
         places = [start_of(recorded.events).place, *([self._expected.place] if self._expected else [])]
         self._least = max(self._least, min(places))
         self._before, self._expected, self._is_over = recorded.name, None, False
 
-    def _go_on(self, recorded: Round, start: Start) -> None:
+    def _advance(self, recorded: Round, start: Start) -> None:
+        """Advances by a round that started with `start`."""
         after = self._expected = start_after(start, recorded.events)
         self._before, self._least = recorded.name, start.place
         is_late = after.number > self._last_number and after.number > start.number
@@ -189,11 +190,11 @@ class RoundSequence:
         return start.number > self._last_number + len(start.scores) or (start.honba == 0 and self._is_enough(start))
 
     def _is_enough(self, start: Start) -> bool:
-        """Whether a seat has what ends a game after its usual last round."""
+        """Returns whether a seat has enough points to end a game after its usual last round."""
         return self._points == _START_SCORE * len(start.scores) and max(start.scores) >= _ENOUGH
 
     def _problem(self, recorded: Round, found: Start, expected: Start | None) -> str | None:
-        """Why the round does not follow, if so. Notices where rounds are missing."""
+        """Returns why the round does not follow, None if it does. Adds to `missing` where rounds are missing."""
         if expected in (None, found) and self._is_too_late(found):
             return f"a game of this length does not come to such a round with the scores {list(found.scores)}"
         if expected is None:
@@ -209,11 +210,11 @@ class RoundSequence:
             return None
         ours, theirs = expected.in_words(), found.in_words()
         words = [f"{key} {theirs[key]}, {ours[key]} expected" for key in ours if ours[key] != theirs[key]]
-        origin = f"it does not follow from {self._before}" if self._before else "no game begins so"
+        origin = f"it does not follow from {self._before}" if self._before else "no game starts like this"
         return f"{origin}: {'; '.join(words)}"
 
     def _may_lack_rounds(self, recorded: Round, found: Start, expected: Start) -> bool:
-        """Whether a round that comes later than expected does so because rounds are missing before it."""
+        """Returns whether a round comes later than expected because rounds are missing before it."""
         then = self._starts_after.get(id(recorded))
         if found.place <= expected.place or then == start_after(expected, recorded.events):
             return False
@@ -221,12 +222,12 @@ class RoundSequence:
         is_traced = (found.deposits, found.scores) != (expected.deposits, expected.scores)
         return is_traced or then == start_after(found, recorded.events)
 
-    def _beginning(self, recorded: Round, found: Start) -> Start | None:
-        """How the game began, if its first round should have begun so: where the second follows from that alone."""
+    def _corrected_start(self, recorded: Round, found: Start) -> Start | None:
+        """Returns the usual start of a game if the second round follows from it but not from the recorded start."""
         then = self._starts_after.get(id(recorded))
         if self._before or then is None:
             return None
         num_seats = len(found.scores)
-        begin = Start(0, 0, 0, (self._points // num_seats,) * num_seats)
-        is_false = start_after(found, recorded.events) != then == start_after(begin, recorded.events)
-        return begin if is_false else None
+        usual = Start(0, 0, 0, (self._points // num_seats,) * num_seats)
+        is_wrong = start_after(found, recorded.events) != then == start_after(usual, recorded.events)
+        return usual if is_wrong else None

@@ -1,7 +1,7 @@
-"""A record's own lists of what each seat could do: a second witness of the rules, compared with the engine.
+"""Compares a record's lists of each seat's options with those of the engine, as a second source of the rules.
 
-A difference is put into words and changes nothing: what the engine allows is what annotations hold. Only what a player
-pressed is taken from the record, where another seat's call or ron kept it from being carried out.
+A difference is reported and changes nothing: annotations hold what the engine allows. Only what a player pressed is
+taken from the record, where another seat's call or ron kept it from being carried out.
 """
 
 from collections.abc import Sequence
@@ -22,61 +22,61 @@ class OfferedActions:
         self.differences: list[str] = []
         self._events = recorded.events
         self._offers = {(offer.after, offer.seat): offer for offer in recorded.offers or ()}
-        self._is_asked = recorded.offers is not None
+        self._has_offers = recorded.offers is not None
         self._words = _words_of_actions(vocabulary)
         self._skip = vocabulary.action["skip"].first
-        self._heard: set[tuple[int, int]] = set()
+        self._compared: set[tuple[int, int]] = set()
 
     def compare(self, after: int, turns: Sequence[Turn]) -> None:
         """Compares the options of the seats that must act now with what the record offers them.
 
         Args:
-            after: place of the event that they answer; see Offer.
+            after: index of the event that they react to; see Offer.
         """
-        if not self._is_asked:
+        if not self._has_offers:
             return
         for turn in turns:
-            self._heard.add((after, turn.seat))
+            self._compared.add((after, turn.seat))
             offer = self._offers.get((after, turn.seat))
             if offer is None and len(turn.options) < 2:
                 continue  # nothing to choose
             recorded, engine = _offered(offer, turn), self._possible(turn)
             if turn.observation.riichi_declared[turn.seat]:
-                # the discard is no choice, and is not always offered
+                # the discard is not a choice, and is not always offered
                 recorded, engine = ({word for word in side if "discard" not in word} for side in (recorded, engine))
-            self._tell(after, turn.seat, recorded, engine)
+            self._add_difference(after, turn.seat, recorded, engine)
 
     def finish(self) -> None:
-        """Tells of the offers to seats that the engine gave no turn."""
-        for after, seat in sorted(self._offers.keys() - self._heard):
+        """Adds the offers to seats that the engine gave no turn to the differences."""
+        for after, seat in sorted(self._offers.keys() - self._compared):
             kinds = {event["type"] for event in self._offers[after, seat].options}
-            self._tell(after, seat, {_WORDS.get(kind, kind) for kind in kinds}, set())
+            self._add_difference(after, seat, {_WORDS.get(kind, kind) for kind in kinds}, set())
 
     def pressed(self, after: int, seat: int) -> Event | None:
-        """What a seat pressed as an answer to another's tile, as a whole event ("none": a pass); None if not told."""
+        """Returns what a seat pressed on another's tile, as a whole event ("none": a pass); None if not recorded."""
         offer = self._offers.get((after, seat))
         if offer is None or offer.pressed is None:
             return None
-        answered = self._events[after]
-        return {"actor": seat, "target": answered["actor"], "pai": answered.get("pai"), **offer.pressed}
+        event = self._events[after]
+        return {"actor": seat, "target": event["actor"], "pai": event.get("pai"), **offer.pressed}
 
     def _possible(self, turn: Turn) -> set[str]:
-        """The engine's options in words; passing is left out."""
+        """Returns the engine's options in words, without the pass."""
         return {self._words[token] for token in turn.options if token != self._skip}
 
-    def _tell(self, after: int, seat: int, recorded: set[str], engine: set[str]) -> None:
+    def _add_difference(self, after: int, seat: int, recorded: set[str], engine: set[str]) -> None:
         if recorded == engine:
             return
-        answered = self._events[after]
-        what = " ".join(str(answered[key]) for key in ("type", "actor", "pai") if key in answered)
+        event = self._events[after]
+        what = " ".join(str(event[key]) for key in ("type", "actor", "pai") if key in event)
         sides = (("the record", recorded - engine), ("the engine", engine - recorded))
-        told = [f"only {side} has {', '.join(sorted(words))}" for side, words in sides if words]
-        self.differences.append(f"options of seat {seat} after event {after} ({what}): {'; '.join(told)}")
+        parts = [f"only {side} has {', '.join(sorted(words))}" for side, words in sides if words]
+        self.differences.append(f"options of seat {seat} after event {after} ({what}): {'; '.join(parts)}")
 
 
 @cache
 def _words_of_actions(vocabulary: Vocabulary) -> tuple[str, ...]:
-    """By action token: the action in words that a record's option can be put into as well."""
+    """Returns, by action token, the words by which actions are compared with a record's options."""
     return tuple(_word(token, vocabulary) for token in range(vocabulary.action.size))
 
 
@@ -95,7 +95,7 @@ def _word(token: int, vocabulary: Vocabulary) -> str:
 
 
 def _offered(offer: Offer | None, turn: Turn) -> set[str]:
-    """The record's options in the same words."""
+    """Returns the record's options in the same words."""
     words = set()
     for event in offer.options if offer is not None else ():
         kind, tiles = event["type"], [TILE_OF_MJAI[name] for name in event.get("consumed", ())]
@@ -118,7 +118,7 @@ def _chi(tiles: Sequence[int]) -> str:
 
 
 def _kind(tile: int) -> str:
-    """The name of the ordinary tile in place of a red one."""
+    """Returns the name of a tile, that of the ordinary one for a red five."""
     return MJAI_NAMES[tile_of(tile34_of(tile))]
 
 

@@ -1,7 +1,7 @@
-"""A recorded game stepped through the engine again: every decision point of every seat, or the round that disagrees.
+"""Replays recorded games in the engine and annotates every decision point of every seat.
 
 A round is trusted only if the engine, playing the record's actions on the record's wall, produces the record's events,
-dora indicators, payments and scores.
+dora indicators, payments and scores; otherwise it is skipped.
 """
 
 from collections.abc import Sequence
@@ -24,31 +24,30 @@ from annotate.replay.walls import wall_of
 
 @dataclass
 class ReplayResult:
-    """What became of one recorded game."""
+    """The result of replaying one recorded game."""
 
     id: str
     annotations: list[Annotation] = field(default_factory=list)
     num_rounds: int = 0
     """rounds that replayed"""
     left_out: list[str] = field(default_factory=list)
-    """"round: why" for each round left out"""
+    """"round: why" for each skipped round"""
     num_unknown: int = 0
     """choices that the record cannot show, because another seat's call or ron came first"""
     differences: list[str] = field(default_factory=list)
-    """"round: what" where options that the record lists are not those of the engine; the round is kept"""
+    """"round: what" where options that the record lists are not those of the engine; the round is not skipped"""
     notes: list[str] = field(default_factory=list)
-    """assumptions made for want of better knowledge, such as a default room"""
+    """assumptions where the record lacks something, such as a default room"""
 
 
 class Replayed(NamedTuple):
-    """A round that was played again and found to be as recorded."""
+    """A replayed round that agrees with its record."""
 
     decisions: list[Decision]
-    """the decision points"""
     results: list[tuple[int, ...]]
     """the round's part of the results, by seat"""
     num_unknown: int
-    """choices left out because the record cannot show them"""
+    """choices skipped because the record cannot show them"""
     differences: list[str]
     """where options that the record lists are not those of the engine"""
 
@@ -59,10 +58,10 @@ def annotate_game(
     grade: int = DEFAULT_GRADE,
     writes_hidden: bool = False,
 ) -> ReplayResult:
-    """Replays a game and writes the annotation of every decision point.
+    """Replays a game and annotates every decision point.
 
     Args:
-        room, grade: for games whose record does not tell.
+        room, grade: for games whose record has none.
         writes_hidden: adds the hidden field.
     """
     report = ReplayResult(game.id)
@@ -116,19 +115,19 @@ def annotation_of(
 
 
 def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
-    """The first five results of each seat: round result and round deltas."""
+    """Computes the first five results of each seat: round result and round deltas."""
     num_seats = len(events[0]["scores"])
     draw = events[-1]
     is_tenpai = [False] * num_seats
     if draw["type"] == "ryukyoku" and draw.get("reason") in EXHAUSTIVE:
-        # payments tell who was tenpai, unless all or none were
+        # payments show who was tenpai, unless all or none were
         is_tenpai = [delta > 0 for delta in draw["deltas"]] if any(draw["deltas"]) else tenpai_at_end(events)
     delta = round_delta(events, num_seats)
     return [(result, *delta) for result in round_results(events, events[0]["oya"], is_tenpai)]
 
 
 def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
-    """The last seven results of each seat: all ranks, its own rank, final score and change of grading points."""
+    """Returns the last seven results of each seat: all ranks, its rank, final score and change of grading points."""
     ranks = ranks_of(scores)
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
@@ -157,7 +156,7 @@ def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: Observati
 
 
 def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> Replayed:
-    """Plays one recorded round again.
+    """Replays one recorded round.
 
     Raises:
         Disagreement: with the first difference between the record and the engine.

@@ -1,4 +1,4 @@
-"""What a record chose at each decision point, and that it tells the same draws and indicators as the engine."""
+"""Plays a record's choices at a table and checks that its draws and indicators are those of the engine."""
 
 from bisect import bisect
 
@@ -20,7 +20,7 @@ def _draw(tile: int | None) -> str:
 
 
 class Script:
-    """Chooses what the record chose."""
+    """Makes the choices of a recorded round."""
 
     def __init__(self, recorded: Round, table: Table) -> None:
         events = self._events = recorded.events
@@ -28,7 +28,7 @@ class Script:
         self._openings: list[int] = []
         """for each choice: the place of the last draw or call before it"""
         self._dora: list[int] = []
-        """the places of events that turn an indicator"""
+        """the places of events that reveal an indicator"""
         opening = 0
         for place, event in enumerate(events):
             kind = event["type"]
@@ -42,63 +42,69 @@ class Script:
         self._openings.append(opening)
         self._choices = [events[place] for place in self._places]
         self._next = 0
-        self._told = 1
-        """events that the table knows"""
+        self._num_added = 1
+        """number of events that the table has"""
         self._forced_tedashi: Event | None = None
         self._table = table
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
-        self._witness = OfferedActions(recorded, table.vocabulary)
+        self._offered = OfferedActions(recorded, table.vocabulary)
 
     @property
     def differences(self) -> list[str]:
         """Where options that the record lists are not those of the engine."""
-        return self._witness.differences
+        return self._offered.differences
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
-        answered = self._answered = self._place_answered(turns)
-        for event in self._events[self._told : answered + 1]:
+        """Returns the recorded choices of the seats that must act.
+
+        Raises:
+            Disagreement: the record has no such choice here, or has another draw or other indicators than the engine.
+        """
+        place = self._place = self._place_of_trigger(turns)
+        for event in self._events[self._num_added : place + 1]:
             if event["type"] != "tsumo":  # nobody else sees it
                 self._table.add_event(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
-        self._told = answered + 1
-        self._check_seen(turns[0], answered)
-        self._witness.compare(answered, turns)
+        self._num_added = place + 1
+        self._check_seen(turns[0], place)
+        self._offered.compare(place, turns)
         if turns[0].target is None:
             assert len(turns) == 1, turns
             return {turns[0].seat: self._own_turn(turns[0])}
         return self._claims(turns)
 
-    def _place_answered(self, turns: list[Turn]) -> int:
-        """The place of the event that the seats act on: a discard or kan, or the last tile drawn or called."""
+    def _place_of_trigger(self, turns: list[Turn]) -> int:
+        """Returns the place of the event that the seats react to: a discard or kan, or the last draw or call."""
         if turns[0].target is not None:
             return self._places[self._next - 1]
         return self._openings[self._next]
 
-    def _check_seen(self, turn: Turn, answered: int) -> None:
+    def _check_seen(self, turn: Turn, place: int) -> None:
         """Raises Disagreement if the record has another draw, or other indicators face up, than the engine."""
         if turn.target is None:
-            event = self._events[answered]
+            event = self._events[place]
             drawn = None if turn.drawn is None else TILE_OF_ID[turn.drawn]
-            told = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
-            if event.get("actor") != turn.seat or told != drawn:
+            recorded = TILE_OF_MJAI[event["pai"]] if event["type"] == "tsumo" else None
+            if event.get("actor") != turn.seat or recorded != drawn:
                 # before any draw the last event is the start of the round, which is long
-                found = f"not after {in_words(event)}" if answered else "but the record has no draw before that"
+                found = f"not after {in_words(event)}" if place else "but the record has no draw before that"
                 raise Disagreement(f"seat {turn.seat} is to act after {_draw(drawn)}, {found}")
-        num_dora = 1 + bisect(self._dora, answered)
+        num_dora = 1 + bisect(self._dora, place)
         if num_dora != len(turn.dora_indicators):
-            event = self._events[answered]
+            event = self._events[place]
             raise Disagreement(
                 f"dora indicators after {in_words(event)}: record {num_dora}, engine {len(turn.dora_indicators)}"
             )
 
     def check_finished(self) -> None:
-        self._witness.finish()
+        """Raises Disagreement if the record continues after the end of the round."""
+        self._offered.finish()
         rest = self._choices[self._next :]
         if rest and rest[0]["type"] == "ryukyoku" and not self._table.winners:
-            del rest[0]  # the engine draws of itself
+            del rest[0]  # the engine ends the round without a choice
         if rest:
-            raise Disagreement(f"the round is over, but the record goes on with {in_words(rest[0])}")
+            raise Disagreement(f"the round is over, but the record continues with {in_words(rest[0])}")
 
     def _peek(self) -> Event:
         if self._next == len(self._choices):
@@ -113,7 +119,7 @@ class Script:
             self.abort = "kyushu_kyuhai"
             return self._choice(turn, event)
         if event["actor"] != turn.seat:
-            raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
+            raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
         if kind == "dahai":
             return self._discard(turn, event)
         if kind == "reach":
@@ -129,7 +135,7 @@ class Script:
             if self._events[place + 1 : place + 2] and self._events[place + 1]["type"] == "hora":  # robbed
                 self._table.withhold_dora()
             return self._choice(turn, event)
-        raise Disagreement(f"seat {turn.seat} is to act, but the record goes on with {in_words(event)}")
+        raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
 
     def _discard(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
         if event["tsumogiri"] and turn.observation.forced_tedashi:
@@ -140,7 +146,7 @@ class Script:
         claims, outcome = self._next_claims(turns)
         self._next += len(claims)
         if outcome == "ryukyoku":
-            # three winners abort the round; before any other end all was passed
+            # three winners abort the round; before any other end all seats passed
             is_triple = self._peek().get("reason") in ("sanchaho", "triple_ron", "ron3")
             outcome = "ron" if is_triple else "pass"
             if is_triple:
@@ -164,8 +170,8 @@ class Script:
         return choices
 
     def _pressed(self, turn: Turn) -> int | None:
-        """What the seat wanted, if the record says that although another seat came first."""
-        event = self._witness.pressed(self._answered, turn.seat)
+        """Returns the token of what the seat pressed before another seat's claim; None if it is not recorded."""
+        event = self._offered.pressed(self._place, turn.seat)
         if event is not None and event["type"] == "none":
             return self._vocabulary.action["skip"].first
         if event is None or event["type"] not in CLAIMS or event["pai"] is None:
@@ -173,11 +179,11 @@ class Script:
         try:
             token = token_of_event(turn, event, self._vocabulary)
         except ValueError:
-            return None  # its options differ from the engine's, which is told
+            return None  # its options differ from the engine's, which is reported
         return token if token in turn.options else None
 
     def _next_claims(self, turns: list[Turn]) -> tuple[dict[int, Event], str]:
-        """The claims of the tile in question that the record goes on with, and what became of it."""
+        """Returns the recorded claims of the tile in question, and the outcome: the claim carried out, or "pass"."""
         claims: dict[int, Event] = {}
         for event in self._choices[self._next :]:
             kind = event["type"]

@@ -1,4 +1,4 @@
-"""The wall that a recorded round is played on: the record's own, or one that gives what its events show."""
+"""Builds the wall that a recorded round is replayed on: the record's own, or one that yields what its events show."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,10 +17,10 @@ class _Shown(NamedTuple):
 
 
 def wall_of(recorded: Round) -> list[int]:
-    """A wall of physical tiles, in the order of the deal, for the engine to play the round on.
+    """Returns the wall for the engine to replay the round on: physical tiles, in the order of the deal.
 
-    It is the record's own, if that gives what the events show. Where there is none, tiles that nobody saw are filled
-    in from those left over, in no particular order.
+    It is the record's own where there is one. Otherwise tiles that nobody saw are filled in from those left over, in no
+    particular order.
 
     Raises:
         ValueError: the events show more than four equal tiles, or more tiles than a wall has, or others than the
@@ -81,7 +81,7 @@ def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:
 
 
 def _physical(names: Sequence[str | None]) -> list[int]:
-    """Names as physical tiles; what is None gets those that are left."""
+    """Converts names to physical tiles; None becomes one of those that are left."""
     pool = [list(ids) for ids in IDS_OF_TILE]
     wall: list[int | None] = []
     for name in names:

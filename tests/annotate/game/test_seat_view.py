@@ -110,7 +110,7 @@ def test_an_event_that_cannot_follow_is_refused(change, message: str) -> None:
 def test_a_hidden_tile_of_its_own_is_refused() -> None:
     events = some_round()
     seat = events[1]["actor"]
-    with pytest.raises(ValueError, match="no tile that can be seen"):
+    with pytest.raises(ValueError, match="is not a tile that can be seen"):
         list(turns(seat, [events[0], {**events[1], "pai": "?"}]))
 
 

@@ -136,7 +136,7 @@ def test_the_last_round_may_be_the_one_that_does_not_follow() -> None:
 
 def test_a_first_round_that_does_not_begin_as_games_do_is_left_out_if_the_next_one_shows_it() -> None:
     game = simulated()
-    expected = "no game begins so: scores [24000, 26000, 25000, 25000], [25000, 25000, 25000, 25000] expected"
+    expected = "no game starts like this: scores [24000, 26000, 25000, 25000], [25000, 25000, 25000, 25000] expected"
     assert problems(started(game, 0, scores=[24000, 26000, 25000, 25000])) == {0: expected}
     alone = started(game, 0, scores=[24000, 26000, 25000, 25000])[:1]
     assert problems(alone) == {}
