@@ -1,6 +1,6 @@
 """All settings of a training run, as frozen dataclasses; the line under a field is its help text.
 
-Imports nothing heavy: `kanachan-train --help` and the checks of a configuration must be quick.
+Imports nothing heavy: `kanachan-train --help` and the checks of a configuration must be fast.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Literal
 StageName = str  # one of kanachan.objectives.stages.STAGES
 SPLITS = ("train", "validation", "test")
 WEIGHTS_NAME = "weights.safetensors"
-"""of the weights in the folder of a run that has ended"""
+"""file of the weights in the folder of a finished run"""
 
 
 def _require(condition: bool, message: str) -> None:
@@ -20,7 +20,7 @@ def _require(condition: bool, message: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The network. Encoder sizes must equal those of --init."""
+    """Sizes of the network; those of the encoder must equal those of --init."""
 
     width: int = 128
     """width of the encoder and the decoder"""
@@ -52,27 +52,27 @@ MODEL_SIZES = {
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectiveConfig:
-    """The loss of the stage; a setting that the stage does not use is refused if it is changed."""
+    """The loss of the stage; a setting that the stage does not use must keep its default."""
 
     loss: Literal["hl_gauss", "mse"] = "hl_gauss"
-    """round_delta and grading: classification over smoothed bins, or plain regression"""
+    """round_delta and grading: classification over smoothed bins (HL-Gauss), or plain regression"""
     bins: int = 101
-    """round_delta and grading: bins of the compressed target (odd: one bin stands at zero)"""
+    """round_delta and grading: bins of the compressed target (odd: one bin is centred at zero)"""
     sigma: float = 0.75
     """round_delta and grading: width of the Gaussian around the target, in bins"""
     conservative: float = 0.1
-    """round_delta, rank, grading: weight of the term that holds down the scores of actions not taken"""
+    """round_delta, rank, grading: weight of the CQL regulariser, which lowers the scores of actions not taken"""
     baseline: float = 0.5
-    """round_delta, rank, grading: weight of the value predicted from the summary token alone"""
+    """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
     label_smoothing: float = 0.0
     """imitation: share of the target spread over all candidates"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is their expectation"""
     hidden_hands: float = 0.0
-    """all stages: weight of an auxiliary target, the tiles that the others hold, foretold from the summary token; takes
-    shards of annotations made with --hidden"""
+    """all stages: weight of an auxiliary target, the tiles that the others hold, predicted from the summary token;
+    needs shards of annotations made with --hidden"""
     round_winner: float = 0.0
-    """all stages: weight of an auxiliary target, who wins the round, foretold from the summary token"""
+    """all stages: weight of an auxiliary target, the winner of the round, predicted from the summary token"""
 
     def __post_init__(self) -> None:
         _require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
@@ -92,28 +92,29 @@ class ObjectiveConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
-    """Where the decisions come from and how they are put into batches."""
+    """The shards, and how decisions are sampled and batched."""
 
     path: str
     """folder of shards, made by kanachan-pack"""
     verify: bool = False
-    """read all shards before training and compare them with their checksums; otherwise only their structure is looked
-    at"""
+    """read all shards before training and compare them with their checksums; otherwise only their structure is
+    checked"""
     batch: int = 256
-    """decisions that one optimiser step averages over, whatever the number of devices"""
+    """decisions of an optimiser step, over all devices"""
     micro_batch: int = 64
-    """decisions that pass the network at once on one device; must divide the batch. The batch is sorted by length
-    before it is cut, so small micro-batches compute less padding"""
+    """decisions in one forward pass on one device; must divide the batch. The batch is sorted by length before it is
+    divided, so small micro-batches compute less padding"""
     validation_batch: int = 256
-    """decisions that pass the network at once in validation"""
+    """decisions in one forward pass of a validation"""
     exchange_suits: bool = True
-    """augmentation: exchange the three suits at random (six-fold)"""
+    """augmentation: permute the three suits at random (six permutations)"""
     actor_first: bool = True
-    """rename the seats so that the actor is seat 0: what is learned in one seat serves all"""
+    """seat canonicalisation: rotate the seats so that the actor is seat 0, and what is learned in one seat holds for
+    all"""
     neighbours: int = 8
-    """decisions of one player in one round that enter a batch together, a power of two: the network encodes the events
-    that they share only once, but with 1 a batch has more different rounds in it (configs/ has it for the later
-    stages)"""
+    """consecutive decisions of one player in one round that are sampled as one unit, a power of two: the network
+    encodes the events that they share only once, but with 1 a batch has more different rounds (configs/ sets it for the
+    later stages)"""
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
@@ -133,35 +134,35 @@ class OptimConfig:
     """AdamW, or Muon with AdamW, with linear warm-up and cosine decay."""
 
     optimizer: Literal["adamw", "muon"] = "adamw"
-    """muon: the matrices of encoder and decoder by Muon and the rest by AdamW, which learns more in a step (configs/
-    has it for imitation); it needs whole matrices in every process, so not with zero1, zero2 or zero3"""
+    """muon: Muon for the matrices of encoder and decoder and AdamW for the rest, which learns more in a step (configs/
+    sets it for imitation); it needs whole matrices in every process, so not with zero1, zero2 or zero3"""
     learning_rate: float = 1e-3
     """peak learning rate"""
     muon_factor: float = 3.0
     """learning rate of Muon's matrices, as a multiple of that of the rest"""
     encoder_learning_rate: float | None = None
-    """peak learning rate of the encoder, if another one than the decoder's (later stages)"""
+    """peak learning rate of the encoder, if it differs from the decoder's (later stages)"""
     encoder_frozen: int = 0
-    """optimiser steps at the start in which the encoder keeps its weights and only the new decoder learns (later
-    stages); its own warm-up comes after them"""
+    """optimiser steps at the start in which the encoder is frozen and only the new decoder is trained (later stages);
+    the warm-up of the encoder follows them"""
     warmup: int = 200
     """optimiser steps of linear warm-up"""
     final_factor: float = 0.05
     """learning rate at the last step, as a share of the peak"""
     weight_decay: float = 0.05
-    """decoupled weight decay of matrices, times the rate of each (embeddings, gains and biases have none)"""
+    """decoupled weight decay of matrices, multiplied by their learning rate (embeddings, gains and biases have none)"""
     beta1: float = 0.9
     """AdamW's decay of the first moment"""
     beta2: float = 0.98
     """AdamW's decay of the second moment"""
     clip: float = 1.0
-    """largest norm of the gradient; 0 leaves it alone"""
+    """maximum norm of the gradient; 0 for no clipping"""
     average: float = 0.0
-    """decay of an exponential moving average of the weights, 0.999 for instance, which is then what is validated and
-    written; 0 for none"""
+    """decay of an exponential moving average of the weights (EMA), for instance 0.999; the average is then validated
+    and written; 0 for none"""
     skip_limit: int = 10
-    """optimiser steps in a row whose gradient is not finite, after which the run ends; such steps are left out and
-    counted"""
+    """consecutive optimiser steps with a gradient that is not finite, after which the run ends; such steps are skipped
+    and counted"""
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "muon_factor"):
@@ -183,43 +184,43 @@ class OptimConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
-    """How long, where and how visibly."""
+    """Length, devices and logging of a run."""
 
     out: str = "runs"
     """folder of this run: checkpoints, weights, metrics.csv, the resolved configuration"""
     steps: int | None = None
-    """optimiser steps; without it, as many as `passes` over the training split take"""
+    """optimiser steps; without it, as many as `passes` epochs take"""
     passes: float = 1.0
-    """passes over the training split, where no number of steps is given"""
+    """epochs of the training split, if no number of steps is given"""
     seed: int = 0
-    """seed of weights, order, augmentation and dropout"""
+    """seed of weights, order of the data, augmentation and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
-    """where to compute"""
+    """type of device"""
     devices: int | None = None
-    """processes on each machine, a GPU for each; without it, as many as torchrun or Slurm has started, else all GPUs of
+    """processes on each machine, one GPU each; without it, as many as torchrun or Slurm has started, else all GPUs of
     this machine, or one process on a CPU"""
     nodes: int | None = None
     """machines; without it, as many as torchrun or Slurm has started, else one"""
     strategy: Literal["auto", "plain", "ddp", "zero1", "zero2", "zero3"] = "auto"
-    """how the processes work together: ddp, or DeepSpeed's ZeRO, which shares out the states of the optimiser (1), the
-    gradients (2) and the weights (3) too; auto takes ddp where a GPU holds all of them, else zero2, else zero3"""
+    """how the processes share the work: ddp, or DeepSpeed's ZeRO, which shards the states of the optimiser (1), also
+    the gradients (2) and also the weights (3); auto is ddp if one GPU can hold all of them, else zero2, else zero3"""
     deepspeed: str | None = None
-    """JSON file of DeepSpeed settings over those of zero1, zero2 or zero3"""
+    """JSON file of DeepSpeed settings that override those of zero1, zero2 or zero3"""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    """bf16 keeps weights in fp32 and multiplies in bf16; auto uses it where the device has the units for it"""
+    """bf16 stores weights in fp32 and multiplies in bf16; auto uses it if the device has hardware for it"""
     attention: Literal["auto", "padded", "packed"] = "auto"
-    """how decisions of unequal length lie side by side: padded to grids, or packed end to end for a GPU's kernels in
-    bf16; auto packs where there are such"""
+    """attention of decisions of unequal length: padded to grids, or packed, that is concatenated, for the
+    variable-length kernels of a GPU in bf16; auto is packed where these exist"""
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False
-    """let torch.compile translate the network: takes a C++ compiler, and a minute or more at the start"""
+    """compile the network with torch.compile: needs a C++ compiler, and a minute or more at the start"""
     recompute: bool = False
-    """compute the encoder's blocks again in the backward pass instead of keeping what they computed: a third more work
-    for much less memory, with the same results"""
+    """activation checkpointing: compute the encoder's blocks again in the backward pass instead of storing activations:
+    a third more work for much less memory, with the same results"""
     measure_peak: bool = True
-    """measure at the start, in less than a second, what the device makes of plain matrix products in the precision of
-    the run; the log then says what share of it the training reaches"""
+    """measure at the start, in less than a second, the speed of plain matrix products on the device in the precision of
+    the run; the log then contains the share of it that the training reaches"""
     log_every: int = 20
     """optimiser steps between two rows of the log"""
     validate_every: int = 500
@@ -232,7 +233,7 @@ class RunConfig:
     """stop after this many validations without a lower validation loss, and write the weights of the best one;
     without it, those of the last step"""
     wandb: Literal["auto", "online", "offline", "disabled"] = "auto"
-    """auto: on-line if a key is set up, else off-line (`wandb sync` sends it later)"""
+    """auto: online if an API key is configured, else offline (`wandb sync` uploads it later)"""
     project: str = "kanachan"
     """wandb project"""
     name: str | None = None
@@ -250,7 +251,7 @@ class RunConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainConfig:
-    """One run of one stage."""
+    """All settings of a run of one stage."""
 
     stage: StageName
     data: DataConfig

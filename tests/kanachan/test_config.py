@@ -45,7 +45,7 @@ def test_a_config_file_overrides_the_stage_file(tmp_path: Path) -> None:
     assert config_of("--config", given).run.out == "elsewhere"
 
 
-def test_the_command_line_overrides_a_config_file_wherever_it_stands(tmp_path: Path) -> None:
+def test_the_command_line_overrides_a_config_file_at_any_position(tmp_path: Path) -> None:
     given = yaml_file(tmp_path, "run: {seed: 5, steps: 7}")
     run = config_of("--run.seed", "6", "--config", given).run
     assert (run.seed, run.steps) == (6, 7)
@@ -102,7 +102,7 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
         (["--resume", "/no/run"], "/no/run"),
     ],
 )
-def test_a_wrong_command_line_is_answered_by_the_usage_and_one_line(
+def test_a_wrong_command_line_is_refused_with_the_usage_and_one_line(
     arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert named in refusal_of(arguments, capsys)
@@ -139,7 +139,7 @@ def test_a_saved_configuration_with_an_unknown_key_is_refused(tmp_path: Path) ->
         load_config(path)
 
 
-def test_a_run_folder_is_not_started_into_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_not_started_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = run_folder(tmp_path / "run", config_of())
     message = refusal_of(["--stage", "rank", "--data.path", ".", "--run.out", out], capsys)
     assert f"--resume {out}" in message
@@ -152,17 +152,17 @@ def test_a_resumed_run_takes_its_own_settings(tmp_path: Path) -> None:
     assert (request.config.model, request.config.run.out) == (MODEL_SIZES["tiny"], out)
 
 
-def test_a_run_that_has_ended_is_not_started_into_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_run_is_started_in_the_folder_of_a_finished_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = Path(run_folder(tmp_path / "run", config_of()))
     (out / "checkpoints" / "last.ckpt").unlink()
     (out / "weights.safetensors").write_bytes(b"")
-    begun = ["--stage", "rank", "--data.path", ".", "--run.out", str(out)]
-    assert f"{out} already holds a run" in refusal_of(begun, capsys)
-    assert requested([*begun, "--resume", "auto"]).resume
+    started = ["--stage", "rank", "--data.path", ".", "--run.out", str(out)]
+    assert f"{out} already holds a run" in refusal_of(started, capsys)
+    assert requested([*started, "--resume", "auto"]).resume
     assert requested(["--resume", str(out)]).resume
 
 
-def test_a_resumed_run_goes_on_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_resumed_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = run_folder(tmp_path / "run", config_of())
     assert requested(["--resume", out, "--run.out", f"{out}/."]).resume
     assert "--run.out elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
@@ -189,20 +189,20 @@ def test_resume_auto_starts_where_there_is_no_run(tmp_path: Path) -> None:
     assert not requested(arguments).resume
 
 
-def test_resume_auto_goes_on_where_there_is_a_run(tmp_path: Path) -> None:
+def test_resume_auto_resumes_where_there_is_a_run(tmp_path: Path) -> None:
     out = run_folder(tmp_path / "run", config_of())
     assert requested(["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]).resume
 
 
-@pytest.mark.parametrize("kept", ["fp32", "bf16"])
+@pytest.mark.parametrize("chosen", ["fp32", "bf16"])
 def test_a_resumed_run_keeps_the_precision_that_was_chosen_for_it(
-    kept: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    chosen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = run_folder(tmp_path / "run", config_of("--run.precision", kept))
+    out = run_folder(tmp_path / "run", config_of("--run.precision", chosen))
     again = ["--stage", "rank", "--data.path", ".", "--run.out", out, "--resume", "auto"]
-    assert requested(again).config.run.precision == kept
-    other = "fp32" if kept == "bf16" else "bf16"
-    assert f"run.precision was {kept}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
+    assert requested(again).config.run.precision == chosen
+    other = "fp32" if chosen == "bf16" else "bf16"
+    assert f"run.precision was {chosen}, is {other}" in refusal_of([*again, "--run.precision", other], capsys)
 
 
 def test_help_shows_every_setting_with_its_default(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +210,7 @@ def test_help_shows_every_setting_with_its_default(capsys: pytest.CaptureFixture
         requested(["--stage", "rank", "--help"])
     help_text = " ".join(capsys.readouterr().out.split())
     assert exit_.value.code == 0
-    assert "decisions that one optimiser step averages over" in help_text
+    assert "decisions of an optimiser step, over all devices" in help_text
     assert "metrics.csv, the resolved configuration (type: str, default: runs/rank)" in help_text
 
 
@@ -221,7 +221,7 @@ def test_settings_out_of_range_name_the_setting() -> None:
         ModelConfig(dropout=1.0)
 
 
-def test_the_help_says_how_to_validate_on_the_whole_split(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_describes_how_to_validate_on_the_whole_split(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         requested(["--help"])
     assert "null: the whole validation split" in " ".join(capsys.readouterr().out.split())
