@@ -1,4 +1,4 @@
-"""kanachan-annotate: game records to annotation lines, on all cores, with a report of what was left out and why."""
+"""kanachan-annotate: converts game records to annotation lines on all cores and reports what was left out and why."""
 
 import argparse
 import sys
@@ -36,10 +36,10 @@ def _explain(conversion: Conversion, number: int) -> str:
 
 
 def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_Found]:
-    """The annotations of a record as they would be written, or the first `most` of a file of annotation lines.
+    """Returns the annotations of a record as they would be written, or the first `most` of a file of annotation lines.
 
     Raises:
-        ValueError: there are neither; or only of games that are not written, as they are incomplete.
+        ValueError: the file is neither; or the record holds only incomplete games, which are not written.
     """
     try:
         found = list(games_of(record))
@@ -50,7 +50,7 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_
         return _parse_lines(record.name, str(error), most)
     whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
     if games and not whole:
-        raise ValueError(f"{record.name}: {games[0].incomplete}: such games are read with --keep-incomplete")
+        raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
     room, grade, writes_hidden = conversion.room, conversion.grade, conversion.writes_hidden
     reports = [(annotate_game(game, room, grade, writes_hidden), game.vocabulary) for game in whole]
     return [(annotation, vocabulary) for report, vocabulary in reports for annotation in report.annotations]
@@ -70,7 +70,7 @@ def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
 
 
 def _verify(paths: Sequence[str], jobs: int) -> int:
-    from annotate.checks.verify import verify  # its tables take a moment, which nobody else should wait
+    from annotate.checks.verify import verify  # its tables take a moment to build
 
     verification = verify(paths, jobs)
     print(verification.text())
@@ -81,15 +81,15 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kanachan-annotate",
         description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
-        f"one line of text. Accepts {ACCEPTED}; formats are told by content. A round that the rules engine cannot "
-        "replay exactly is left out and named in the report, which goes to standard error.",
+        f"one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that the rules engine "
+        "cannot replay exactly is left out and named in the report on standard error.",
     )
     parser.add_argument(
         "records",
         nargs="+",
-        help="files, folders (with all below them), glob patterns; archives "
-        "(zip, or tar that is plain, gzip or zstd) are read member by member, archive.zip!folder/game.xml is one. In "
-        f"folders and archives, files with one of these suffixes alone: {', '.join(SUFFIXES)}",
+        help="files, folders (searched recursively), glob patterns; archives "
+        "(zip, or tar that is plain, gzip or zstd) are read member by member; archive.zip!folder/game.xml names one. "
+        f"In folders and archives, only files with one of these suffixes are read: {', '.join(SUFFIXES)}",
     )
     what = _add_outputs(parser)
     parser.add_argument(
@@ -98,15 +98,15 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--hidden",
         action="store_true",
-        help="add an eighth field: the other three hands, and the tiles to be drawn where the record tells them; "
-        "shards keep the hands alone",
+        help="add an eighth field: the other three hands, and the tiles to be drawn where the record contains them; "
+        "shards store only the hands",
     )
     parser.add_argument(
         "--keep-incomplete",
         action="store_true",
-        help="annotate games whose final scores the record does not tell, too, as where it is cut off: their whole "
+        help="also annotate games whose final scores the record does not contain, as where it is cut off: their whole "
         "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
-        "points. Good for imitation and round_delta alone. Of a game that is there twice the first copy counts",
+        "points. Suitable only for imitation and round_delta. If a game occurs twice, the first copy counts",
     )
     parser.add_argument(
         "--shard",
@@ -114,10 +114,10 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         default=Shard(1, 1),
         metavar="I/N",
         help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
-        "count one by one. A game that is in two shards is seen when the shards are packed",
+        "are counted separately. A game that is in two shards is detected when the shards are packed",
     )
     parser.add_argument(
-        "--restart", action="store_true", help="begin anew, whatever an interrupted run has left for this output"
+        "--restart", action="store_true", help="start from scratch; discard what an interrupted run of this output left"
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
     add_assumptions(parser)
@@ -127,14 +127,14 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusiveGroup:
-    """Adds the options of which one is needed: what is to be made."""
+    """Adds the options that select what to make, of which exactly one is required."""
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="annotation lines; compressed by suffix (.gz, .zst); - is standard output. A run that was interrupted is "
-        "continued by the same command; till then its files are beside FILE, with names that begin with a dot",
+        "resumed by the same command; until then its files are next to FILE, with names that start with a dot",
     )
     what.add_argument(
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
@@ -142,8 +142,8 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
     what.add_argument(
         "--verify",
         action="store_true",
-        help="read files of annotation lines (plain, .gz, .zst; - is standard input) in the place of records, check "
-        "what must hold of every line and from line to line, and report violations; exit status 1 if there are any",
+        help="read files of annotation lines (plain, .gz, .zst; - is standard input) instead of records, check "
+        "the invariants of every line and between lines, and report violations; exit status 1 if there are any",
     )
     return what
 
@@ -163,12 +163,12 @@ def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> O
     if options.output == "-":
         return StandardOutput()
     if names_one_record(options.output) and Path(options.output).exists():
-        raise ValueError(f"{options.output}: a file named like a game record is there: name another, such as x.txt")
+        raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
     return TextOutput(options.output)
 
 
 def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:
-    """The command kanachan-annotate, which can write text and `other_format`."""
+    """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
     parser = _parser(other_format)
     options = parser.parse_args(argv)
     require_positive(parser, options, "jobs")

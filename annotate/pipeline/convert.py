@@ -1,4 +1,4 @@
-"""One game record to what is written of it, in whichever process."""
+"""Conversion of one game record to its encoded annotations, in whichever process."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,12 +12,12 @@ from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
 from annotate.replay.replay import ReplayResult, annotate_game
 
-INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)"
+INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 
 
 @dataclass
 class AnnotatedGame:
-    """One game's annotations as they are written, with what the report needs to know of it."""
+    """One game's encoded annotations and its report."""
 
     id: str
     file: str
@@ -26,7 +26,7 @@ class AnnotatedGame:
 
     @property
     def lines(self) -> str:
-        """If they were encoded as text."""
+        """The annotation lines, if they were encoded as text."""
         return self.data.decode()
 
 
@@ -38,10 +38,10 @@ def annotate_record(
     keeps_incomplete: bool = False,
     encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
 ) -> tuple[list[AnnotatedGame], Report]:
-    """The games of one record, and the report of the record itself (its games' reports are their own).
+    """Converts the games of one record; returns them and the report of the record itself, without its games' reports.
 
     Args:
-        keeps_incomplete: annotates games without final scores, too.
+        keeps_incomplete: also annotates games without final scores.
     """
     annotate = partial(annotate_game, room=room, grade=grade, writes_hidden=writes_hidden)
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
@@ -82,10 +82,10 @@ def _annotated(
 
 
 def _fault(error: Exception) -> str:
-    """What is told of a fault of ours, which must cost no other game; it fails the run in the end."""
+    """Returns the message of a fault of ours, which leaves out no other game but fails the run in the end."""
     return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
 
 
 def lacks_end(game: Game) -> bool:
-    """Whether there are rounds, of which it is not known to what ranks and scores they led."""
+    """Returns whether the game has rounds but no final scores."""
     return bool(game.rounds) and game.final_scores is None

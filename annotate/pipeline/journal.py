@@ -1,6 +1,6 @@
-"""What a run that may be interrupted notes on the disk, so that the same command goes on where it was: which records
-were read, which games were met, what was left out, and how far the output has come. Without a name it is a temporary
-file that serves for the one run; in either case memory does not grow with the number of records.
+"""The journal of a run, on the disk, from which the same command resumes an interrupted run: which records were read,
+which games they held, what was left out, and how far the output was written. Without a name it is a temporary file
+for the one run; in either case memory does not grow with the number of records.
 """
 
 import json
@@ -12,7 +12,7 @@ from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
 
-RESTART = "--restart discards what it has done and begins anew"
+RESTART = "--restart discards what it has done and starts from scratch"
 _TABLES = """
 CREATE TABLE run (settings TEXT NOT NULL, state TEXT NOT NULL);
 CREATE TABLE records (number INTEGER PRIMARY KEY, name BLOB NOT NULL, size INTEGER, modified INTEGER);
@@ -22,13 +22,13 @@ CREATE TABLE left_out (number INTEGER PRIMARY KEY, text BLOB NOT NULL);
 
 
 class Journal:
-    """Notes since the last `commit` are lost if the process is killed, earlier ones never are."""
+    """A journal of which entries since the last `commit` are lost if the process is killed; earlier ones never are."""
 
     def __init__(self, path: Path | None, settings: dict[str, Any]) -> None:
-        """Opens the journal of an interrupted run, or begins one.
+        """Opens the journal of an interrupted run, or creates one.
 
         Args:
-            settings: JSON values; all that the output depends on, but for the records.
+            settings: JSON values; all that the output depends on, except for the records.
 
         Raises:
             ValueError: the journal is damaged, in use, or of a run with other settings.
@@ -36,7 +36,7 @@ class Journal:
         """
         self.path = path
         self.state: dict[str, Any] | None = None
-        """of the interrupted run, as given to `commit`; None: this run begins"""
+        """of the interrupted run, as given to `commit`; None: a new run"""
         self._num_records = 0
         with self._explaining():
             if path is not None:
@@ -62,8 +62,8 @@ class Journal:
             names = sorted(name for name in {*before, *wanted} if before.get(name) != wanted.get(name))
             differences = "; ".join(f"{name}: {before.get(name)}, now {wanted.get(name)}" for name in names)
             raise ValueError(
-                f"{self.path}: a run that was interrupted had other settings ({differences}). The command it was "
-                f"started with goes on with it; {RESTART}"
+                f"{self.path}: an interrupted run had other settings ({differences}). Repeat the command that "
+                f"started it to resume it; {RESTART}"
             )
         self.state = state
 
@@ -84,10 +84,10 @@ class Journal:
         return ValueError(f"{self.path}: this journal of an interrupted run is damaged ({error}); {RESTART}")
 
     def has_read(self, name: str, size: int, modified: int) -> bool:
-        """Whether the interrupted run has dealt with the record that comes next in this one.
+        """Returns whether the interrupted run has processed the record that comes next in this one.
 
         Raises:
-            ValueError: it has, but with another record in this place, or with other content.
+            ValueError: it has processed another record in this place, or other content.
         """
         with self._explaining():
             row = self._database.execute(
@@ -107,7 +107,7 @@ class Journal:
         return True
 
     def check_all_read(self) -> None:
-        """Raises ValueError if the interrupted run has dealt with more records than there are now."""
+        """Raises ValueError if the interrupted run has processed more records than there are now."""
         with self._explaining():
             row = self._database.execute("SELECT name FROM records WHERE number = ?", (self._num_records,)).fetchone()
         if row is not None:
@@ -123,7 +123,7 @@ class Journal:
         self._num_records += 1
 
     def add_game(self, game: str) -> str | None:
-        """Notes that the record added last has this game; if another had it before, that one's name."""
+        """Adds a game of the record added last; returns the name of an earlier record that has it, or None."""
         key = blake2b(game.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         with self._explaining():
             row = (key, self._num_records - 1)
@@ -140,19 +140,19 @@ class Journal:
             self._database.execute("INSERT INTO left_out (text) VALUES (?)", (text.encode("utf-8", "surrogateescape"),))
 
     def left_out(self) -> Iterator[str]:
-        """The texts given to `leave_out`, in their order."""
+        """Yields the texts given to `leave_out`, in their order."""
         for (text,) in self._database.execute("SELECT text FROM left_out ORDER BY number"):
             yield text.decode("utf-8", "surrogateescape")
 
     def commit(self, state: dict[str, Any] | None) -> None:
-        """Makes all notes so far lasting, with `state` (JSON values)."""
+        """Makes all entries so far durable, with `state` (JSON values)."""
         with self._explaining():
             self._database.execute("UPDATE run SET state = ?", (json.dumps(state),))
             self._database.execute("COMMIT")
             self._database.execute("BEGIN")
 
     def close(self) -> None:
-        """Drops what was noted since the last commit."""
+        """Closes the file; drops entries since the last commit."""
         self._database.close()
 
     def remove(self) -> None:
@@ -162,7 +162,7 @@ class Journal:
 
 
 def hash_of_sources(paths: Iterable[Path]) -> str:
-    """What changes with any of these files of one folder, or of those below it: 12 hexadecimal digits."""
+    """Returns a hash of these files' contents and of their paths below their common folder: 12 hexadecimal digits."""
     found = sorted(paths)
     folder = os.path.commonpath([path.parent for path in found])
     digest = sha256()

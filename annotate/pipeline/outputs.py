@@ -1,4 +1,4 @@
-"""Where annotations go, one game at a time, and how what was written survives an interruption."""
+"""The outputs of annotations, written one game at a time, which survive an interruption."""
 
 import argparse
 import gzip
@@ -15,9 +15,9 @@ from annotate.pipeline.journal import RESTART
 
 
 class Output(Protocol):
-    """What kanachan-annotate writes to.
+    """An output of kanachan-annotate.
 
-    The JSON values that it gives come back to it, maybe in a later process.
+    The JSON values that its methods return are passed back to it, possibly in a later process.
     """
 
     name: str
@@ -27,75 +27,75 @@ class Output(Protocol):
     left_out: Path | None
     """file for a long list of what was left out"""
     settings: dict[str, Any]
-    """JSON values: all that the output depends on but for the annotations"""
+    """JSON values: all that the output depends on, except for the annotations"""
     encode: Callable[[Sequence[Annotation]], bytes]
-    """the annotations of one game as they are given to `write`; called in other processes, so it must pickle"""
+    """encodes the annotations of one game for `write`; called in other processes, so it must pickle"""
     seconds_between_saves: float
 
     def begin(self, saved: dict[str, Any] | None) -> None:
-        """Prepares for writing; with the value of an earlier `save`, goes back to what was written then.
+        """Prepares for writing; with the value of an earlier `save`, rewinds to what was written then.
 
         Raises:
-            ValueError: that is no longer there.
+            ValueError: the file written then is missing.
         """
 
     def write(self, data: bytes) -> None:
-        """Takes the next game, as `encode` gave it."""
+        """Writes the next game, as encoded by `encode`."""
 
     def save(self) -> dict[str, Any]:
-        """Makes lasting what was written and returns what `begin` needs to find it."""
+        """Makes durable what was written and returns the value by which `begin` finds it."""
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
-        """Makes the output from what was saved, not yet under its name. May be called again if interrupted."""
+        """Completes the output from what was saved, not yet under its name. May be called again if interrupted."""
 
     def publish(self, completed: dict[str, Any]) -> None:
-        """Puts what `complete` made under its name. May be called again if interrupted."""
+        """Moves what `complete` made to its name. May be called again if interrupted."""
 
     def discard(self) -> None:
-        """Removes all that is not under its name, but for the journal."""
+        """Removes all temporary files except the journal."""
 
     def close(self) -> None:
-        """Lets go of open files; what was saved stays."""
+        """Closes open files; what was saved stays."""
 
 
 class OutputFormat(Protocol):
     """A further format of kanachan-annotate.
 
-    This is the seam to formats of which this package knows nothing, such as shards: whoever knows one, and imports this
-    package, hands it to `annotate.pipeline.cli.annotate`, and makes the command of that.
+    This is the seam to formats that this package does not know, such as shards: the package that defines one passes it
+    to `annotate.pipeline.cli.annotate`, and makes the command of that.
     """
 
     def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
-        """Adds the option that asks for this format to `outputs`, the options that go with it to `parser`."""
+        """Adds the option that selects this format to `outputs`, and its further options to `parser`."""
 
     def output(self, options: argparse.Namespace) -> Output | None:
-        """None: another output was asked for.
+        """Returns the output of this format, or None if the options select another one.
 
         Raises:
-            ValueError: an option does not go with the others.
+            ValueError: an option contradicts the others.
         """
 
 
 def encode_text(annotations: Sequence[Annotation]) -> bytes:
-    """Lines."""
+    """Encodes annotations as lines."""
     return "".join([f"{format_line(annotation)}\n" for annotation in annotations]).encode()
 
 
 def encode_gzip(annotations: Sequence[Annotation]) -> bytes:
-    """Lines as a gzip member, which depends on nothing but them."""
+    """Encodes annotations as lines in a gzip member, which depends on them alone."""
     return gzip.compress(encode_text(annotations), compresslevel=6, mtime=0)
 
 
 def encode_zstd(annotations: Sequence[Annotation]) -> bytes:
-    """Lines as a zstandard frame with a checksum."""
+    """Encodes annotations as lines in a zstandard frame with a checksum."""
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations))
 
 
 class TextOutput:
-    """A file of annotation lines, compressed as its suffix says: a frame, or gzip member, for each game.
+    """A file of annotation lines, compressed by its suffix: a frame, or gzip member, for each game.
 
-    So as many processes compress as there are, and the file may be cut after any game. A game is long enough for
-    this to cost no space.
+    Thus all processes compress, and the file may be cut after any game. A game is long enough for this to cost no
+    space.
     """
 
     seconds_between_saves = 2.0
@@ -108,7 +108,7 @@ class TextOutput:
         self.settings: dict[str, Any] = {"output": self.encode.__name__}
         path = Path(name)
         if path.exists() and not path.is_file():
-            raise ValueError(f"{name}: no regular file; `-o - > {name}` writes into it")
+            raise ValueError(f"{name}: not a regular file; `-o - > {name}` writes into it")
         path = path.resolve() if path.is_symlink() else path  # the link stays
         self._path = path
         self._temporary = path.with_name(f".{path.name}.part")

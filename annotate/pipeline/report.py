@@ -1,4 +1,4 @@
-"""What became of game records: counts for people, and what was left out and why."""
+"""The report of a conversion: counts, and what was left out and why."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,17 +12,17 @@ from annotate.game.decisions import KINDS, kind_of
 from annotate.vocabulary import Vocabulary
 
 MOST_SHOWN = 100
-"""of what was left out, and of the differences, a sum of reports keeps no more than it shows"""
+"""entries that a sum of reports stores, and prints, of what was left out and of the differences"""
 
 
 @dataclass
 class Report:
-    """What became of the records; sums over games, files and workers."""
+    """Counts of converted records and what was left out; sums over games, files and workers."""
 
     files: int = 0
     """and members of archives"""
     size: int = 0
-    """bytes of them, as they lie on the disk"""
+    """bytes of them on the disk"""
     passed_over: Counter[str] = field(default_factory=Counter)
     """other files in folders and archives, by suffix"""
     games: int = 0
@@ -37,7 +37,7 @@ class Report:
     num_left_out: int = 0
     left_out: list[str] = field(default_factory=list)
     num_faults: int = 0
-    """of what was left out, that which is this program's fault"""
+    """items left out through a fault of this program"""
     num_differences: int = 0
     differences: list[str] = field(default_factory=list)
     """options that a record lists and the rules engine does not have, or the reverse"""
@@ -57,7 +57,7 @@ class Report:
 
     @classmethod
     def of_json(cls, values: dict[str, Any]) -> "Report":
-        """The inverse of `as_json`."""
+        """Creates a report from the result of `as_json`."""
         report = cls()
         for name, value in values.items():
             setattr(report, name, Counter(value) if isinstance(value, dict) else value)
@@ -72,10 +72,10 @@ class Report:
         self.possible.update(chain.from_iterable(kinds_of_each))
 
     def text(self, whole_list: str | None = None) -> str:
-        """A table for people.
+        """Formats the report as a table for people.
 
         Args:
-            whole_list: where all that was left out is listed.
+            whole_list: name of the file that lists all that was left out.
         """
         lines = [
             f"{self.files:>12,} files",
@@ -88,15 +88,15 @@ class Report:
         lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
         lines += [
             "",
-            f"{self.unknown:,} choices left out that the record does not show (another seat's claim came first)",
+            f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
         ]
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
         if self.passed_over:
             suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))
-            lines.append(f"files not looked at, as their suffixes are not those of records: {suffixes}")
+            lines.append(f"files skipped, as their suffixes are not those of records: {suffixes}")
         if self.num_differences:
             lines.append(
-                f"{self.num_differences:,} options on which record and rules engine differ (the engine's stand):"
+                f"{self.num_differences:,} options on which record and rules engine differ (the engine's are used):"
             )
             lines += _shown(self.differences, self.num_differences, None)
         if self.num_left_out:
@@ -114,5 +114,7 @@ def _kinds_of_actions(vocabulary: Vocabulary) -> list[str]:
 def _shown(texts: Sequence[str], num_texts: int, whole_list: str | None) -> list[str]:
     shown = [f"  {text}" for text in texts[:MOST_SHOWN]]
     if num_texts > len(shown):
-        shown.append(f"  ... {num_texts - len(shown):,} more" + (f": all are in {whole_list}" if whole_list else ""))
+        shown.append(
+            f"  ... {num_texts - len(shown):,} more" + (f": all are listed in {whole_list}" if whole_list else "")
+        )
     return shown

@@ -1,7 +1,7 @@
-"""A run of kanachan-annotate: records through all processes to an output, on from where an earlier run was broken off.
+"""A run of kanachan-annotate: converts records in all processes to an output, and resumes an interrupted run.
 
-An interruption at any moment costs no more than what was done since the last save, and the output is the same bytes in
-the end: the journal holds which records are done and how far the output had come then.
+An interruption at any moment loses no more than what was done since the last save, and the final output is the same
+bytes: the journal holds which records are done and how far the output had been written then.
 """
 
 import os
@@ -33,7 +33,7 @@ from annotate.vocabulary import VOCABULARIES
 
 @dataclass(frozen=True)
 class Conversion:
-    """What is to be made of which records."""
+    """The records to convert and the settings of the conversion."""
 
     paths: Sequence[str]
     room: int
@@ -41,10 +41,10 @@ class Conversion:
     writes_hidden: bool = False
     shard: Shard = Shard(1, 1)
     keeps_incomplete: bool = False
-    """whether games are annotated, too, whose final scores the record does not tell"""
+    """whether games are also annotated whose final scores the record does not contain"""
 
     def settings(self, output: Output) -> dict[str, Any]:
-        """All that the output depends on, but for the records."""
+        """Returns all that the output depends on, except for the records."""
         return {
             "room": self.room,
             "grade": self.grade,
@@ -62,19 +62,19 @@ _PACKAGE = Path(__file__).parents[1]
 
 
 def _program() -> str:
-    """The versions of this package and of the rules engine, and a hash of the sources, which change more often."""
+    """Returns the versions of this package and of the rules engine, and a hash of the sources."""
     sources = _PACKAGE.rglob("*.py")
     return f"{version('kanachan')}, riichienv {version('riichienv')}, {hash_of_sources(sources)}"
 
 
 def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = False) -> Report:
-    """Writes the annotations of the records to `output`, which is there when this returns, and not before.
+    """Writes the annotations of the records to `output`, which exists under its name once this returns, not before.
 
-    Where the same run was broken off, this one continues it; so does the next one if this one is.
+    Resumes the same run if it was interrupted.
 
     Raises:
-        ValueError: a path matches nothing; there is no decision in any record (of all shards); the journal of a broken
-            run is of other records or settings.
+        ValueError: a path matches nothing; there is no decision in any record (of all shards); the journal of an
+            interrupted run is of other records or settings.
         OSError: a file cannot be written, or a process was killed.
         Stopped: by a signal.
     """
@@ -86,8 +86,8 @@ def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = Fa
         with closing(output):
             return _Run(conversion, output, jobs, journal).finish()
     except OSError as error:
-        kept = "; what was done is kept: the same command goes on from there" if output.journal else ""
-        raise OSError(f"{error}{kept}") from None
+        hint = "; what was done is kept: the same command resumes from there" if output.journal else ""
+        raise OSError(f"{error}{hint}") from None
     finally:
         journal.close()
 
@@ -104,7 +104,7 @@ class _Run:
         self._next_save = time.monotonic() + output.seconds_between_saves
 
     def finish(self) -> Report:
-        """Does what has not been done yet."""
+        """Does what has not been done yet, and returns the report."""
         if self._phase == "reading":
             self._read()
         else:
@@ -166,34 +166,34 @@ class _Run:
                 for games, report in results:
                     self._take(waiting.popleft(), games, report)
                     progress.update(report.size)
-                    if stop.asked is not None:
+                    if stop.received is not None:
                         break
                     if time.monotonic() >= self._next_save:
                         self._save()
             except OSError:
-                if stop.asked is None:
+                if stop.received is None:
                     raise
             self._end_reading(stop)
 
     def _end_reading(self, stop: StopRequest) -> None:
-        if stop.asked is None:
-            self._report.passed_over = self._passed_over  # an earlier run that was broken off had not found all of them
+        if stop.received is None:
+            self._report.passed_over = self._passed_over  # an interrupted run had not found all of them
             self._saved = self._output.save()
             self._enter("read")
             return
         self._save()
-        what = f"stopped by {stop.asked.name} after {self._report.files:,} records"
+        what = f"stopped by {stop.received.name} after {self._report.files:,} records"
         if self._output.journal is None:
-            raise Stopped(stop.asked, what)
-        raise Stopped(stop.asked, f"{what}; the same command goes on from there")
+            raise Stopped(stop.received, what)
+        raise Stopped(stop.received, f"{what}; the same command resumes from there")
 
     def _take(self, record: Record, games: list[AnnotatedGame], report: Report) -> None:
-        """Writes what came of the next record."""
+        """Writes the games of the next record and adds its report."""
         self._journal.add_record(record.name, record.size, record.modified)
         self._has_members |= record.data is not None
         self._add(report)
         for game in games:
-            if not game.report.decisions:  # which must not stand in the way of a better copy
+            if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
             first = self._journal.add_game(game.id)
@@ -202,7 +202,7 @@ class _Run:
                 self._add(game.report)
             else:
                 repeated = Report()
-                repeated.leave_out(f"{game.file}: game {game.id} was there before, in {first}")
+                repeated.leave_out(f"{game.file}: game {game.id} was read before, in {first}")
                 self._add(repeated)
 
     def _add(self, report: Report) -> None:
@@ -211,14 +211,14 @@ class _Run:
         self._report.add(report)
 
     def _skipping(self, records: Iterator[Record]) -> Iterator[Record]:
-        """The records that the interrupted run has not dealt with."""
+        """Yields the records that the interrupted run has not processed."""
         of = ""
         if not self._has_members:
             num_records = sum(1 for _ in find_files(self._conversion.paths))
             shard = self._conversion.shard
             of = f" of {(num_records + shard.of - shard.number) // shard.of:,}"
         print(
-            f"kanachan-annotate: continuing {self._output.name} after {self._report.files:,}{of} records",
+            f"kanachan-annotate: resuming {self._output.name} after {self._report.files:,}{of} records",
             file=sys.stderr,
         )
         for record in records:
@@ -229,10 +229,10 @@ class _Run:
         self._journal.check_all_read()
 
     def _print_report(self) -> None:
-        """Prints the report; puts the list of what was left out into a file if it is too long for people."""
+        """Prints the report; writes the list of what was left out to a file if it is long."""
         path, is_long = self._output.left_out, self._report.num_left_out > MOST_SHOWN
         if path is not None and not is_long:
-            path.unlink(missing_ok=True)  # it would be of a former run
+            path.unlink(missing_ok=True)  # it would be of a previous run
         elif path is not None:
             with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", errors="surrogateescape") as file:
                 file.writelines(f"{text}\n" for text in self._journal.left_out())
@@ -243,14 +243,14 @@ class _Run:
 
 
 def _noting(records: Iterable[Record], noted: deque[Record]) -> Iterator[Record]:
-    """The records, of which all but their contents are also put into `noted`."""
+    """Yields the records, and appends each without its content to `noted`."""
     for record in records:
         noted.append(record if record.data is None else replace(record, data=b""))
         yield record
 
 
 def _progress(conversion: Conversion, done: int) -> tqdm:
-    """A bar of the bytes that are read, if somebody sees it; to know how many there are, all files are visited."""
+    """Returns a progress bar of the bytes read; on a terminal all files are visited first, for their total size."""
     total = None
     if sys.stderr.isatty():
         sizes = (os.path.getsize(path) for path in find_files(conversion.paths) if os.path.exists(path))

@@ -20,14 +20,14 @@ _SMALL_CHUNK = 1 << 10  # of zstandard, in which each byte may stand for 32 KiB
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
-"""what reading a damaged stream raises, EOFError if it is cut off"""
+"""raised by reading a damaged stream, EOFError if it is cut off"""
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yields a temporary name beside `path`; renames it to `path` at the end, removes it if anything was raised.
+    """Yields a temporary name next to `path`; renames it to `path` at the end, removes it if anything was raised.
 
-    A link stays, and what it leads to is replaced; what is no regular file (a device, a pipe) is written into.
+    A link stays, and its target is replaced; what is not a regular file (a device, a pipe) is written into.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         with tempfile.TemporaryDirectory() as folder:
@@ -48,11 +48,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False) -> None:
-    """Tells before any work is done whether a file can be written under a name.
+    """Checks before any work is done that a file can be written under a name.
 
     Args:
-        inputs: what is read; paths that are not there do not count.
-        may_stream: "-" is standard output; else it is refused.
+        inputs: the files that are read; missing ones are ignored.
+        may_stream: whether "-" is accepted, as standard output.
 
     Raises:
         ValueError: the name is empty, of a folder, below a file, in a folder that may not be written into, or is that
@@ -69,7 +69,7 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
         raise ValueError(f"{name}: a folder; a file is expected")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     if not folder.is_dir():
-        raise ValueError(f"{name}: {folder} is a file and no folder")
+        raise ValueError(f"{name}: {folder} is a file, not a folder")
     if not path.exists() and not os.access(folder, os.W_OK | os.X_OK):
         raise ValueError(f"{name}: {folder} may not be written into")
     if any(os.path.exists(path) and os.path.samefile(given, path) for given in inputs if os.path.exists(given)):
@@ -78,14 +78,14 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
 
 @contextmanager
 def locking(path: Path, refusal: str) -> Iterator[None]:
-    """Keeps other processes out; the system lets go of the lock when this one ends in any way.
+    """Holds a lock against other processes; the system releases it when this process ends in any way.
 
     Args:
-        path: of a file in a folder that is there; it stays.
-        refusal: what is said if another process has it.
+        path: of a file in an existing folder; it is not removed.
+        refusal: message if another process holds the lock.
 
     Raises:
-        ValueError: another process has it.
+        ValueError: another process holds the lock.
     """
     with open(path, "wb") as lock:
         try:
@@ -99,7 +99,7 @@ def locking(path: Path, refusal: str) -> Iterator[None]:
 
 @contextmanager
 def writing_text(path: str) -> Iterator[IO[str]]:
-    """A text stream to `path`, compressed as its suffix says; "-" is standard output."""
+    """Opens a text stream to `path`, compressed by its suffix; "-" is standard output."""
     if path == "-":
         yield sys.stdout
         sys.stdout.flush()
@@ -117,10 +117,10 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 @contextmanager
 def reading_text(path: str) -> Iterator[IO[str]]:
-    """A text stream from `path`, decompressed as its suffix says; "-" is standard input.
+    """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input.
 
     Raises:
-        ValueError: while reading: the file is damaged or cut off, or no text. The text starts with `path`.
+        ValueError: while reading: the file is damaged or cut off, or not text. The message starts with `path`.
     """
     if path == "-":
         yield sys.stdin
@@ -139,14 +139,14 @@ def reading_text(path: str) -> Iterator[IO[str]]:
 
 
 def compression_of(start: bytes) -> str | None:
-    """ "gzip", "zstd" or None, by the first bytes of a file."""
+    """Returns "gzip", "zstd" or None, by the first bytes of a file."""
     return next((name for name, magic in _MAGICS.items() if start.startswith(magic)), None)
 
 
 def decompressing(raw: IO[bytes]) -> IO[bytes]:
-    """The content of `raw`, which can seek, as a stream: decompressed if its first bytes say so.
+    """Returns the content of `raw`, which can seek, as a stream: decompressed if its first bytes are of a compression.
 
-    Reading it may raise DECOMPRESSION_ERRORS. However much a few bytes stand for, reading takes little memory.
+    Reading it may raise DECOMPRESSION_ERRORS. Reading takes little memory whatever the compression ratio.
     """
     compression = compression_of(raw.read(len(_MAGICS["zstd"])))
     raw.seek(0)
@@ -158,7 +158,7 @@ def decompressing(raw: IO[bytes]) -> IO[bytes]:
 
 
 class _Decompressed(io.RawIOBase):
-    """Zstandard frames, one after another. zstandard's own stream takes a file that is cut off for a whole one."""
+    """A stream of concatenated Zstandard frames. zstandard's own stream accepts a file that is cut off."""
 
     def __init__(self, raw: IO[bytes], chunk: int = _CHUNK) -> None:
         self._raw = raw

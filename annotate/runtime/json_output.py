@@ -1,4 +1,4 @@
-"""Figures as JSON that any reader takes: no named tuples, no NaN, no more digits than were computed."""
+"""Results as JSON that any reader accepts: no named tuples, no NaN, no more digits than were computed."""
 
 import json
 import math
@@ -11,7 +11,7 @@ _DIGITS = 6  # as many as 32-bit floats have
 
 
 def plain(value: Any) -> Any:
-    """Returns named tuples as objects, and null for a number that is not finite: a figure that is not known."""
+    """Converts named tuples to objects, and numbers that are not finite, which are unknown, to null."""
     if hasattr(value, "_asdict"):
         return plain(value._asdict())
     if isinstance(value, dict):
@@ -27,6 +27,6 @@ def rounded(value: float) -> float:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Writes an indented object, complete or not at all."""
+    """Writes an indented JSON object, complete or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: noted first, so that a program can stop where nothing is half done, or obeyed in order."""
+"""Ctrl-C and SIGTERM: deferred, so that a program stops at a safe point, or raised as exceptions."""
 
 import signal
 import sys
@@ -15,8 +15,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Stopped(BaseException):
-    """The program was asked to stop, and has done so in order. No Exception, as KeyboardInterrupt is none: libraries
-    must not take it for a mistake."""
+    """Raised after an orderly stop by a signal. Not an Exception, as KeyboardInterrupt is not: libraries must not
+    handle it as an error."""
 
     def __init__(self, number: int, text: str) -> None:
         super().__init__(text)
@@ -25,26 +25,26 @@ class Stopped(BaseException):
 
 
 class StopRequest:
-    """Whether the program was asked to stop."""
+    """A signal handler that records the first request to stop."""
 
-    asked: signal.Signals | None = None
-    """by which signal"""
+    received: signal.Signals | None = None
+    """the signal; None: no request so far"""
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        if self.asked is not None:  # asked twice: at once then
+        if self.received is not None:  # the second request stops at once
             raise KeyboardInterrupt
-        self.asked = signal.SIGTERM if number == signal.SIGALRM else signal.Signals(number)
+        self.received = signal.SIGTERM if number == signal.SIGALRM else signal.Signals(number)
 
 
 @contextmanager
 def noting_stop_signals() -> Iterator[StopRequest]:
-    """Within, the first Ctrl-C or SIGTERM is only noted; the second is a KeyboardInterrupt."""
+    """Defers the first Ctrl-C or SIGTERM within the block to the yielded request; the second is a KeyboardInterrupt."""
     request = StopRequest()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    # the alarm is a stop that was swallowed within `stopping_at_once`
-    is_stop = isinstance(signal.getsignal(signal.SIGALRM), _Insistence)
+    # the alarm repeats a stop that was swallowed within `stopping_at_once`
+    is_stop = isinstance(signal.getsignal(signal.SIGALRM), _Reraiser)
     before = {number: signal.signal(number, request) for number in (*_SIGNALS, *[signal.SIGALRM] * is_stop)}
     try:
         yield request
@@ -55,49 +55,49 @@ def noting_stop_signals() -> Iterator[StopRequest]:
 
 @contextmanager
 def stopping_at_once() -> Iterator[None]:
-    """Within, SIGTERM raises Stopped, as Ctrl-C raises KeyboardInterrupt, so that what was begun is cleared away.
+    """Makes SIGTERM within the block raise Stopped, as Ctrl-C raises KeyboardInterrupt, so that clean-up code runs.
 
-    What is raised while Python clears an object away (an import alone does that) is swallowed: it is raised again.
+    An exception raised while Python finalises an object (an import alone does that) is swallowed: it is raised again.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    insistence = _Insistence(sys.unraisablehook)
-    handlers: dict[int, Callable[[int, FrameType | None], None]] = {signal.SIGTERM: _stop, signal.SIGALRM: insistence}
+    reraiser = _Reraiser(sys.unraisablehook)
+    handlers: dict[int, Callable[[int, FrameType | None], None]] = {signal.SIGTERM: _stop, signal.SIGALRM: reraiser}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    sys.unraisablehook = insistence.hear
+    sys.unraisablehook = reraiser.hook
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.unraisablehook = insistence.tell
+        sys.unraisablehook = reraiser.previous_hook
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    signal.setitimer(signal.ITIMER_REAL, 0)  # of a stop before this one: once is enough
+    signal.setitimer(signal.ITIMER_REAL, 0)  # cancels the repetition of an earlier stop
     raise Stopped(number, f"stopped by {signal.Signals(number).name}")
 
 
-class _Insistence:
-    """Raises again what was swallowed of Stopped and KeyboardInterrupt: hears of it as the hook of swallowed
-    exceptions, and is the handler of SIGALRM.
+class _Reraiser:
+    """Raises swallowed Stopped and KeyboardInterrupt again: receives them as the hook of swallowed exceptions, and is
+    the handler of SIGALRM.
 
     Args:
-        tell: the hook that is told of all others.
+        previous_hook: the hook of all other exceptions.
     """
 
-    def __init__(self, tell: Callable[["UnraisableHookArgs"], object]) -> None:
-        self.tell = tell
+    def __init__(self, previous_hook: Callable[["UnraisableHookArgs"], object]) -> None:
+        self.previous_hook = previous_hook
         self._swallowed: BaseException | None = None
 
-    def hear(self, swallowed: "UnraisableHookArgs") -> None:
+    def hook(self, swallowed: "UnraisableHookArgs") -> None:
         if isinstance(swallowed.exc_value, Stopped | KeyboardInterrupt):
             self._swallowed = swallowed.exc_value
-            signal.setitimer(signal.ITIMER_REAL, 0.001)  # in a moment: what is raised in here is swallowed as well
+            signal.setitimer(signal.ITIMER_REAL, 0.001)  # deferred: what is raised here is swallowed as well
         else:
-            self.tell(swallowed)
+            self.previous_hook(swallowed)
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self._swallowed is not None:

@@ -1,4 +1,4 @@
-"""How the commands meet the terminal: a user's mistake is one clean line, never a traceback."""
+"""Execution of commands on a terminal: a user's error is reported as one line, never as a traceback."""
 
 import argparse
 import os
@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 
 def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
-    """Runs `body` and returns the exit status: 1 after a ValueError or OSError, or where memory runs out,
-    whose text goes to standard error."""
+    """Runs `body` and returns the exit status: 1 after a ValueError, an OSError or where memory runs out, with the
+    message on standard error."""
     try:
         return body() or 0
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
@@ -29,9 +29,9 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether Python or torch, on whichever device, could not get the memory that was asked for."""
-    said = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or any(text in str(error).lower() for text in said)
+    """Returns whether Python or torch, on any device, could not allocate memory."""
+    messages = ("out of memory", "can't allocate memory", "not enough memory")
+    return isinstance(error, MemoryError) or any(message in str(error).lower() for message in messages)
 
 
 def require_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace, *names: str) -> None:

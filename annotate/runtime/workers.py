@@ -1,4 +1,4 @@
-"""One function over many items on all cores: results in the order of the items, memory bounded."""
+"""Parallel application of a function to many items: results in the order of the items, memory bounded."""
 
 import os
 import signal
@@ -13,24 +13,23 @@ from multiprocessing import connection, parent_process
 from typing import TypeVar
 
 _ITEMS_PER_TASK = 4
-_TASKS_AHEAD = 4  # per process: what is finished early waits in memory, so it may not be much
-_SIGNAL_SECONDS = 0.2  # a signal sent to all our processes may end a worker before it comes to its handler here
+_TASKS_AHEAD = 4  # per process: early results wait in memory, so this is small
+_SIGNAL_SECONDS = 0.2  # a signal sent to all our processes may end a worker before its handler runs here
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def num_cores() -> int:
-    """Cores that this process may use, which can be fewer than the machine has (taskset, Slurm, a container's set)."""
+    """Returns the number of cores that this process may use, which taskset, Slurm or a container may limit."""
     return len(os.sched_getaffinity(0))
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs: int) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes.
 
-    Items are asked for only as they are needed.
-
-    Close the generator when it is not read to its end (`contextlib.closing`), so that the processes end at once.
+    Items are read only as they are needed. Close the generator if it is not read to its end (`contextlib.closing`),
+    so that the processes end at once.
 
     Raises:
         OSError: a process was killed.
@@ -58,7 +57,7 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs
 
 
 def _begin_worker() -> None:
-    """Leaves it to the parent to stop at Ctrl-C, and sees to it that no worker is left behind if it is killed."""
+    """Leaves Ctrl-C to the parent, and ends the worker when the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()

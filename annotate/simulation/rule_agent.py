@@ -1,8 +1,9 @@
-"""Rule-based players: tile efficiency, riichi, calls with a plan, folding. A source of data, and opponents.
+"""Rule-based players: tile efficiency, riichi, calls with a plan, folding. Used for data and as opponents.
 
 They win when they can, discard for the lowest shanten and then for the most tiles that lower it further, call only
-where that brings a hand with a yaku nearer, and some of them fold against riichi. `TEMPERAMENTS` differ in these, so
-that a table of several shows every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the engine's 136.
+where that lowers the shanten of a hand with a yaku, and some of them fold against riichi. `TEMPERAMENTS` differ in
+these, so that games between several show every kind of decision. Kinds are the 34 kinds of tiles, physical tiles the
+engine's 136.
 """
 
 from collections.abc import Sequence
@@ -21,43 +22,43 @@ from annotate.simulation.tactics import (
     View,
     accepted_tiles,
     danger_of,
+    value_of,
     without_kind,
-    worth_of,
 )
 from annotate.vocabulary import Vocabulary, is_red, tile34_of
 
-_LATE = 16  # left tiles at which a formal tenpai is worth a call
-_EARLY = 20  # left tiles down to which a better win may still come
-_FOLDING = 300.0  # caution of a player who folds: safety counts more than a step of shanten
+_LATE = 16  # remaining tiles from which on it calls for a formal tenpai
+_EARLY = 20  # remaining tiles down to which it may wait for a better win
+_FOLDING = 300.0  # caution of a player who folds: safety outweighs a step of shanten
 
 
 class Agent(Protocol):
-    """Anything that can sit at a table."""
+    """A player of one seat."""
 
     def choose(self, turn: Turn) -> int:
-        """One of the action tokens in `turn.options`; always the same for the same player and situation."""
+        """Returns one of the action tokens in `turn.options`; always the same for the same player and situation."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Temperament:
-    """What a rule-based player likes."""
+    """The parameters of a rule-based player."""
 
     name: str
     plans: tuple[str, ...]
-    """open hands that it goes for, besides triplets of dragons and winds: tanyao, flush"""
+    """open hands that it plays for, in addition to triplets of dragons and winds: tanyao, flush"""
     call_shanten: int
     """highest shanten, after the call, at which it calls"""
     fold_shanten: int
     """lowest shanten at which it folds against riichi"""
     caution: float
-    """accepted tiles that it gives up for a discard that is safer by one step, against riichi"""
+    """accepted tiles that it trades for a discard that is safer by one step, against riichi"""
     riichi_waits: int
     """fewest waiting tiles for which it declares riichi"""
     kan_rate: float
-    """how often it declares a kan that costs nothing"""
+    """probability of declaring a kan that does not raise the shanten"""
     pass_rate: float
-    """how often it passes a cheap ron early in a round"""
+    """probability of passing a cheap ron early in a round"""
 
 
 TEMPERAMENTS = (
@@ -115,12 +116,12 @@ TEMPERAMENTS = (
 
 
 class RuleBasedAgent:
-    """Plays by rules; deterministic in (seed, situation).
+    """A player that follows rules; deterministic in (seed, situation).
 
     Args:
-        temperament: what it likes.
+        temperament: its parameters.
         seed: varies its choices where several are good.
-        carelessness: how often it discards its second choice, 0 ... 1.
+        carelessness: probability of discarding its second choice, 0 ... 1.
     """
 
     def __init__(self, temperament: Temperament, seed: int, vocabulary: Vocabulary, carelessness: float = 0.0) -> None:
@@ -182,15 +183,15 @@ class RuleBasedAgent:
     def _ranked_discards(
         self, view: View, tokens: Sequence[int], plan: Plan, caution: float
     ) -> list[tuple[float, int, int]]:
-        """The discards as (merit, number of tiles accepted next, token), the best first, one for each kind of tile.
+        """Ranks the discards: (merit, number of tiles accepted next, token), the best first, one for each kind of tile.
 
-        A step of shanten counts more than all else but folding.
+        A step of shanten outweighs all else except folding.
         """
         chosen: dict[int, tuple[int, int]] = {}
         for token in tokens:
             tile, is_tsumogiri = divmod((token - self._first_discard) >> 1, 2)
             kind = tile34_of(tile)
-            preference = 2 * is_red(tile) - is_tsumogiri  # keep red fives; the drawn tile rather than its like
+            preference = 2 * is_red(tile) - is_tsumogiri  # keep red fives; prefer the drawn tile among equals
             if kind not in chosen or preference < chosen[kind][0]:
                 chosen[kind] = preference, token
         hands = {kind: without_kind(view.hand, kind) for kind in chosen}
@@ -202,7 +203,7 @@ class RuleBasedAgent:
             accepted = 0
             if distances[kind] == nearest and (caution < _FOLDING or nearest == 0):
                 accepted = accepted_tiles(planned[kind], nearest, view.unseen, plan)
-            merit = accepted - 200.0 * (distances[kind] - nearest) - worth_of(kind, view, plan)
+            merit = accepted - 200.0 * (distances[kind] - nearest) - value_of(kind, view, plan)
             if caution:
                 merit -= caution * danger_of(kind, view)
             ranked.append((merit, accepted, token))
@@ -232,7 +233,7 @@ class RuleBasedAgent:
         return best[1] if best[0] < distance else skip
 
     def _call_shanten(self, turn: Turn, view: View, rest: list[int], melds: list[list[int]]) -> int:
-        """Shanten after a call, towards a hand with a yaku; late in the round towards any."""
+        """Computes the shanten after a call, towards a hand with a yaku; late in the round towards any hand."""
         plans = self._plans(view, rest, melds)
         if turn.left <= _LATE and shanten(rest) == 0:
             return 0
@@ -257,7 +258,7 @@ class RuleBasedAgent:
     # Plans -----------------------------------------------------------------------------------------------------------
 
     def _plans(self, view: View, hand: Sequence[int], melds: Sequence[Sequence[int]]) -> list[Plan]:
-        """The plans that give an open hand a yaku."""
+        """Returns the plans that give an open hand a yaku."""
         melded = [meld[0] // 4 for meld in melds if meld[0] // 4 == meld[1] // 4]
         concealed = [tile // 4 for tile in hand]
         if any(kind in melded or concealed.count(kind) >= 3 for kind in view.values):
@@ -268,7 +269,7 @@ class RuleBasedAgent:
         return [plan for plan in plans if all(plan.uses[kind] for kind in kinds)]
 
     def _best_plan(self, view: View, hand: list[int], melds: Sequence[Sequence[int]]) -> tuple[Plan, int]:
-        """The plan that is nearest, and its shanten; any hand will do while it is closed."""
+        """Returns the plan of the lowest shanten, and that shanten; a closed hand needs no plan."""
         if view.is_open:
             near = [
                 (shanten(usable), number, plan)
@@ -281,7 +282,7 @@ class RuleBasedAgent:
         return ANY, shanten(hand)
 
     def _chance(self, turn: Turn, purpose: str) -> float:
-        """A number in 0 ... 1 that looks random and is the same for the same situation."""
+        """Computes a pseudo-random number in 0 ... 1 that is a function of seed, purpose and situation."""
         observation = turn.observation
         situation: tuple[Any, ...] = (
             self._seed,

@@ -1,7 +1,7 @@
-"""Rule-based players play whole games: records as mjai JSON lines, one game a file, and the annotations on the way.
+"""Simulation of whole games between rule-based players: mjai JSON lines, one game a file, and their annotations.
 
 A game is a function of (seed, index) and the settings alone, so the files do not depend on the number of processes,
-and a run that was cut short goes on where it stopped.
+and an interrupted run resumes where it stopped.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from annotate.simulation.rule_agent import TEMPERAMENTS, Agent, RuleBasedAgent
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
-_MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; the highest never does
+_MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; 0 for the highest
 _NUM_GRADES = NUM_ROOMS * _GRADES_PER_ROOM
 
 
@@ -48,12 +48,13 @@ class SimulatedGame:
     """mjai, from start_game (with the settings under "kanachan") to end_game (with the final scores). start_kyoku has
     under "kanachan" the tiles that were not dealt, in the order of the wall"""
     annotations: list[Annotation]
-    """in the order of play; empty if not asked for"""
+    """in the order of play; empty if not requested"""
     is_preempted: list[bool]
     """for each annotation: whether a record could not have shown the choice"""
 
 
 def game_id(seed: int, index: int) -> str:
+    """Returns the id of game number `index` of `seed`."""
     return f"sim-{seed}-{index:06}"
 
 
@@ -77,7 +78,7 @@ def simulate_game(
         annotated: whether to write annotations.
     """
     rng = random.Random(f"{seed}/{index}")
-    # settings that are given must not change what is drawn for the others
+    # given settings must not change what is drawn for the others
     drawn_room, places = (
         rng.randrange(NUM_ROOMS),
         [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)],
@@ -115,7 +116,7 @@ def _players(rng: random.Random, grades: Sequence[int], vocabulary: Vocabulary) 
 
 
 def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | None) -> list[Decision]:
-    """Plays to the end of the table; the decision points if there is a writer for them."""
+    """Plays to the end of the game; returns the decision points if there is a writer for them."""
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:
         return {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns}
@@ -132,11 +133,11 @@ def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | N
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """What `run` does."""
+    """The options of `run`."""
 
     vocabulary: Vocabulary
     folder: str
-    """where the records go, one file a game"""
+    """of the records, one file a game"""
     num_games: int
     seed: int
     style: int = 1
@@ -157,11 +158,11 @@ class Options:
 
 @dataclass
 class Report:
-    """What was played; sums over games."""
+    """Counts of what was played; sums over games."""
 
     num_games: int = 0
     num_kept: int = 0
-    """games whose files were there before"""
+    """games whose files existed before"""
     num_rounds: int = 0
     num_lines: int = 0
     num_preempted: int = 0
@@ -177,7 +178,7 @@ class Report:
         self.kinds += other.kinds
 
     def count(self, events: Sequence[Event]) -> None:
-        """Adds a game."""
+        """Adds the events of a game."""
         self.num_games += 1
         self.kinds.update(event["type"] for event in events if event["type"] in _COUNTED)
         for events_of_round in rounds_of(events):
@@ -185,8 +186,8 @@ class Report:
             self.kinds[_ending(events_of_round[-1])] += 1
 
     def text(self) -> str:
-        """A table for people."""
-        kept = f", {self.num_kept:,} of them there before" if self.num_kept else ""
+        """Formats the report as a table for people."""
+        kept = f", {self.num_kept:,} of them simulated before" if self.num_kept else ""
         mean = self.num_rounds / self.num_games
         lines = [f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"]
         for kinds in (_ENDINGS, _COUNTED):
@@ -213,11 +214,11 @@ def _ending(last: Event) -> str:
 
 
 def run(options: Options) -> Report:
-    """Simulates games into `options.folder`; games whose files are there are kept.
+    """Simulates games into `options.folder`; files that exist are kept.
 
     Raises:
-        ValueError: the annotations cannot be written there; a file of the folder is damaged, or holds a game that other
-            settings made.
+        ValueError: the annotations cannot be written there; a file of the folder is damaged, or holds a game of other
+            settings.
         OSError: nothing can be written, or a worker process was killed.
     """
     if options.annotations:
@@ -237,7 +238,7 @@ def run(options: Options) -> Report:
 
 
 def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
-    """Writes the record of one game unless it is there; the game's report, and its annotation lines if wanted."""
+    """Writes the record of one game unless it exists; returns the game's report, and its annotation lines if wanted."""
     path = Path(options.folder, f"{game_id(options.seed, index)}{SUFFIX}")
     is_kept, is_annotated = path.exists(), options.annotations is not None
     report = Report(num_kept=int(is_kept))
@@ -271,9 +272,9 @@ def _read_record(path: Path) -> list[Event]:
         with reading_text(str(path)) as lines:
             events = [json.loads(line) for line in lines]
     except ValueError as error:
-        raise ValueError(f"{path}: damaged, delete it to have it made again ({error})") from None
+        raise ValueError(f"{path}: damaged: delete it to simulate it again ({error})") from None
     if not events or events[-1]["type"] != "end_game":
-        raise ValueError(f"{path}: not a whole game, delete it to have it made again")
+        raise ValueError(f"{path}: not a whole game: delete it to simulate it again")
     return events
 
 
@@ -287,16 +288,16 @@ def _require_settings(path: Path, start: Event, options: Options) -> None:
         if header.get(name) != value:
             raise ValueError(
                 f"{path}: simulated with {name} {header.get(name)}, not {value}: "
-                "take another folder or the same settings"
+                "use another folder or the same settings"
             )
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kanachan-simulate",
-        description="Lets rule-based players play whole games of four-player riichi mahjong and writes each game's "
-        "record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of cores; "
-        "games that are there are kept, so a run that was cut short can be repeated to finish it.",
+        description="Simulates whole games of four-player riichi mahjong between rule-based players and writes each "
+        "game's record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of "
+        "cores; existing files are kept, so an interrupted run is resumed by the same command.",
     )
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one file a game")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
@@ -309,8 +310,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--annotations",
         metavar="FILE",
-        help="also write the annotation lines taken while playing; compressed by suffix (.gz, .zst); - is standard "
-        "output. Unlike lines made from the records they hold the choices that another seat's claim hid",
+        help="also write the annotation lines of the games; compressed by suffix (.gz, .zst); - is standard "
+        "output. Unlike lines converted from the records they include the choices that another seat's claim hid",
     )
     parser.add_argument(
         "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
@@ -319,7 +320,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def simulate(argv: Sequence[str] | None = None) -> int:
-    """The command kanachan-simulate."""
+    """Runs the command kanachan-simulate; returns the exit status."""
     parser = _parser()
     arguments = parser.parse_args(argv)
 

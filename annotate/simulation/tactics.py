@@ -1,4 +1,4 @@
-"""What a rule-based player sees in a situation: tiles that help, plans for hands that may be open, safe discards.
+"""Evaluations of a situation for rule-based players: accepted tiles, plans for open hands, danger of discards.
 
 Kinds are the 34 kinds of tiles; hands and melds are lists of the engine's physical tiles, 0 ... 135.
 """
@@ -11,9 +11,9 @@ from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT
 
 _FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
 _DRAGONS = (31, 32, 33)
-_MAX_STRAY = 4  # tiles that a plan cannot use, above which it is no plan
+_MAX_STRAY = 4  # most tiles that a plan may leave unused
 
-# kinds that a tile drawn can help, by kind
+# kinds that a drawn tile can form a shape with, by kind
 _NEAR = tuple(
     (kind,)
     if kind >= _FIRST_HONOUR
@@ -28,13 +28,13 @@ _NEAR = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A hand to go for: which kinds it can use, and stand-ins for tiles of other kinds, which fit nothing."""
+    """A hand to play for: which kinds it can use, and placeholders for tiles of other kinds, which fit nothing."""
 
     uses: tuple[bool, ...]
     stand_ins: tuple[int, ...]
 
     def applied(self, hand: Iterable[int]) -> list[int]:
-        """The hand with the tiles that the plan cannot use made useless; empty if they are too many."""
+        """Returns the hand with placeholders for the tiles that the plan cannot use; empty if they are too many."""
         stand_ins = iter(self.stand_ins)
         usable = [tile if self.uses[tile // 4] else next(stand_ins, -1) for tile in hand]
         return [] if -1 in usable else usable
@@ -59,7 +59,7 @@ FLUSHES = tuple(_flush(suit) for suit in range(3))
 
 
 class View:
-    """What a player needs to know of the table, read once a turn."""
+    """The state of the table that a player needs, read once a turn."""
 
     def __init__(self, turn: Turn) -> None:
         observation = turn.observation
@@ -90,7 +90,7 @@ class View:
 
 
 def accepted_tiles(hand: list[int], distance: int, unseen: Sequence[int], plan: Plan) -> int:
-    """How many unseen tiles, of kinds that the plan uses, lower the shanten of 3n + 1 tiles."""
+    """Counts the unseen tiles, of kinds that the plan uses, that lower the shanten of 3n + 1 tiles."""
     near = {other for tile in hand for other in _NEAR[tile // 4]}
     accepted = 0
     trial = [*hand, 0]
@@ -102,19 +102,19 @@ def accepted_tiles(hand: list[int], distance: int, unseen: Sequence[int], plan: 
     return accepted
 
 
-def worth_of(kind: int, view: View, plan: Plan) -> float:
-    """What a tile is worth in the hand beyond its shape, in accepted tiles."""
+def value_of(kind: int, view: View, plan: Plan) -> float:
+    """Computes the value of a tile in the hand beyond its shape, in accepted tiles."""
     if not plan.uses[kind]:
         return -3.0
-    worth = 3.0 * view.dora.count(kind)
+    value = 3.0 * view.dora.count(kind)
     if kind >= _FIRST_HONOUR:
-        return worth + 0.6 * (kind in view.values)
+        return value + 0.6 * (kind in view.values)
     rank = kind % RANKS_PER_SUIT
-    return worth + 0.5 * min(rank, RANKS_PER_SUIT - 1 - rank)
+    return value + 0.5 * min(rank, RANKS_PER_SUIT - 1 - rank)
 
 
 def danger_of(kind: int, view: View) -> float:
-    """How dangerous a discard is against the seats in riichi, in steps: 0 cannot be won on, about 7 at most."""
+    """Computes the danger of a discard against the seats in riichi, in steps: 0 cannot be won on, about 7 at most."""
     danger = 0.0
     for seat in view.threats:
         river = {tile // 4 for tile in view.discards[seat]}
@@ -132,6 +132,7 @@ def danger_of(kind: int, view: View) -> float:
 
 
 def without_kind(hand: Sequence[int], kind: int) -> list[int]:
+    """Returns the hand without one tile of the kind."""
     rest = list(hand)
     for position, tile in enumerate(rest):
         if tile // 4 == kind:
@@ -141,7 +142,7 @@ def without_kind(hand: Sequence[int], kind: int) -> list[int]:
 
 
 def _next_kind(kind: int) -> int:
-    """The dora that an indicator means."""
+    """Returns the kind of the dora that an indicator points to."""
     if kind < _FIRST_HONOUR:
         return kind - RANKS_PER_SUIT + 1 if kind % RANKS_PER_SUIT == RANKS_PER_SUIT - 1 else kind + 1
     if kind < _DRAGONS[0]:

@@ -201,7 +201,7 @@ def _run(arguments: argparse.Namespace) -> int:
             _print_results(run, len(runner.games), match, arguments)
         if run.error is not None:
             raise run.error
-    return 0 if stop.asked is None else 128 + stop.asked
+    return 0 if stop.received is None else 128 + stop.received
 
 
 def _match(arguments: argparse.Namespace) -> Match:
@@ -258,7 +258,7 @@ def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) ->
             f"{run.num_decisions / run.seconds:,.0f} decisions/s",
             file=sys.stderr,
         )
-    if stop.asked is not None:
+    if stop.received is not None:
         print(f"{PROGRAM}: interrupted; --resume goes on" if json_path else f"{PROGRAM}: interrupted", file=sys.stderr)
 
 

@@ -62,7 +62,7 @@ def play_match(
         for _ in range(_num_together(match, means)):
             for pipe in pipes:
                 pipe.send(next(waiting, None))
-        while open_pipes and stop.asked is None:
+        while open_pipes and stop.received is None:
             ready = connection.wait(open_pipes, _WAIT_SECONDS)
             for pipe in [pipe for pipe in open_pipes if pipe in ready]:
                 said = received(pipe)
@@ -119,7 +119,7 @@ def _play_here(
     waiting, together = list(reversed(games)), _num_together(match, means)
     with _players(match, means) as players:
         hall = BatchedGames(match, players, means.records, on_result=on_result)
-        while (waiting or len(hall)) and stop.asked is None:
+        while (waiting or len(hall)) and stop.received is None:
             while waiting and len(hall) < together:
                 hall.begin(waiting.pop())
             hall.advance()

@@ -32,17 +32,15 @@ def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path:
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 
 
-def test_files_that_are_not_looked_at_are_reported(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_skipped_files_are_reported(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(games, tmp_path / "records")
     for name in ("notes.txt", "more.txt", "README"):
         (tmp_path / "records" / name).write_text("nothing to read")
     assert annotate([str(tmp_path / "records"), "-o", str(tmp_path / "lines.txt")]) == 0
-    told = "files not looked at, as their suffixes are not those of records: .txt 2, no suffix 1\n"
-    assert told in capsys.readouterr().err
+    line = "files skipped, as their suffixes are not those of records: .txt 2, no suffix 1\n"
+    assert line in capsys.readouterr().err
     annotate([str(games), "-o", str(tmp_path / "lines.txt")])
-    assert "not looked at" not in capsys.readouterr().err
+    assert "files skipped" not in capsys.readouterr().err
 
 
 def test_every_line_is_a_valid_annotation(games: Path, tmp_path: Path) -> None:
@@ -77,7 +75,7 @@ def test_standard_output_holds_lines_alone(games: Path) -> None:
     assert "decision points" in run.stderr
 
 
-def test_a_file_that_is_no_record_is_named_and_costs_no_other(
+def test_a_file_that_is_not_a_record_is_named_and_the_others_are_read(
     games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     game = next(games.glob("*.gz"))
@@ -93,7 +91,7 @@ def test_a_file_that_is_no_record_is_named_and_costs_no_other(
     assert (tmp_path / "lines.txt").read_text()
 
 
-def test_strict_tells_by_its_exit_status_that_something_was_left_out(games: Path, tmp_path: Path) -> None:
+def test_strict_reports_by_its_exit_status_that_something_was_left_out(games: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.xml").touch()
     arguments = ["-o", str(tmp_path / "lines.txt"), "--strict", str(next(games.glob("*.gz")))]
 
@@ -114,7 +112,7 @@ def test_a_game_that_comes_twice_is_written_once(
     assert "copy.jsonl: game" in capsys.readouterr().err
 
 
-def test_nothing_is_written_where_no_record_is_any_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_written_where_no_record_is_readable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.xml").touch()
 
     assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 1
@@ -142,11 +140,11 @@ def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest
     copies = [str(shutil.copy(record, tmp_path)) for record in records]
     for others, why in ((copies, "is read, and would be overwritten"), (copies[1:], "named like a game record")):
         assert annotate([*others, "-o", copies[0]]) == 1  # as `-o *.jsonl` is understood
-        assert f"{copies[0]}: " in (said := capsys.readouterr().err) and why in said
+        assert f"{copies[0]}: " in (errors := capsys.readouterr().err) and why in errors
     assert Path(copies[0]).read_bytes() == records[0].read_bytes()
 
 
-def test_explain_tells_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_explain_describes_a_decision_of_a_record_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert annotate([str(HANDMADE / "handmade.jsonl"), "--explain", "1"]) == 0
 
     assert "East 1" in capsys.readouterr().out

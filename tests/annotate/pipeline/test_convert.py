@@ -1,4 +1,4 @@
-"""What is written of a record, and what is left out: games that are cut off."""
+"""Conversion of records: what is written and what is left out, such as games that are cut off."""
 
 import gzip
 import json
@@ -27,7 +27,7 @@ def id_of(game: list[str]) -> str:
 
 
 def cut(game: list[str], num_rounds: int = 2) -> list[str]:
-    """The lines of a game up to the end of a round."""
+    """Returns the lines of a game up to the end of a round."""
     ends = [number for number, line in enumerate(game) if '"end_kyoku"' in line]
     return game[: ends[num_rounds - 1] + 1]
 
@@ -38,7 +38,7 @@ def write(path: Path, *games: list[str]) -> str:
 
 
 def written(folder: Path, *arguments: str) -> list[str]:
-    """The annotation lines that come of records."""
+    """Returns the annotation lines of records."""
     assert annotate([*arguments, "-o", str(folder / "lines.txt"), "-j", "1"]) == 0
     return (folder / "lines.txt").read_text().splitlines()
 
@@ -65,15 +65,15 @@ def test_explain_counts_the_decisions_of_games_that_can_be_read(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert annotate([write(tmp_path / "games.jsonl", game[:2] + ["{\n"], game), "--explain", "3"]) == 0
-    told = capsys.readouterr().out
+    expected = capsys.readouterr().out
     assert annotate([write(tmp_path / "alone.jsonl", game), "--explain", "3"]) == 0
-    assert capsys.readouterr().out == told
+    assert capsys.readouterr().out == expected
 
 
 # Games without an end ------------------------------------------------------------------------------------------------
 
 
-def test_a_game_that_is_cut_off_is_left_out_and_the_report_says_what_to_do(
+def test_a_game_that_is_cut_off_is_left_out_and_the_report_names_the_option(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "cut.jsonl", cut(game))
@@ -82,13 +82,11 @@ def test_a_game_that_is_cut_off_is_left_out_and_the_report_says_what_to_do(
 
     report = capsys.readouterr().err
     assert f"{path}: the whole game {id_of(game)}: there is no end_game" in report
-    assert "1 games: left out, as their end is not recorded (--keep-incomplete keeps the rounds that are)" in report
+    assert "1 games: left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)" in report
     assert not (tmp_path / "lines.txt").exists()
 
 
-def test_a_game_that_is_cut_off_is_kept_if_asked_for_up_to_its_last_whole_round(
-    game: list[str], tmp_path: Path
-) -> None:
+def test_a_game_that_is_cut_off_is_kept_on_request_up_to_its_last_whole_round(game: list[str], tmp_path: Path) -> None:
     whole = written(tmp_path, write(tmp_path / "whole.jsonl", game))
     kept = written(tmp_path, write(tmp_path / "cut.jsonl", cut(game)), "--keep-incomplete")
 
@@ -116,19 +114,19 @@ def test_a_copy_of_which_no_round_replays_does_not_displace_the_whole_game(game:
     assert written(tmp_path, first, second) == written(tmp_path, second)
 
 
-def test_explain_says_how_to_look_at_a_game_that_is_cut_off(
+def test_explain_names_the_option_to_read_a_game_that_is_cut_off(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "cut.jsonl", cut(game))
 
     assert annotate([path, "--explain", "1"]) == 1
-    assert "such games are read with --keep-incomplete" in capsys.readouterr().err
+    assert "pass --keep-incomplete to read such games" in capsys.readouterr().err
 
     assert annotate([path, "--explain", "1", "--keep-incomplete"]) == 0
     assert "East 1" in capsys.readouterr().out
 
 
-def test_an_interrupted_run_is_not_continued_with_incomplete_games(
+def test_an_interrupted_run_is_not_resumed_with_incomplete_games(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = write(tmp_path / "whole.jsonl", game)

@@ -1,4 +1,4 @@
-"""Which program a broken-off run was begun by."""
+"""The version of the program that an interrupted run was started by."""
 
 import shutil
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.support.paths import ROOT
 def test_a_change_of_any_source_of_the_package_makes_it_another_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lines depend on all packages of annotate, not on those beside the module that computes the hash."""
+    """The lines depend on all packages of annotate, not only on those next to the module that computes the hash."""
     assert run._PACKAGE == ROOT / "annotate"
     copy = Path(shutil.copytree(run._PACKAGE, tmp_path / "annotate", ignore=shutil.ignore_patterns("__pycache__")))
     before = run._program()

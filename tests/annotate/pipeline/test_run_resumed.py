@@ -1,4 +1,4 @@
-"""Runs of kanachan-annotate that are broken off and given again."""
+"""Runs of kanachan-annotate that are interrupted and resumed."""
 
 import gzip
 import os
@@ -32,7 +32,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What runs that are not broken off write."""
+    """The output of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole")
     for name in ("a.txt", "a.txt.gz", "a.txt.zst"):
         assert annotate([str(games), "-o", str(folder / name)]) == 0
@@ -64,7 +64,7 @@ def test_a_run_that_was_killed_again_and_again_writes_the_same_bytes_in_the_end(
     last = finish(games, "-o", tmp_path / name)
 
     assert last.returncode == 0
-    assert f"continuing {tmp_path / name} after " in last.stderr and " of 160 records" in last.stderr
+    assert f"resuming {tmp_path / name} after " in last.stderr and " of 160 records" in last.stderr
     assert (tmp_path / name).read_bytes() == (whole / name).read_bytes()
     assert (tmp_path / f"{name}.left-out.txt").read_bytes() == (whole / f"{name}.left-out.txt").read_bytes()
     assert left_behind(tmp_path) == []
@@ -94,7 +94,7 @@ def test_members_of_archives_and_games_that_come_twice_are_known_again(
 
     assert (tmp_path / "a.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
     assert last.stderr.split(" records\n")[1] == report
-    assert "was there before, in " in (tmp_path / "a.txt.left-out.txt").read_text()
+    assert "was read before, in " in (tmp_path / "a.txt.left-out.txt").read_text()
 
 
 def test_no_process_is_left_behind_by_one_that_was_killed(games: Path, tmp_path: Path) -> None:
@@ -109,19 +109,19 @@ def test_no_process_is_left_behind_by_one_that_was_killed(games: Path, tmp_path:
 
 
 @pytest.mark.parametrize(("by", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_stop_signal_leaves_what_the_same_command_goes_on_from(
+def test_a_run_stopped_by_a_signal_is_resumed_by_the_same_command(
     games: Path, whole: Path, tmp_path: Path, by: signal.Signals, status: int
 ) -> None:
     part = tmp_path / ".a.txt.part"
     stopped = stop_when(lambda: size_of([part]) > 0, games, "-o", tmp_path / "a.txt", by=by)
 
     assert stopped.returncode == status
-    assert f"stopped by {by.name} after " in stopped.stderr and "the same command goes on" in stopped.stderr
+    assert f"stopped by {by.name} after " in stopped.stderr and "the same command resumes" in stopped.stderr
     assert finish(games, "-o", tmp_path / "a.txt").returncode == 0
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
 
 
-def test_a_full_disk_leaves_the_former_file_and_what_can_be_gone_on_from(
+def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
     games: Path, whole: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.txt").write_text("the former content\n")
@@ -137,7 +137,7 @@ def test_a_full_disk_leaves_the_former_file_and_what_can_be_gone_on_from(
 
     assert full.returncode == 1
     assert "kanachan-annotate: error:" in full.stderr and "Traceback" not in full.stderr
-    assert "the same command goes on" in full.stderr
+    assert "the same command resumes" in full.stderr
     assert (tmp_path / "a.txt").read_text() == "the former content\n"
     assert finish(*arguments).returncode == 0
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
@@ -148,7 +148,7 @@ def test_a_full_disk_leaves_the_former_file_and_what_can_be_gone_on_from(
 
 @pytest.fixture(scope="module")
 def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the records in games/, and beside it what a run over it to a.txt has left that was broken off."""
+    """A copy of the records in games/, and next to it what an interrupted run over it to a.txt has left."""
     folder = tmp_path_factory.mktemp("broken")
     shutil.copytree(games, folder / "games")
     broken_off(folder / "games", folder / "a.txt", 200_000)
@@ -157,7 +157,7 @@ def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def interrupted(games: Path, broken: Path, tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """A folder of records, which may be changed, and the output of a run over it that was broken off."""
+    """A folder of records, which may be changed, and the output of an interrupted run over it."""
     for name in left_behind(broken):
         shutil.copy(broken / name, tmp_path)
     yield broken / "games", tmp_path / "a.txt"

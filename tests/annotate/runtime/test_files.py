@@ -27,7 +27,7 @@ def read(path: Path) -> str:
         return file.read()
 
 
-def test_a_link_stays_and_what_it_leads_to_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "file")
     for text in ("first", "second"):
@@ -41,8 +41,8 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
-        written(pipe, "told")
-        assert reader.communicate(timeout=60)[0] == b"told"
+        written(pipe, "text")
+        assert reader.communicate(timeout=60)[0] == b"text"
     assert pipe.is_fifo() and os.listdir(tmp_path) == ["pipe"]
 
 
@@ -53,7 +53,7 @@ def test_names_under_which_no_file_can_be_written_are_refused(tmp_path: Path) ->
         ("", [], "empty"),
         ("-", [], "cannot be written to standard output"),
         (str(tmp_path), [], "a folder; a file is expected"),
-        (str(tmp_path / "file" / "below"), [], f"{tmp_path / 'file'} is a file and no folder"),
+        (str(tmp_path / "file" / "below"), [], f"{tmp_path / 'file'} is a file, not a folder"),
         (str(tmp_path / "link"), ["nowhere", str(tmp_path / "file")], "is read, and would be overwritten"),
     ):
         with pytest.raises(ValueError, match=why):
@@ -75,7 +75,7 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
     assert read(written(tmp_path / f"empty-{name}", "")) == ""
 
 
-def test_the_suffix_says_how_a_file_is_compressed(tmp_path: Path) -> None:
+def test_the_suffix_determines_the_compression(tmp_path: Path) -> None:
     assert written(tmp_path / "plain.txt").read_bytes() == TEXT.encode()
     assert gzip.decompress(written(tmp_path / "a.gz").read_bytes()) == TEXT.encode()
     with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(written(tmp_path / "a.zst").read_bytes())) as stream:
@@ -89,7 +89,7 @@ def test_the_same_text_gives_the_same_bytes(tmp_path: Path, suffix: str) -> None
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
-def test_compressed_files_laid_end_to_end_are_one_text(tmp_path: Path, suffix: str) -> None:
+def test_concatenated_compressed_files_are_one_text(tmp_path: Path, suffix: str) -> None:
     one = written(tmp_path / f"one{suffix}").read_bytes()
     two = tmp_path / f"two{suffix}"
     two.write_bytes(one + one)
@@ -98,7 +98,7 @@ def test_compressed_files_laid_end_to_end_are_one_text(tmp_path: Path, suffix: s
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("share", [0.5, 0.9999])
-def test_a_compressed_file_that_is_cut_off_is_named_and_never_taken_for_whole(
+def test_a_compressed_file_that_is_cut_off_is_named_and_never_accepted(
     tmp_path: Path, suffix: str, share: float
 ) -> None:
     path = written(tmp_path / f"lines{suffix}")
@@ -119,7 +119,7 @@ def test_a_damaged_file_is_named(tmp_path: Path, suffix: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["lines.txt", "lines.gz", "lines.zst"])
-def test_a_file_that_is_not_what_its_suffix_says_is_named(tmp_path: Path, name: str) -> None:
+def test_a_file_of_another_format_than_its_suffix_is_named(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"\xff\xfe neither text nor compressed")
     with pytest.raises(ValueError, match=f"{name}: damaged or cut off: "):
@@ -135,7 +135,7 @@ def test_lines_may_hold_other_line_separators(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
-def test_a_file_that_is_not_finished_leaves_the_former_one_and_no_trace(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_finished_leaves_the_previous_one_and_no_trace(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name)
     before = path.read_bytes()
     with pytest.raises(KeyboardInterrupt), writing_text(str(path)) as file:
@@ -145,7 +145,7 @@ def test_a_file_that_is_not_finished_leaves_the_former_one_and_no_trace(tmp_path
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_nothing_stands_under_the_name_before_the_end(tmp_path: Path) -> None:
+def test_no_file_has_the_name_before_the_end(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "file"
     with replacing(path) as temporary:
         temporary.write_text("whole")
@@ -165,13 +165,13 @@ def raising(error: BaseException):
     return body
 
 
-def test_a_commands_status_is_its_own() -> None:
+def test_the_exit_status_is_that_of_the_command() -> None:
     assert run_cleanly("program", lambda: 3) == 3
     assert run_cleanly("program", lambda: None) == 0
 
 
 @pytest.mark.parametrize("error", [ValueError("not so"), OSError("not so")])
-def test_a_users_mistake_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_users_error_is_reported_in_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(error)) == 1
     assert capsys.readouterr() == ("", "program: error: not so\n")
 
@@ -179,17 +179,17 @@ def test_a_users_mistake_is_one_line(error: Exception, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     "error", [MemoryError("try less"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x")]
 )
-def test_memory_that_runs_out_is_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+def test_running_out_of_memory_is_reported_in_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(error)) == 1
     assert capsys.readouterr().err == f"program: error: out of memory: {str(error).splitlines()[0]}\n"
 
 
-def test_an_interruption_is_told_and_has_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_interruption_is_reported_with_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(KeyboardInterrupt())) == 130
     assert capsys.readouterr().err == "program: interrupted\n"
 
 
-def test_our_own_mistakes_are_not_hidden() -> None:
+def test_faults_of_the_program_are_not_hidden() -> None:
     with pytest.raises(RuntimeError, match="of ours"):
         run_cleanly("program", raising(RuntimeError("of ours")))
     with pytest.raises(AssertionError):

@@ -1,4 +1,4 @@
-"""What SIGTERM and Ctrl-C do to a program."""
+"""The effects of SIGTERM and Ctrl-C on a program."""
 
 import signal
 import sys
@@ -11,7 +11,7 @@ from annotate.runtime.signals import Stopped, noting_stop_signals, stopping_at_o
 
 
 class Cleared:
-    """Does something when Python clears it away, where what is raised is swallowed."""
+    """An object whose finaliser runs code, in which exceptions are swallowed."""
 
     def __init__(self, action: Callable[[], object]) -> None:
         self.action = action
@@ -26,7 +26,7 @@ def test_sigterm_stops_at_once_with_the_status_of_shells() -> None:
     assert stopped.value.status == 143
 
 
-def test_sigterm_is_obeyed_although_python_swallows_what_it_raises() -> None:
+def test_sigterm_stops_the_program_although_python_swallows_its_exception() -> None:
     before = signal.getsignal(signal.SIGALRM), sys.unraisablehook
     with pytest.raises(Stopped), stopping_at_once():
         Cleared(lambda: signal.raise_signal(signal.SIGTERM))
@@ -43,21 +43,21 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-def test_ctrl_c_is_obeyed_although_python_swallows_what_it_raises(ctrl_c: None) -> None:
+def test_ctrl_c_stops_the_program_although_python_swallows_its_exception(ctrl_c: None) -> None:
     with pytest.raises(KeyboardInterrupt), stopping_at_once():
         Cleared(lambda: signal.raise_signal(signal.SIGINT))
         time.sleep(60)
 
 
-def test_a_stop_that_was_swallowed_does_not_break_off_what_only_notes_stops() -> None:
+def test_a_stop_that_was_swallowed_does_not_interrupt_a_block_that_defers_stops() -> None:
     with stopping_at_once():
         Cleared(lambda: signal.raise_signal(signal.SIGTERM))
         with noting_stop_signals() as request:
             time.sleep(0.1)
-        assert request.asked == signal.SIGTERM
+        assert request.received == signal.SIGTERM
 
 
-def test_a_second_sigterm_does_not_break_off_the_clearing_away() -> None:
+def test_a_second_sigterm_does_not_interrupt_the_clean_up() -> None:
     cleared = False
     with pytest.raises(Stopped), stopping_at_once():
         try:
@@ -69,18 +69,18 @@ def test_a_second_sigterm_does_not_break_off_the_clearing_away() -> None:
     assert cleared
 
 
-def test_other_exceptions_that_python_swallows_are_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[object] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda swallowed: told.append(swallowed.exc_type))
+def test_other_exceptions_that_python_swallows_are_reported_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    reported: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda swallowed: reported.append(swallowed.exc_type))
     with stopping_at_once():
         Cleared(lambda: 1 // 0)
-    assert told == [ZeroDivisionError]
+    assert reported == [ZeroDivisionError]
 
 
-def test_a_signal_that_is_only_noted_stops_nothing_till_it_comes_again() -> None:
+def test_a_deferred_signal_stops_nothing_until_it_is_repeated() -> None:
     with noting_stop_signals() as request:
-        assert request.asked is None
+        assert request.received is None
         signal.raise_signal(signal.SIGTERM)
-        assert request.asked == signal.SIGTERM
+        assert request.received == signal.SIGTERM
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Many items over several processes."""
+"""Processing of many items in several processes."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,15 +20,15 @@ def test_results_come_in_the_order_of_the_items(num_jobs: int, num_items: int) -
 
 
 @pytest.mark.parametrize("num_jobs", [1, 2])
-def test_items_are_asked_for_only_as_they_are_needed(num_jobs: int) -> None:
-    asked = 0
+def test_items_are_read_only_as_they_are_needed(num_jobs: int) -> None:
+    read = 0
 
     def items() -> Iterator[int]:
-        nonlocal asked
+        nonlocal read
         for number in count():
-            asked = number
+            read = number
             yield number
 
     with closing(in_order(square, items(), num_jobs)) as results:
         assert list(islice(results, 9)) == [number * number for number in range(9)]
-    assert asked < 60
+    assert read < 60

@@ -13,7 +13,7 @@ every_temperament = pytest.mark.parametrize("temperament", TEMPERAMENTS, ids=lam
 
 
 def turn_of(seat: int, hands: tuple[str, ...], draws: str, script: str = "", claims: bool = False) -> Turn:
-    """The first choice of `seat` after the script: of its own turn, or of a tile that it may claim."""
+    """Returns the first choice of `seat` after the script: on its own turn, or on a tile that it may claim."""
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(hands, draws), V)
     scripted = Script(script)
     while not table.done:
@@ -56,13 +56,13 @@ def test_riichi_is_declared_with_the_discard_that_leaves_the_better_wait(tempera
 
 @every_temperament
 def test_the_discard_keeps_the_most_tiles_that_help(temperament: Temperament) -> None:
-    # 4z stands alone; any other discard breaks a set, a pair or a joint
+    # 4z is isolated; any other discard breaks a set, a pair or a joint
     turn = turn_of(0, ("123m456p11s568s13m",), "4z")
     assert choice(temperament, turn) == "discard 4z"
 
 
 @every_temperament
-def test_a_dragon_is_called_where_it_brings_the_hand_nearer(temperament: Temperament) -> None:
+def test_a_dragon_is_called_where_it_lowers_the_shanten(temperament: Temperament) -> None:
     turn = turn_of(0, ("123m456p23s55z7m1p9p",), "4z5z", "0 discard 4z", claims=True)
     assert choice(temperament, turn) == "pon 5z from the right"
 
@@ -73,7 +73,7 @@ def test_a_call_that_leaves_no_yaku_is_not_made(temperament: Temperament) -> Non
     assert choice(temperament, turn) == "skip"
 
 
-def test_tanyao_is_called_by_those_who_like_it() -> None:
+def test_tanyao_is_called_by_temperaments_that_plan_for_it() -> None:
     turn = turn_of(0, ("234m456p22s55s7m1p9p",), "4z5s", "0 discard 4z", claims=True)
     assert choice(BY_NAME["swift"], turn) == "pon 5s from the right"
     assert choice(BY_NAME["steady"], turn) == "skip"

@@ -26,7 +26,7 @@ def east_games() -> list[SimulatedGame]:
 
 
 def replayed(game: SimulatedGame, folder: Path) -> tuple[list[str], int]:
-    """The lines of the game's record, and how many choices the record hides."""
+    """Returns the lines of the game's record, and the number of choices that the record hides."""
     path = folder / f"{game.id}.jsonl"
     path.write_text("".join(f"{json.dumps(event)}\n" for event in game.events))
     (recorded,) = read_games(str(path))
@@ -179,7 +179,7 @@ def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> No
 def test_a_damaged_file_is_named(simulated: Path, tmp_path: Path) -> None:
     content = (simulated / "sim-1-000001.jsonl.gz").read_bytes()
     (tmp_path / "sim-1-000001.jsonl.gz").write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged, delete it"):
+    with pytest.raises(ValueError, match="sim-1-000001.jsonl.gz: damaged: delete it"):
         run(options(tmp_path))
 
 
@@ -220,10 +220,10 @@ def test_the_command_reports_on_standard_error(simulated: Path, capsys: pytest.C
     status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "east", "--jobs", "1"])
     captured = capsys.readouterr()
     assert (status, captured.out) == (0, "")
-    assert "3 games, 3 of them there before" in captured.err
+    assert "3 games, 3 of them simulated before" in captured.err
 
 
-def test_the_command_says_in_one_line_what_is_wrong(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reports_an_error_in_one_line(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "south", "--jobs", "1"])
     assert status == 1
     assert "kanachan-simulate: error: " in capsys.readouterr().err.splitlines()[-1]
