@@ -17,7 +17,8 @@ from kanachan.cli.options import add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 
 if TYPE_CHECKING:
-    from kanachan.inference.policy import Policy, Prediction
+    from kanachan.inference.choice import Prediction
+from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
 _BATCHES_AT_ONCE = 16  # lines that are sorted by length together: bounds the memory and the wait for the first line

@@ -1,13 +1,34 @@
 """From the scores of the candidates to an action: the one way in which the arena, the bot and the review choose.
 
-Shapes: A candidates.
+Shapes: A candidates, R ranks.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
+
+    score: NDArray[np.float32]
+    """[A] the greater the better: logits after imitation, divided by the policy's temperature, else expected points of
+    the stage's target"""
+    probability: NDArray[np.float32] | None
+    """[A] imitation: that the player takes the action"""
+    rank_probability: NDArray[np.float32] | None
+    """[A, R] rank: of every final rank of the actor after the action"""
+    value: float | None
+    """the expected target of the stage before the action, in points, where the network predicts it"""
+
+    @property
+    def shown(self) -> NDArray[np.float32]:
+        """[A] what people are shown: the probability where there is one, else the score."""
+        return self.score if self.probability is None else self.probability
 
 
 class Action(NamedTuple):
@@ -18,6 +39,8 @@ class Action(NamedTuple):
     """of the token, by the distribution that it was drawn from; None of agents that have none"""
     value: float | None = None
     """the expected target of the stage before the action, in points, where the network predicts it"""
+    prediction: Prediction | None = None
+    """what the action was chosen from; None of agents without a network"""
 
 
 def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArray[np.float64]:
@@ -29,19 +52,15 @@ def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArr
 
 
 def choose(
-    actions: Sequence[int],
-    score_A: NDArray[Any],
-    temperature: float | None = None,
-    uniform: float | None = None,
-    value: float | None = None,
+    actions: Sequence[int], prediction: Prediction, temperature: float | None = None, uniform: float | None = None
 ) -> Action:
-    """Chooses one of the actions.
+    """Chooses one of the actions by their scores.
 
     Args:
         temperature: the scores are divided by it, and their softmax is sampled from; None takes the highest score.
         uniform: a random number in 0 ... 1, 1 excluded; needed with a temperature.
-        value: passed on.
     """
+    score_A = prediction.score
     assert len(actions) == len(score_A)
     if temperature is None:
         place = int(score_A.argmax())
@@ -50,7 +69,8 @@ def choose(
         weight_A = np.exp(_logits(score_A, temperature))
         below = np.searchsorted(weight_A.cumsum(), uniform * weight_A.sum(), side="right")
         place = min(int(below), len(score_A) - 1)
-    return Action(actions[place], float(log_probabilities(score_A, temperature)[place]), value)
+    log_probability = float(log_probabilities(score_A, temperature)[place])
+    return Action(actions[place], log_probability, prediction.value, prediction)
 
 
 def _logits(score_A: NDArray[Any], temperature: float) -> NDArray[np.float64]:

@@ -5,8 +5,7 @@ Shapes: B decisions, A candidates, R ranks.
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import ObservationColumns, columns_of_annotations, columns_of_observations, round_keys
 from kanachan.data.symmetry import SeatRotation
-from kanachan.inference.choice import Action, choose
+from kanachan.inference.choice import Action, Prediction, choose
 from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.registry import load_network
@@ -31,26 +30,6 @@ from kanachan.objectives.registry import load_network
 DEFAULT_BATCH = 256
 _FIELDS = ("scores", "probabilities", "rank_probabilities")
 """of `Objective.predictions`, in the order of those of `Prediction`"""
-
-
-@dataclass(frozen=True, slots=True)
-class Prediction:
-    """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
-
-    score: NDArray[np.float32]
-    """[A] the greater the better: logits after imitation, divided by the policy's temperature, else expected points of
-    the stage's target"""
-    probability: NDArray[np.float32] | None
-    """[A] imitation: that the player takes the action"""
-    rank_probability: NDArray[np.float32] | None
-    """[A, R] rank: of every final rank of the actor after the action"""
-    value: float | None
-    """the expected target of the stage before the action, in points, where the network predicts it"""
-
-    @property
-    def shown(self) -> NDArray[np.float32]:
-        """[A] what people are shown: the probability where there is one, else the score."""
-        return self.score if self.probability is None else self.probability
 
 
 class Policy(ABC):
@@ -134,24 +113,42 @@ class Policy(ABC):
         observations: Sequence[Observation],
         temperature: float | None = None,
         uniforms: Sequence[float] | None = None,
+        *,
+        seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Action]:
-        """Returns an action for each observation, with its log-probability and the value of the situation.
+        """Chooses an action for each observation: the one way in which the arena, the bot and the review act.
 
         Args:
             temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
             uniforms: a random number in 0 ... 1, 1 excluded, for each observation; needed with a temperature.
+            seats: see `evaluate`.
+            batch: how many pass the network at once.
+        """
+        predictions = self.evaluate(observations, seats, batch)
+        drawn = [None] * len(observations) if uniforms is None else uniforms
+        return [
+            choose(observation.actions, prediction, temperature, uniform)
+            for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
+        ]
+
+    def evaluate(
+        self,
+        observations: Sequence[Observation],
+        seats: Sequence[Hashable] | None = None,
+        batch: int = DEFAULT_BATCH,
+    ) -> list[Prediction]:
+        """Returns the prediction for each observation, in their order.
+
+        Args:
+            seats: whose observations they are, at which table; only policies that store a seat's events need them.
             batch: how many pass the network at once.
         """
         predictions: list[Prediction] = []
         for first in range(0, len(observations), batch):
             columns = columns_of_observations(observations[first : first + batch], self.vocabulary)
             predictions += self.predict(self.batch(columns))
-        drawn = [None] * len(observations) if uniforms is None else uniforms
-        return [
-            choose(observation.actions, prediction.score, temperature, uniform, prediction.value)
-            for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
-        ]
+        return predictions
 
     @abstractmethod
     def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:

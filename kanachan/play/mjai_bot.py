@@ -18,10 +18,9 @@ from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
 from annotate.observation import Observation
 from annotate.runtime.json_output import rounded
-from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
-from kanachan.inference.choice import choose
-from kanachan.inference.policy import Policy, Prediction
+from kanachan.inference.choice import Prediction, choose
+from kanachan.inference.policy import Policy
 from kanachan.play.mortal_meta import values46
 from kanachan.play.rank_forecast import RankForecast
 
@@ -32,7 +31,7 @@ _LEAST_LOG_PROBABILITY = -1_000.0  # JSON has no infinity
 class Evaluation:
     """What the networks say of a turn; options stand in the order of their tokens."""
 
-    score: NDArray[np.float64]
+    score: NDArray[np.float32]
     """[A] of the policy, the greater the better"""
     quality: NDArray[np.float64]
     """[A] the same in a unit of order one: log probabilities, or points divided by the stage's scale"""
@@ -121,11 +120,11 @@ class MjaiBot:
             # the decision was on riichi and its discard; somebody else may have declared it for us
             opinion = _part(before, self._tokens, tokens)
             if self._chosen not in tokens:
-                self._chosen = self._choose(tokens, opinion)
+                prediction = Prediction(opinion.score, None, None, None)
+                self._chosen = choose(tokens, prediction, self._sampling, self._uniform()).token
         else:
             observation = self._writer.observation(turn, self._table.progression)
             opinion = self._ask(observation)
-            self._chosen = self._choose(tokens, opinion)
             self._tokens, self._opinion = tokens, opinion
             if self._forecast is not None:
                 self._forecast.see(observation, self.seat)
@@ -135,11 +134,13 @@ class MjaiBot:
     def _ask(self, observation: Observation) -> Evaluation:
         start = time.perf_counter_ns()
         policy, values = self.policy, self._values
-        batch = policy.batch(columns_of_observations([observation], policy.vocabulary))
-        (own,) = policy.predict(batch)
+        uniform = self._uniform()
+        (action,) = policy.act([observation], self._sampling, None if uniform is None else [uniform])
+        self._chosen, own = action.token, action.prediction
+        assert own is not None
         valued: Prediction | None = own if own.probability is None else None
         if values is not None:
-            (valued,) = values.predict(batch)
+            (valued,) = values.evaluate([observation])
         score = own.score.astype(np.float64)
         if own.probability is None:
             quality = score / policy.objective.scale
@@ -148,7 +149,7 @@ class MjaiBot:
             quality = score - greatest - np.log(np.exp(score - greatest).sum())
             quality = np.maximum(quality, _LEAST_LOG_PROBABILITY)
         return Evaluation(
-            score=score,
+            score=own.score,
             quality=quality,
             probability=own.probability,
             expected_points=None if valued is None else valued.score,
@@ -156,9 +157,8 @@ class MjaiBot:
             eval_time_ns=time.perf_counter_ns() - start,
         )
 
-    def _choose(self, tokens: Sequence[int], opinion: Evaluation) -> int:
-        uniform = None if self._sampling is None else self._random.random()
-        return choose(tokens, opinion.score, self._sampling, uniform).token
+    def _uniform(self) -> float | None:
+        return None if self._sampling is None else self._random.random()
 
     def _meta(self, turn: Turn, opinion: Evaluation | None, after_reach: bool) -> dict[str, Any]:
         """Without an opinion, where only one thing can be done, without values."""

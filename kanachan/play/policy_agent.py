@@ -8,7 +8,7 @@ Shapes: A candidates of a situation; otherwise as in kanachan.models.kv_cache.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -16,14 +16,18 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import Tensor
 
 from annotate.game.record import Event
+from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
-from kanachan.inference.choice import Action, choose
-from kanachan.inference.policy import NetworkPolicy, Policy, chosen_device
+from kanachan.inference.choice import Action, Prediction
+from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
+from kanachan.models.transformer import Output
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 
@@ -67,16 +71,10 @@ class _Seat:
     events: tuple[int, ...] = ()
 
 
-class Evaluation(NamedTuple):
-    """What a policy computes of a request."""
+class CachedPolicy(Policy):
+    """A policy that stores the events of each seat, and computes the new ones alone.
 
-    score: NDArray[np.float32]
-    """[A]"""
-    value: float | None
-
-
-class Scorer:
-    """Computes the scores of requests of many games.
+    Its predictions have scores and values; the rest is left out for speed.
 
     Args:
         policies: one, or imitation and values; copies of their networks store the events.
@@ -88,67 +86,75 @@ class Scorer:
     """
 
     def __init__(self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False) -> None:
-        vocabulary, device = policies[0].vocabulary, policies[0].device
-        self._shapes = _shapes(vocabulary.max_progression, _ROWS["cpu" if device.type == "cpu" else "gpu"])
-        num_rows = max(s.rows * (1 + vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
+        first = policies[0]
+        super().__init__(first.objective, actor_first=first.actor_first, card=first.card, device=first.device)
+        self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if self.device.type == "cpu" else "gpu"])
+        num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         self._networks = [
-            CachedNetwork(p.network, vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval() for p in policies
+            CachedNetwork(p.network, self.vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval()
+            for p in policies
         ]
         prior, *values = (
             policy.with_network(network) for policy, network in zip(policies, self._networks, strict=True)
         )
-        self.policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
-        self._seats: dict[tuple[GameKey, int], _Seat] = {}
+        self._policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
+        self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
         self._free: list[int] = []
 
-    @torch.inference_mode()
-    def evaluate(self, requests: Sequence[ActRequest]) -> list[Evaluation]:
-        """Evaluates each request as the policy without stored events does, up to rounding."""
-        shape_of = [self.shape(request) for request in requests]
-        slots, starts = zip(*map(self._continued, requests), strict=True)
-        rows = _Rows(requests, np.array(slots), np.array(starts), self.policy, shape_of)
-        found: list[Evaluation | None] = [None] * len(requests)
-        for places, batch in rows.batches():
-            output, value_B = self.policy.output_and_value(batch.to(self.policy.device))
-            score_BA = self.policy.objective.score(output).float().cpu().numpy()
-            values = [None] * len(batch) if value_B is None else value_B.tolist()
-            for row, place in enumerate(places):
-                score_A = score_BA[row, : len(requests[place].observation.actions)]
-                found[place] = Evaluation(score_A, values[row])
-        return [evaluation for evaluation in found if evaluation is not None]
+    def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
+        return self._policy.output_and_value(batch)
 
-    def shape(self, request: ActRequest) -> Shape:
-        """Returns the shape of the rows among which a request is computed."""
-        observation = request.observation
+    @torch.inference_mode()
+    def evaluate(
+        self,
+        observations: Sequence[Observation],
+        seats: Sequence[Hashable] | None = None,
+        batch: int = DEFAULT_BATCH,
+    ) -> list[Prediction]:
+        """Evaluates each observation as the policy without stored events does, up to rounding; `seats` are needed."""
+        assert seats is not None, "stored events are found by the seat"
+        shape_of = [self.shape(*pair) for pair in zip(observations, seats, strict=True)]
+        slots, starts = zip(*map(self._continued, observations, seats), strict=True)
+        rows = _Rows(observations, np.array(slots), np.array(starts), self, shape_of)
+        found: list[Prediction | None] = [None] * len(observations)
+        for places, part in rows.batches():
+            output, value_B = self.output_and_value(part.to(self.device))
+            score_BA = self.objective.score(output).float().cpu().numpy()
+            values = [None] * len(part) if value_B is None else value_B.tolist()
+            for row, place in enumerate(places):
+                score_A = score_BA[row, : len(observations[place].actions)]
+                found[place] = Prediction(score_A, None, None, values[row])
+        return [prediction for prediction in found if prediction is not None]
+
+    def shape(self, observation: Observation, seat: Hashable) -> Shape:
+        """Returns the shape of the rows among which an observation of a seat is computed."""
         num_seen = len(observation.progression)
-        num_tiles = len(observation.sparse) - self.policy.vocabulary.num_places
-        size = num_seen - self._start(request), num_seen, num_tiles, len(observation.actions)
+        num_tiles = len(observation.sparse) - self.vocabulary.num_places
+        size = num_seen - self._start(observation, seat), num_seen, num_tiles, len(observation.actions)
         fitting = (shape for shape in self._shapes if all(ours <= its for ours, its in zip(size, shape, strict=False)))
         found = next(fitting, None)
         assert found is not None, size
         return found
 
-    def _start(self, request: ActRequest) -> int:
-        """Returns how many events of a request are stored already."""
-        seat = self._seats.get((request.game, request.turn.seat))
-        events = request.observation.progression
-        if seat is None or events[: len(seat.events)] != seat.events:
+    def _start(self, observation: Observation, seat: Hashable) -> int:
+        """Returns how many events of an observation are stored already."""
+        stored, events = self._seats.get(seat), observation.progression
+        if stored is None or events[: len(stored.events)] != stored.events:
             return 0
         # the last one is computed again if nothing has happened since: no row is without events
-        return min(len(seat.events), len(events) - 1)
+        return min(len(stored.events), len(events) - 1)
 
-    def _continued(self, request: ActRequest) -> tuple[int, int]:
-        """Returns where the events of a request are stored, and how many of them are there already."""
-        start = self._start(request)
-        key = request.game, request.turn.seat
-        if key not in self._seats:
+    def _continued(self, observation: Observation, seat: Hashable) -> tuple[int, int]:
+        """Returns where the events of a seat are stored, and how many of them are there already."""
+        start = self._start(observation, seat)
+        if seat not in self._seats:
             if not self._free:
                 self._make_room()
-            self._seats[key] = _Seat(self._free.pop())
-        seat = self._seats[key]
-        seat.events = request.observation.progression
-        return seat.slot, start
+            self._seats[seat] = _Seat(self._free.pop())
+        stored = self._seats[seat]
+        stored.events = observation.progression
+        return stored.slot, start
 
     def _make_room(self) -> None:
         # slot 0 is for rows that fill up
@@ -158,18 +164,19 @@ class Scorer:
         for network in self._networks:
             network.reserve(self._num_slots)
 
-    def forget(self, game: GameKey, seat: int) -> None:
-        kept = self._seats.pop((game, seat), None)
+    def forget(self, seat: Hashable) -> None:
+        """Frees what is stored of a seat."""
+        kept = self._seats.pop(seat, None)
         if kept is not None:
             self._free.append(kept.slot)
 
 
 class _Rows:
-    """Requests as rows of a batch, each with the events alone that are new."""
+    """Observations as rows of a batch, each with the new events alone."""
 
     def __init__(
         self,
-        requests: Sequence[ActRequest],
+        observations: Sequence[Observation],
         slot_B: NDArray[np.int64],
         start_B: NDArray[np.int64],
         policy: Policy,
@@ -178,12 +185,12 @@ class _Rows:
         self._places: dict[Shape, list[int]] = {}
         for place, shape in enumerate(shape_of):
             self._places.setdefault(shape, []).append(place)
-        observations = [
-            request.observation._replace(progression=request.observation.progression[start:])
-            for request, start in zip(requests, start_B.tolist(), strict=True)
+        cut = [
+            observation._replace(progression=observation.progression[start:])
+            for observation, start in zip(observations, start_B.tolist(), strict=True)
         ]
         # rows may come out grouped, as of the same round: a row's events then begin those of its group
-        batch = policy.batch(columns_of_observations(observations, policy.vocabulary))
+        batch = policy.batch(columns_of_observations(cut, policy.vocabulary))
         new_B = batch.seen_B
         event_BE = batch.event_GE.index_select(0, batch.group_B)
         event_BE = event_BE.where(torch.arange(event_BE.shape[1]) < new_B[:, None], 0)
@@ -229,6 +236,10 @@ def _widened(tensor_BX: torch.Tensor, width: int) -> torch.Tensor:
     return F.pad(tensor_BX, (0, width - tensor_BX.shape[1]))
 
 
+def _seat_of(request: ActRequest) -> tuple[GameKey, int]:
+    return request.game, request.turn.seat
+
+
 class PolicyAgent:
     """A policy at the table.
 
@@ -238,26 +249,22 @@ class PolicyAgent:
 
     plays_forced = False
 
-    def __init__(self, scorer: Scorer, lots: SeededSampler, temperature: float | None = None) -> None:
-        self.scorer = scorer
+    def __init__(self, policy: CachedPolicy, lots: SeededSampler, temperature: float | None = None) -> None:
+        self.policy = policy
         self._lots = lots
         self._temperature = temperature
 
     def group(self, request: ActRequest) -> BatchKey:
-        shape = self.scorer.shape(request)
+        shape = self.policy.shape(request.observation, _seat_of(request))
         return BatchKey(shape, shape.rows)
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        return [
-            choose(request.observation.actions, score_A, self._temperature, self._uniform(request), value)
-            for request, (score_A, value) in zip(requests, self.scorer.evaluate(requests), strict=True)
-        ]
-
-    def _uniform(self, request: ActRequest) -> float | None:
-        return None if self._temperature is None else self._lots.of(request)
+        uniforms = None if self._temperature is None else [self._lots.of(request) for request in requests]
+        observations = [request.observation for request in requests]
+        return self.policy.act(observations, self._temperature, uniforms, seats=[_seat_of(r) for r in requests])
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        self.scorer.forget(game, seat)
+        self.policy.forget((game, seat))
 
     def close(self) -> None:
         pass
@@ -272,12 +279,12 @@ def load_policy_agent(
         ValueError: weights that cannot be read, of another vocabulary, or not fit to be used together.
     """
     torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
-    policies = [Policy.load(path, chosen_device(device)) for path in spec.files]
-    for policy in policies:
-        if policy.vocabulary.fingerprint != vocabulary.fingerprint:
-            raise ValueError(f"{spec.text}: made for the vocabulary {policy.vocabulary.name}, not {vocabulary.name}")
+    loaded = [Policy.load(path, chosen_device(device)) for path in spec.files]
+    for each in loaded:
+        if each.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise ValueError(f"{spec.text}: made for the vocabulary {each.vocabulary.name}, not {vocabulary.name}")
     try:
-        scorer = Scorer(policies, spec.points, use_bf16=use_bf16)
+        policy = CachedPolicy(loaded, spec.points, use_bf16=use_bf16)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
-    return PolicyAgent(scorer, lots, spec.temperature)
+    return PolicyAgent(policy, lots, spec.temperature)

@@ -17,7 +17,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter
-from kanachan.inference.choice import choose
+from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
@@ -48,14 +48,16 @@ def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
     What is expected before the action comes from the summary token. A network that was trained without it is asked
     about the actions instead: their mean, as the first policy with probabilities would play, else the action taken.
     """
-    predictions = [policy.predictions(annotations, chunk) for policy in policies]
+    observations = [annotation.observation for annotation in annotations]
+    acted = [policy.act(observations, batch=chunk) for policy in policies]
+    predictions = [[_prediction(action) for action in actions] for actions in acted]
     weights = [_one_hot(annotation) for annotation in annotations]
     for predicted in predictions:
         if annotations and predicted[0].probability is not None:
             weights = [prediction.probability for prediction in predicted if prediction.probability is not None]
             break
     found = []
-    for policy, predicted in zip(policies, predictions, strict=True):
+    for policy, actions, predicted in zip(policies, acted, predictions, strict=True):
         before = _expected(policy, annotations, chunk)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
@@ -66,11 +68,16 @@ def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
                 expected = float(before.points[i] if before else weights[i] @ prediction.score)
             if ranks is not None:
                 expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
-            best = choose(range(len(prediction.score)), prediction.score).token
+            best = annotation.actions.index(actions[i].token)
             loss = _loss(prediction.score, prediction.probability, annotation.chosen)
             rows.append(Answer(prediction.shown, best, loss, ranks, expected, expected_ranks))
         found.append(rows)
     return found
+
+
+def _prediction(action: Action) -> Prediction:
+    assert action.prediction is not None, "a policy predicts what it chooses from"
+    return action.prediction
 
 
 def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:

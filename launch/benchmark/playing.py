@@ -15,7 +15,7 @@ from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey,
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, Match
-from kanachan.play.policy_agent import PolicyAgent, Scorer
+from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
 from kanachan.play.rollout import BatchedGames
 from kanachan.play.workers import TOGETHER
 
@@ -101,7 +101,7 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
         policies = {letter: NetworkPolicy(network, objective, actor_first=True) for letter in PLAYERS}
         repeat(
             {
-                letter: PolicyAgent(Scorer([p], use_bf16=use_bf16), SeededSampler(0, letter))
+                letter: PolicyAgent(CachedPolicy([p], use_bf16=use_bf16), SeededSampler(0, letter))
                 for letter, p in policies.items()
             }
         )

@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from kanachan.inference.choice import choose, log_probabilities
+from kanachan.inference.choice import Prediction, choose, log_probabilities
 
 SCORE = np.array([0.5, -1.0, 2.0, 1.9], np.float32)
+PREDICTION = Prediction(SCORE, None, None, 7.0)
 ACTIONS = (10, 20, 30, 40)
 
 
 def test_without_a_temperature_the_highest_score_is_chosen_with_certainty() -> None:
-    assert choose(ACTIONS, SCORE, value=7.0) == (30, 0.0, 7.0)
+    assert choose(ACTIONS, PREDICTION) == (30, 0.0, 7.0, PREDICTION)
 
 
 @pytest.mark.parametrize("temperature", [0.01, 0.3, 1.0, 20.0, None])
@@ -24,7 +25,7 @@ def test_the_probabilities_of_all_candidates_sum_to_1(temperature: float | None)
 def test_sampled_frequencies_and_log_probabilities_are_those_of_the_softmax(temperature: float) -> None:
     softmax = np.exp(SCORE.astype(float) / temperature)
     softmax /= softmax.sum()
-    drawn = [choose(ACTIONS, SCORE, temperature, uniform) for uniform in (np.arange(10_000) + 0.5) / 10_000]
+    drawn = [choose(ACTIONS, PREDICTION, temperature, uniform) for uniform in (np.arange(10_000) + 0.5) / 10_000]
     for action, probability in zip(ACTIONS, softmax, strict=True):
         of_it = [found for found in drawn if found.token == action]
         assert len(of_it) / len(drawn) == pytest.approx(probability, abs=2e-4)
@@ -33,4 +34,4 @@ def test_sampled_frequencies_and_log_probabilities_are_those_of_the_softmax(temp
 
 def test_a_number_near_1_chooses_a_possible_action() -> None:
     score = np.array([0.0, -2000.0], np.float32)
-    assert choose((1, 2), score, 1.0, math.nextafter(1.0, 0.0)).token == 1
+    assert choose((1, 2), Prediction(score, None, None, None), 1.0, math.nextafter(1.0, 0.0)).token == 1

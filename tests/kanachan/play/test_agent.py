@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import GameResult, Match
 from kanachan.play.mjai_agent import Program, _Seated
-from kanachan.play.policy_agent import Evaluation, PolicyAgent
+from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.rollout import BatchedGames
 from tests.support.matches import mjai
 from tests.support.rounds import Script, start_of_round, wall_of_deal
@@ -162,7 +163,7 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
     assert isinstance(player, PolicyAgent)
     _, watched = played("random", GAMES, together=3, most=120)
     for key, situation in watched.asked.items():
-        ((found[key], _),) = player.scorer.evaluate([situation])
+        (found[key],) = evaluated(player, [situation])
     wanted = scores_of(plain_policy(names["greedy"]), list(watched.asked.values()))
     assert max(len(s.observation.progression) for s in watched.asked.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
@@ -184,9 +185,9 @@ def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, na
     assert isinstance(together, PolicyAgent)
     assert any(len(situations) > 1 for situations in by_number.values())
     for situations in by_number.values():
-        alone = [one_by_one.scorer.evaluate([situation])[0].score for situation in situations]
-        for evaluation, alone_A in zip(together.scorer.evaluate(situations), alone, strict=True):
-            np.testing.assert_array_equal(evaluation.score, alone_A)
+        alone = [evaluated(one_by_one, [situation])[0] for situation in situations]
+        for score_A, alone_A in zip(evaluated(together, situations), alone, strict=True):
+            np.testing.assert_array_equal(score_A, alone_A)
 
 
 def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
@@ -195,20 +196,16 @@ def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str])
     (score_A,) = scores_of(plain_policy(names["greedy"]), [situation])
     weight_A = np.exp((score_A - score_A.max()) / 2.0)
     counts = np.zeros(len(score_A))
-    for seed in range(2000):
-        player = PolicyAgent(FixedScores(score_A), SeededSampler(seed, "A"), temperature=2.0)
-        counts[situation.observation.actions.index(player.act([situation])[0].token)] += 1
+    player = make_agent(parse_agent(f"{names['greedy']}@2"), SeededSampler(0, "A"), V)
+    for action in player.act([replace(situation, game=GameKey(wall, 0)) for wall in range(2000)]):
+        counts[situation.observation.actions.index(action.token)] += 1
     np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
 
 
-class FixedScores:
-    """Scores that were computed before."""
-
-    def __init__(self, score_A: np.ndarray) -> None:
-        self._score_A = score_A
-
-    def evaluate(self, situations: Sequence[ActRequest]) -> list[Evaluation]:
-        return [Evaluation(self._score_A, None) for _ in situations]
+def evaluated(player: PolicyAgent, requests: Sequence[ActRequest]) -> list[np.ndarray]:
+    """The scores that a network gives the options of each request."""
+    seats = [(request.game, request.turn.seat) for request in requests]
+    return [p.score for p in player.policy.evaluate([request.observation for request in requests], seats)]
 
 
 def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> None:
