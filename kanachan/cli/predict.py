@@ -18,7 +18,7 @@ from kanachan.cli.policy_options import add_options, check_options, reweighted_p
 
 if TYPE_CHECKING:
     from kanachan.inference.choice import Prediction
-from kanachan.inference.policy import Policy
+    from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
 _BATCHES_AT_ONCE = 16  # lines that are sorted by length together: bounds the memory and the wait for the first line

@@ -76,6 +76,6 @@ def test_the_mean_is_measured_and_said_to_be_one(tmp_path: Path, capsys: pytest.
         assert evaluate([str(weights), str(shards), "--json", str(figures), "--bootstrap", "5", *more]) == 0
         content = json.loads(figures.read_text())
         assert content["average_suits"] is bool(more)
-        assert ("averaged over the exchanges of suits" in capsys.readouterr().out) is bool(more)
+        assert ("averaged over the suit permutations" in capsys.readouterr().out) is bool(more)
         likelihoods.append(content["weights"][0]["agreement"]["nll"]["value"])
     assert likelihoods[0] != pytest.approx(likelihoods[1], abs=1e-4)
