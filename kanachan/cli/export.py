@@ -1,4 +1,4 @@
-"""kanachan-export: a trained network for programs of one's own: the encoder as a `transformers` model, all as ONNX."""
+"""kanachan-export: exports a trained network: the encoder as a `transformers` model, or the whole network as ONNX."""
 
 import argparse
 import sys
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import NetworkPolicy
 
 PROGRAM = "kanachan-export"
-_DESCRIPTION = """Writes what was trained so that other programs can use it. With -o, the encoder of a weights file:
+_DESCRIPTION = """Exports a trained network for use in other programs. With -o, the encoder of a weights file:
 after `import kanachan.inference.huggingface`, `transformers.AutoModel.from_pretrained(DIR)` loads it. With --onnx,
-encoder.onnx, policy.onnx (the whole network, which scores the possible actions) and a README.md that explains what they
-take and give. Batches, situations and lists of actions may be of any size. Before the two are left in place, they are
-asked about decisions, and must answer as the network does."""
+encoder.onnx, policy.onnx (the whole network, which scores the possible actions) and a README.md that describes their
+inputs and outputs. Batches, situations and lists of actions may be of any size. The two are put in place only if
+their outputs on decisions equal those of the network."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         metavar="X",
         default=1e-4,
-        help="with --onnx: the largest difference that is let pass; as a share of numbers above the unit of an output, "
+        help="with --onnx: the largest accepted difference; as a share of numbers above the unit of an output, "
         "which for points is about their spread, and else 1 (default: %(default)s)",
     )
     return parser
@@ -96,7 +96,9 @@ def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
     with tempfile.TemporaryDirectory(dir=out, prefix=f".{PROGRAM}.") as temporary:
         exported.save_pretrained(temporary)
         write_card(Path(temporary, CARD_NAME), policy.card)
-        mode = Path(temporary, CARD_NAME).stat().st_mode  # as files here have; safetensors lets only the owner read
+        mode = (
+            Path(temporary, CARD_NAME).stat().st_mode
+        )  # as other files have here; safetensors makes files readable only by the owner
         for file in Path(temporary).iterdir():
             file.chmod(mode)
             file.replace(out / file.name)
@@ -113,7 +115,7 @@ def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, toleranc
     else:
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)
     for path, difference, num_decisions in export_onnx(policy, folder, columns, tolerance):
-        print(f"{path}: answers as the network does to {num_decisions:,} decisions, within {difference:.1e}")
+        print(f"{path}: equals the network on {num_decisions:,} decisions, within {difference:.1e}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""kanachan-predict: annotation lines with what a network says of every candidate, as numbers or in words."""
+"""kanachan-predict: adds the predictions of a network for every candidate to annotation lines, or explains them."""
 
 import argparse
 import os
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
-_BATCHES_AT_ONCE = 16  # lines that are sorted by length together: bounds the memory and the wait for the first line
-_DESCRIPTION = """Asks a network about decisions. To every annotation line one more field is added, after a tab: a
+_BATCHES_AT_ONCE = (
+    16  # batches of lines that are sorted by length together: bounds the memory and the delay of the first line
+)
+_DESCRIPTION = """Evaluates a network on decisions. To every annotation line one more field is added, after a tab: a
 comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
 player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score
 in the round, in points; after rank the expected points of the final rank, by the table the network was trained with;
-after grading the expected grading points. Numbers have as many digits as tell 32-bit floats apart. With --prior they
+after grading the expected grading points. Numbers have enough digits to distinguish 32-bit floats. With --prior they
 are the probabilities of a policy: those of imitation, each multiplied by exp(advantage / temperature), then scaled to
-add up to 1; the advantage is what WEIGHTS expect of the action less what they expect of imitation on average."""
+add up to 1; the advantage is the value that WEIGHTS predict for the action minus their mean for imitation."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--explain",
         action="store_true",
-        help="in words for people: the situation, and the candidates from the best to the worst, the action taken "
+        help="in words: the situation, and the candidates from the best to the worst, the action taken "
         "marked; after rank also the probability of every rank",
     )
     group = add_options(parser, held_out="--held-out")
@@ -83,7 +85,7 @@ def _predict(arguments: argparse.Namespace) -> None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
     size = arguments.batch * _BATCHES_AT_ONCE
     with writing_text(arguments.output) as output:
-        is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would stand among the lines
+        is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would appear among the lines
         for chunk in _chunks(arguments.lines, size, policy.vocabulary, shows_bar=not is_seen):
             predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
             for (line, annotation), prediction in zip(chunk, predictions, strict=True):
@@ -94,14 +96,14 @@ def _predict(arguments: argparse.Namespace) -> None:
 
 
 def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:
-    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar if a terminal shows it.
+    """Yields the lines of a file and their annotations, `size` at a time, under a progress bar on a terminal.
 
-    Raises ValueError: "file:line: ..." for a line that is no annotation; a file without lines.
+    Raises ValueError: "file:line: ..." for a line that is not an annotation; a file without lines.
     """
     from kanachan.data.text import read_blocks
 
     name = "standard input" if path == "-" else path
-    num_bytes: list[int] = []  # of the file, block by block; standard input does not tell
+    num_bytes: list[int] = []  # of the file, block by block; unknown for standard input
     total = os.path.getsize(path) if os.path.isfile(path) else None
     num_lines = 0
     with tqdm(total=total, unit="B", unit_scale=True, disable=None if shows_bar else True, smoothing=0.05) as bar:
@@ -128,7 +130,7 @@ def _parsed(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tupl
 
 
 def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
-    """A decision in words; its candidates from the best to the worst, with an arrow at the one taken."""
+    """Describes a decision in words: its candidates from the best to the worst, with an arrow at the one taken."""
     names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
     numbers = [
         f"{score:+,.1f}" if prediction.probability is None else f"{prediction.probability[i]:.1%}"

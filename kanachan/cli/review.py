@@ -1,4 +1,4 @@
-"""kanachan-review: a game record and weights → one page that shows a player's decisions and what networks think."""
+"""kanachan-review: writes a page of a player's decisions in a game record, with the predictions of networks."""
 
 import argparse
 import sys
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from kanachan.review.report import Reviewer
 
 PROGRAM = "kanachan-review"
-_DESCRIPTION = """Asks networks about all decisions of one player of a game and writes a page about it, one file that
-needs no network connection: the table as that player saw it, the possible actions with their probabilities or values,
+_DESCRIPTION = """Evaluates networks on all decisions of one player of a game and writes a page, one file that needs
+no network connection: the table as that player saw it, the possible actions with their probabilities or values,
 what was played, where most was lost, and how the expected result changed over the game. Weights of several stages
-stand side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
+are shown side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
         help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
-    add_options(parser, values="the last of WEIGHTS, in a column of its own")
+    add_options(parser, values="the last of WEIGHTS, in a separate column")
     add_assumptions(parser)
     add_batch_option(parser, "a network")
     add_device_option(parser)
@@ -93,14 +93,14 @@ def _review(arguments: argparse.Namespace) -> None:
     if arguments.json is not None:
         with writing_text(arguments.json) as file:
             file.write(json.dumps(review, ensure_ascii=False) + "\n")
-    _tell(review, arguments.output)
+    _report(review, arguments.output)
 
 
 def _game(path: str, number: int | None) -> tuple[Game, str]:
-    """The game to review and the name of its record.
+    """Returns the game to review and the name of its record.
 
     Raises:
-        ValueError: there is not one record, or no game of that number, or no number where there are several.
+        ValueError: there is not exactly one record, no game of that number, or no number where there are several.
     """
     records = list(islice(records_of(find_records([path])), 2))
     if len(records) != 1:
@@ -108,7 +108,7 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     name = records[0].name
     games = read_record(records[0])
     if number is None and len(games) > 1:
-        raise ValueError(f"{name} holds {len(games)} games: say which with --game 1 ... {len(games)}")
+        raise ValueError(f"{name} holds {len(games)} games: choose one with --game 1 ... {len(games)}")
     number = number or 1
     if number > len(games):
         raise ValueError(f"{name}: --game {number} is not in 1 ... {len(games)}")
@@ -133,7 +133,7 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Short names for weights: of the run's folder or the file, if no other has the same, else the path."""
+    """Returns short names for weights: of the run's folder or the file, if no other has the same, else the path."""
     files = [Path(path) for path in paths]
     runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
     short = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
@@ -143,14 +143,14 @@ def _names(paths: Sequence[str]) -> list[str]:
     ]
 
 
-def _tell(review: dict[str, Any], output: str) -> None:
+def _report(review: dict[str, Any], output: str) -> None:
     decisions, rounds = len(review["decisions"]), len(review["rounds"])
     lines = [f"{output}: {decisions} decisions of seat {review['seat']} in {rounds} rounds"]
     width = max(len(model["name"]) for model in review["models"])
     for model in review["models"]:
         overall = model["summary"][0]
         if model["unit"] == "probability":
-            rest = f"mean probability of what was played {overall['mean_probability']:.1%}"
+            rest = f"mean probability of the action played {overall['mean_probability']:.1%}"
         else:
             rest = f"mean loss {overall['mean_loss']:,.1f} points"
         lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")

@@ -1,6 +1,6 @@
-"""An annotation → the table as its seat saw it: what the review draws.
+"""Converts an annotation to the table as its seat saw it, which the review draws.
 
-All of it stands in the annotation's tokens, so what is drawn is what the networks were asked about. Tiles have the
+All of it comes from the annotation's tokens, so what is drawn is the input of the networks. Tiles have the
 specification's names: 0 is a red five, 1z ... 7z are E S W N P F C.
 """
 
@@ -42,10 +42,10 @@ class Meld:
 
     kind: str
     own: list[str]
-    """tiles from the hand, but for the one added to a pon"""
+    """tiles from the hand, except the one added to a pon"""
     called: str | None = None
     source: int | None = None
-    """the seat whose discard `called` was"""
+    """the seat that discarded `called`"""
     added: str | None = None
 
 
@@ -71,11 +71,11 @@ class TableView:
     rivers: list[list[Discard]]
     melds: list[list[Meld]]
     last_seat: int | None
-    """who acted last; where the decision answers a discard or kan, whose"""
+    """the seat that acted last; where the decision is a reaction to a discard or kan, the seat of that"""
     last_kind: str | None
     """discard, chi, pon, daiminkan, ankan or kakan"""
     last_meld: int | None
-    """which of the melds of `last_seat`; None of a discard"""
+    """index in the melds of `last_seat`; None for a discard"""
 
 
 @dataclass(slots=True)
@@ -90,11 +90,11 @@ class Candidate:
 
 
 def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequence[str]] = ()) -> TableView:
-    """The table that `annotation` describes.
+    """Returns the table that `annotation` describes.
 
     Args:
-        pons: of each pon of the round in turn the two tiles from the hand, in mjai's names: whether a red five was
-            among them, no token tells. Without them ordinary fives are taken.
+        pons: for each pon of the round in turn, the two tiles from the hand, in mjai's names: tokens do not contain
+            whether a red five was among them. Without this, ordinary fives are assumed.
     """
     sparse: defaultdict[str, list[dict[str, int]]] = defaultdict(list)
     for token in annotation.sparse:
@@ -128,7 +128,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
 
 
 def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
-    """An action, with the tiles to draw for it."""
+    """Returns an action, with the tiles to draw for it."""
     _, values = vocabulary.action.describe(token)
     tiles: list[int] = []
     if "chi" in values:
@@ -147,7 +147,7 @@ def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
 
 
 class _Done:
-    """Rivers and melds, event by event."""
+    """Rivers and melds, built event by event."""
 
     def __init__(self, progression: Sequence[int], vocabulary: Vocabulary, pons: Sequence[Sequence[str]]) -> None:
         self.rivers: list[list[Discard]] = [[] for _ in range(vocabulary.num_seats)]
@@ -164,7 +164,7 @@ class _Done:
                 self.last_meld = self._add(name, values)
 
     def _add(self, name: str, values: dict[str, int]) -> int | None:
-        """Which of the seat's melds it is, if it is one."""
+        """Adds an event; returns the index in the seat's melds, or None for a discard."""
         seat = values["seat"]
         if name == "discard":
             discard = Discard(TILE_NAMES[values["tile"]], bool(values["tsumogiri"]), bool(values["riichi"]))
@@ -201,12 +201,12 @@ class _Done:
 
 
 def _copies(tile: int) -> list[int]:
-    """The four tiles of one kind, a red five first."""
+    """Returns the four tiles of one kind, a red five first."""
     kind = tile34_of(tile)
     alike = [other for other in range(NUM_TILES) if tile34_of(other) == kind]
     return [other for other in alike for _ in range(HAND_SLOT_FIRST[other + 1] - HAND_SLOT_FIRST[other])]
 
 
 def _place_in_hand(name: str) -> str:
-    """A red five stands just before the ordinary ones."""
+    """Returns a sort key that places a red five just before the ordinary ones."""
     return name[1] + name[0].replace("0", "4~")

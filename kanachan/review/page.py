@@ -1,7 +1,7 @@
-"""A review → one HTML page that holds all it needs, and that nothing from a record can inject anything into.
+"""Renders a review as one self-contained HTML page, safe against injection by texts of a record.
 
-Texts of the record reach the page as JSON, in which no character can end the element that holds it, and are shown as
-text. Beyond that the page's own policy lets no script run but its own, by hash, and nothing be loaded.
+Texts of the record are embedded as JSON, in which no character can end the element that holds it, and are shown as
+text. In addition, the page's content security policy allows only its own script, by hash, and no loading.
 """
 
 import base64
@@ -21,7 +21,7 @@ _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u202
 
 
 def page(review: Mapping[str, Any]) -> str:
-    """The page of a review (kanachan.review.report.review_of)."""
+    """Returns the page of a review (kanachan.review.report.review_of)."""
     style = _asset("review.css")
     script = "\n".join(_asset(name) for name in _SCRIPTS)
     policy = "; ".join(
@@ -45,13 +45,13 @@ def page(review: Mapping[str, Any]) -> str:
 
 
 def embedded(value: Any) -> str:
-    """`value` as JSON that may stand in a script element: it holds no <, > or &."""
+    """Returns `value` as JSON that is safe in a script element: it contains no <, > or &."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.translate(_UNSAFE)
 
 
 def _hash(text: str) -> str:
-    """A source of a content security policy: an element with exactly this text."""
+    """Returns the source of a content security policy for an element with exactly this text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

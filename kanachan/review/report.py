@@ -1,4 +1,4 @@
-"""A review as data: what the page shows, and what --json writes. Everything in it is a plain value of JSON."""
+"""Builds a review as data, which the page shows and --json writes; it consists of plain JSON values."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +15,8 @@ from annotate.vocabulary import Vocabulary
 from annotate.words import ROOMS, ROUND_RESULTS, STYLES, WIND_NAMES
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.policy import Policy
-from kanachan.review.answers import Answer, answers, kinds_offered
 from kanachan.review.board import candidate_of, table_of
+from kanachan.review.predictions import ReviewedPrediction, kinds_offered, reviewed_predictions
 
 FORMAT_VERSION = 1
 ALL = "all"
@@ -31,7 +31,7 @@ _RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game
 
 @dataclass(frozen=True, slots=True)
 class Reviewer:
-    """Weights that are asked, and the name they have in the review."""
+    """A policy under its name in the review."""
 
     name: str
     policy: Policy
@@ -40,16 +40,16 @@ class Reviewer:
 def review_of(
     record: str, game: Game, report: ReplayResult, seat: int, reviewers: Sequence[Reviewer], chunk: int
 ) -> Data:
-    """The review of one seat's decisions.
+    """Returns the review of one seat's decisions.
 
     Args:
         record: name of the record.
-        report: the game replayed.
+        report: the replayed game.
         chunk: decisions that pass a network at once.
 
     Raises:
         ValueError: the seat has no decision that could be replayed, or weights have another vocabulary than the game;
-            names the record and why.
+            names the record and the reason.
     """
     vocabulary = game.vocabulary
     for reviewer in reviewers:
@@ -60,7 +60,7 @@ def review_of(
     if not annotations:
         why = f": {report.left_out[0]}" if report.left_out else ""
         raise ValueError(f"{record}: no decision of seat {seat} is left to review{why}")
-    answered = answers([reviewer.policy for reviewer in reviewers], annotations, chunk)
+    predictions = reviewed_predictions([reviewer.policy for reviewer in reviewers], annotations, chunk)
     kinds = kinds_offered(annotations, vocabulary)
     rounds, round_of = _rounds(report.annotations, seat, game, vocabulary)
     return {
@@ -73,7 +73,7 @@ def review_of(
         "notes": list(report.notes),
         "models": [
             {**_model(reviewer), "summary": _summary(kinds, annotations, rows), "worst": _worst(rows)}
-            for reviewer, rows in zip(reviewers, answered, strict=True)
+            for reviewer, rows in zip(reviewers, predictions, strict=True)
         ],
         "rounds": rounds,
         "decisions": [
@@ -83,7 +83,7 @@ def review_of(
                 "table": asdict(table_of(annotation, vocabulary, _pons(game, _round_key(annotation, vocabulary)))),
                 "candidates": [asdict(candidate_of(token, vocabulary)) for token in annotation.actions],
                 "chosen": annotation.chosen,
-                "answers": [_answer(rows[i]) for rows in answered],
+                "answers": [_prediction(rows[i]) for rows in predictions],
             }
             for i, annotation in enumerate(annotations)
         ],
@@ -109,7 +109,7 @@ def _header(game: Game, annotation: Annotation, vocabulary: Vocabulary) -> Data:
 def _rounds(
     annotations: Sequence[Annotation], seat: int, game: Game, vocabulary: Vocabulary
 ) -> tuple[list[Data], list[int]]:
-    """The rounds that could be replayed, and of each decision of the seat the index of its round.
+    """Returns the rounds that could be replayed, and for each decision of the seat the index of its round.
 
     Args:
         annotations: of all seats.
@@ -127,7 +127,7 @@ def _rounds(
         own = [annotation for annotation in of_round[key] if _seat(annotation, vocabulary) == seat]
         named = dict(zip(vocabulary.results, (own or of_round[key])[0].results, strict=True))
         result = ROUND_RESULTS[named["round_result"]]
-        if not own and result != _ABORTED:  # it is told as another seat saw it
+        if not own and result != _ABORTED:  # it is described from another seat's view
             result = ROUND_RESULTS[round_part(recorded.events)[seat][0]]
         rounds.append(
             {
@@ -143,7 +143,7 @@ def _rounds(
 
 
 def _pons(game: Game, key: _RoundKey) -> list[list[str]]:
-    """Of each pon of a round the two tiles from the hand."""
+    """Returns the two tiles from the hand of each pon of a round."""
     for recorded in game.rounds:
         if _key_of_record(recorded) == key:
             return [event["consumed"] for event in recorded.events if event["type"] == "pon"]
@@ -165,7 +165,7 @@ def _seat(annotation: Annotation, vocabulary: Vocabulary) -> int:
 
 
 def _value(annotation: Annotation, vocabulary: Vocabulary, name: str) -> int:
-    """Of a sparse block that says one thing of every situation: what it says."""
+    """Returns the value of a sparse block that has exactly one token in every situation."""
     block = vocabulary.sparse[name]
     return next(token for token in annotation.sparse if block.first <= token < block.first + block.size) - block.first
 
@@ -183,14 +183,14 @@ def _model(reviewer: Reviewer) -> Data:
     }
 
 
-def _answer(answer: Answer) -> Data:
+def _prediction(prediction: ReviewedPrediction) -> Data:
     return {
-        "shown": _rounded(answer.shown),
-        "best": answer.best,
-        "loss": _rounded(answer.loss),
-        "rank_probability": _rounded(answer.rank_probability),
-        "expected": _rounded(answer.expected),
-        "expected_ranks": _rounded(answer.expected_ranks),
+        "shown": _rounded(prediction.shown),
+        "best": prediction.best,
+        "loss": _rounded(prediction.loss),
+        "rank_probability": _rounded(prediction.rank_probability),
+        "expected": _rounded(prediction.expected),
+        "expected_ranks": _rounded(prediction.expected_ranks),
     }
 
 
@@ -200,15 +200,17 @@ def _rounded(value: Any) -> Any:
     return [_rounded(v) for v in value] if np.ndim(value) else rounded(float(value))
 
 
-def _worst(rows: Sequence[Answer]) -> list[int]:
-    """The decisions with the largest losses, the largest first."""
-    losing = [i for i, answer in enumerate(rows) if answer.loss > 0]
+def _worst(rows: Sequence[ReviewedPrediction]) -> list[int]:
+    """Returns the decisions with the largest losses, the largest first."""
+    losing = [i for i, prediction in enumerate(rows) if prediction.loss > 0]
     return sorted(losing, key=lambda i: -rows[i].loss)[:NUM_WORST]
 
 
-def _summary(kinds: Sequence[Sequence[str]], annotations: Sequence[Annotation], rows: Sequence[Answer]) -> list[Data]:
-    """By kind of decision: how many, how often the action taken is the network's best, its mean probability (None for
-    values) and the mean loss."""
+def _summary(
+    kinds: Sequence[Sequence[str]], annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]
+) -> list[Data]:
+    """Returns by kind of decision: the number, how often the action taken is the network's best, its mean probability
+    (None for values) and the mean loss."""
     table = []
     for kind in (ALL, *KINDS):
         of_kind = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]
@@ -217,15 +219,15 @@ def _summary(kinds: Sequence[Sequence[str]], annotations: Sequence[Annotation], 
         chosen = [annotations[i].chosen for i in of_kind]
         mine = [rows[i] for i in of_kind]
         has_probability = mine[0].expected is None
-        shown = [float(answer.shown[index]) for answer, index in zip(mine, chosen, strict=True)]
-        agreed = sum(answer.best == index for answer, index in zip(mine, chosen, strict=True))
+        shown = [float(prediction.shown[index]) for prediction, index in zip(mine, chosen, strict=True)]
+        agreed = sum(prediction.best == index for prediction, index in zip(mine, chosen, strict=True))
         table.append(
             {
                 "kind": kind,
                 "decisions": len(of_kind),
                 "agreed": agreed,
                 "mean_probability": _rounded(np.mean(shown)) if has_probability else None,
-                "mean_loss": _rounded(np.mean([answer.loss for answer in mine])),
+                "mean_loss": _rounded(np.mean([prediction.loss for prediction in mine])),
             }
         )
     return table

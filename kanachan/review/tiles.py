@@ -1,4 +1,4 @@
-"""Tile faces as SVG symbols, drawn from circles, sticks and strokes: they look alike wherever fonts do not.
+"""Tile faces as SVG symbols, drawn from circles, sticks and strokes, so that they do not depend on fonts.
 
 A symbol has the id `tile-` and the specification's name (`tile-0p` is a red five), and `tile-back` is a tile face down.
 A tile is WIDTH x HEIGHT.
@@ -45,7 +45,7 @@ _HONOURS = (
     (_RED_DRAGON, _RED),
 )
 
-# Where circles stand: (x, y, colour); and sticks: (x, y, colour, degrees by which they lean).
+# Positions of circles: (x, y, colour); and of sticks: (x, y, colour, degrees by which they lean).
 _LEFT, _MIDDLE, _RIGHT = 17.5, 30.0, 42.5
 _CIRCLES: tuple[tuple[tuple[float, float, str], ...], ...] = (
     ((_MIDDLE, 40, _RED),),
@@ -93,7 +93,7 @@ _BIRD = (
 
 
 def tile_symbols() -> str:
-    """SVG: a <symbol> for each tile and for one face down."""
+    """Returns SVG: a <symbol> for each tile and for one face down."""
     faces = [_symbol(name, _face(name), _RED_FIVE_FACE if name[0] == "0" else _FACE) for name in TILE_NAMES]
     back = '<rect x="7" y="7" width="46" height="66" rx="5" fill="none" stroke="#f3d08a" stroke-width="2.5"/>'
     return "\n".join([*faces, _symbol("back", back, "#c98a2b")])
@@ -134,7 +134,7 @@ def _honour(number: int) -> str:
 
 
 def _strokes(path: str, x: float, y: float, size: float, width: float, colour: str) -> str:
-    """A character of `size`; `width` of its strokes in hundredths of it."""
+    """Draws a character of `size`; `width` of its strokes in hundredths of it."""
     return (
         f'<path transform="translate({x} {y}) scale({size / 100:g})" d="{path}" fill="none" stroke="{colour}" '
         f'stroke-width="{width * 1.35:g}"/>'

@@ -1,4 +1,4 @@
-"""Records to review, and what a plain walk through their events says that a seat had before it."""
+"""Records to review, and what a seat saw, by a plain walk through their events."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
 
 
 class Seen(NamedTuple):
-    """What a seat saw after one event; tiles by the specification's names."""
+    """The tiles that a seat saw after one event, by the specification's names."""
 
     hand: list[str]
     """with the drawn tile, sorted"""
@@ -27,7 +27,7 @@ class Seen(NamedTuple):
 
 
 def events_of(seed: int, game_id: str | None = None) -> list[Event]:
-    """A simulated East-only game as mjai events, under another id if one is given."""
+    """Returns a simulated East-only game as mjai events, under another id if one is given."""
     events = [dict(event) for event in simulate_game(FOUR_PLAYERS, seed, style=0, annotated=False).events]
     if game_id is not None:
         events[0] = {**events[0], "kanachan": {**events[0]["kanachan"], "id": game_id}}
@@ -35,7 +35,7 @@ def events_of(seed: int, game_id: str | None = None) -> list[Event]:
 
 
 def with_empty_rounds() -> list[Event]:
-    """A game of five rounds in which seat 2 decides something only in the second and the fourth."""
+    """Returns a game of five rounds in which seat 2 decides something only in the second and the fourth."""
     waiting, other = "234m567m678s66s45p", DULL[1]
     rounds = [
         (0, 0, "0 kyushu", ["19m19p19s1234z258p"], "5m"),
@@ -69,7 +69,7 @@ def rounds_of(events: Sequence[Event]) -> Iterator[list[Event]]:
 
 
 def seen_in(events: Sequence[Event], seat: int) -> dict[int, list[Seen]]:
-    """What `seat` saw in a round, by the number of discards and calls so far."""
+    """Returns what `seat` saw in a round, by the number of discards and calls so far."""
     start = events[0]
     hand = list(start["tehais"][seat])
     rivers: list[list[tuple[str, bool, bool]]] = [[] for _ in start["tehais"]]
@@ -105,7 +105,7 @@ def seen_in(events: Sequence[Event], seat: int) -> dict[int, list[Seen]]:
 
 
 def shown_of(table: dict[str, Any]) -> Seen:
-    """The same of a table in a review."""
+    """Returns the same from a table in a review."""
     drawn = [table["drawn"]] if table["drawn"] else []
     return Seen(
         sorted([*table["hand"], *drawn]),
@@ -118,7 +118,7 @@ def shown_of(table: dict[str, Any]) -> Seen:
 
 
 def num_public(table: dict[str, Any]) -> int:
-    """How many discards and calls a table has seen."""
+    """Returns the number of discards and calls before a table."""
     kans = sum(meld["kind"] == "kakan" for melds in table["melds"] for meld in melds)
     return sum(map(len, table["rivers"])) + sum(map(len, table["melds"])) + kans
 

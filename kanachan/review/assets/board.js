@@ -49,14 +49,14 @@ function middle(table) {
     svg('text', { class: 'counts', x, y: y + 84 }, `tiles left ${table.left}`));
 }
 
-// Whether the question is what to do about the last discard or kan, and it was this seat's.
-function isAsked(decision, seat) {
+// Whether the decision is a reaction to the last discard or kan, and this was the seat's.
+function isReactionTo(decision, seat) {
   return decision.candidates.some((candidate) => candidate.kind === 'skip') && decision.table.last_seat === seat;
 }
 
 function river(table, seat, decision) {
   const discards = table.rivers[seat];
-  const isAnswered = isAsked(decision, seat) && table.last_kind === 'discard';
+  const isReaction = isReactionTo(decision, seat) && table.last_kind === 'discard';
   const tiles = [];
   let x = 0;
   discards.forEach((discard, i) => {
@@ -66,14 +66,14 @@ function river(table, seat, decision) {
     const width = discard.riichi ? RIVER.high : RIVER.tile;
     const high = discard.riichi ? RIVER.tile : RIVER.high;
     const place = { x, y: top + RIVER.high - high, width, height: high, rx: 5 };
-    const isLast = isAnswered && i === discards.length - 1;
+    const isLast = isReaction && i === discards.length - 1;
     const words = [tileName(discard.tile), discard.tsumogiri ? 'just drawn' : 'from the hand'];
     if (discard.riichi) words.push('riichi');
     if (discard.called) words.push('called');
     tiles.push(svg('g', { class: discard.called ? 'called' : null, 'data-tile': discard.tile },
       (discard.riichi ? tileAside : tileAt)(discard.tile, x, discard.riichi ? top + RIVER.high : top, RIVER.tile),
       discard.tsumogiri ? svg('rect', { class: 'tsumogiri', ...place }) : null,
-      isLast ? svg('rect', { class: 'asked', ...place }) : null,
+      isLast ? svg('rect', { class: 'framed', ...place }) : null,
       svg('title', {}, words.join(', '))));
     x += width;
   });
@@ -92,7 +92,7 @@ function riichiStick(table, seat) {
 function closedRow(decision, seat) {
   const { table } = decision;
   const melds = table.melds[seat];
-  const asked = isAsked(decision, seat) ? table.last_meld : null;
+  const framed = isReactionTo(decision, seat) ? table.last_meld : null;
   const numClosed = 13 - 3 * melds.length;
   const widths = melds.map((one) => meldWidth(one, OTHERS.tile));
   const total = numClosed * OTHERS.tile + widths.reduce((sum, width) => sum + width + 10, 0);
@@ -102,13 +102,13 @@ function closedRow(decision, seat) {
   for (let i = 0; i < numClosed; i++, x += OTHERS.tile) parts.push(tileAt('back', x, top, OTHERS.tile));
   melds.forEach((one, i) => {
     x += 10;
-    parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile, i === asked));
+    parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile, i === framed));
     x += widths[i];
   });
   return svg('g', {}, parts);
 }
 
-// A meld's tiles from left to right; the called one, on its side, is added to these by `meld`.
+// A meld's tiles from left to right, without the called one, which `meld` adds on its side.
 function meldTiles(one) {
   const own = one.own.map((name) => ({ name }));
   if (one.kind === 'ankan') return [{ name: 'back' }, own[0], own[1], { name: 'back' }];
@@ -119,8 +119,8 @@ function meldWidth(one, tile) {
   return meldTiles(one).length * tile + (one.called === null ? 0 : (tile * 4) / 3);
 }
 
-// The called tile stands first, in the middle or last, as it came from the left, from across or from the right. Of a
-// kan that may be robbed the tile that was added to a pon is framed, or all of a closed one.
+// The called tile is first, in the middle or last, as it came from the left, from across or from the right. Of a kan
+// that may be robbed the tile that was added to a pon is framed, or all tiles of a closed one.
 function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   const tiles = meldTiles(one);
   if (one.called !== null) {
@@ -139,8 +139,8 @@ function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
     frame = { x: start, y: bottom - 2 * tile, width: high, height: tile };
     return svg('g', {}, tileAside(name, start, bottom, tile), tileAside(one.added, start, bottom - tile, tile));
   });
-  const asked = isFramed ? svg('rect', { class: 'asked', ...frame, rx: 4 }) : null;
-  return svg('g', { class: 'meld' }, parts, asked, svg('title', {}, one.kind));
+  const border = isFramed ? svg('rect', { class: 'framed', ...frame, rx: 4 }) : null;
+  return svg('g', { class: 'meld' }, parts, border, svg('title', {}, one.kind));
 }
 
 // Own hand ------------------------------------------------------------------------------------------------------------
@@ -167,13 +167,13 @@ function ownHand(decision, model) {
   return svg('g', { id: 'hand' }, parts);
 }
 
-// The candidates that discard the tile at place i; of equal tiles in the hand the last one stands for all.
+// The candidates that discard the tile at place i; of equal tiles in the hand the last one represents all.
 function discardsOf(decision, places, i) {
   const { name, isDrawn } = places[i];
   if (!isDrawn && places[i + 1]?.name === name && !places[i + 1].isDrawn) return [];
   const isDiscard = (candidate) => ['discard', 'riichi'].includes(candidate.kind) && candidate.tiles[0] === name;
   const found = decision.candidates.flatMap((candidate, index) => (isDiscard(candidate) ? [index] : []));
-  // The dealer's first discard is never told to be the drawn tile.
+  // The dealer's first discard is never marked as the drawn tile.
   const hasDrawn = found.some((index) => decision.candidates[index].tsumogiri);
   const isOnlyDrawn = !places.some((place) => place.name === name && !place.isDrawn);
   if (isDrawn) return found.filter((index) => decision.candidates[index].tsumogiri || (!hasDrawn && isOnlyDrawn));

@@ -1,21 +1,21 @@
-// The course of the game for one network: what it expected before each decision, and below it what each cost.
+// The course of the game for one network: the expected result before each decision, and below it the loss of each.
 
 const CHART = { curve: 150, losses: 56, left: 54, right: 12, top: 22, gap: 12 };
 const RANK_STEPS = [0, 0.25, 0.5, 0.75, 1];
 
 function chart(model, width, go) {
-  const answers = data.decisions.map((decision) => decision.answers[model]);
-  const hasCurve = answers[0].expected !== null;
+  const predictions = data.decisions.map((decision) => decision.answers[model]);
+  const hasCurve = predictions[0].expected !== null;
   const inner = width - CHART.left - CHART.right;
-  const x = (i) => CHART.left + (inner * (i + 0.5)) / answers.length;
+  const x = (i) => CHART.left + (inner * (i + 0.5)) / predictions.length;
   const curveBottom = CHART.top + (hasCurve ? CHART.curve : 0);
   const lossTop = curveBottom + (hasCurve ? CHART.gap : 0);
   const bottom = lossTop + CHART.losses;
   const parts = [];
-  if (answers[0].expected_ranks) parts.push(rankAreas(answers, x, CHART.top, curveBottom, inner));
-  else if (hasCurve) parts.push(pointsLine(answers, x, CHART.top, curveBottom, inner));
-  parts.push(lossBars(model, answers, x, lossTop, bottom, inner / answers.length));
-  parts.push(roundMarks(x, bottom, inner / answers.length));
+  if (predictions[0].expected_ranks) parts.push(rankAreas(predictions, x, CHART.top, curveBottom, inner));
+  else if (hasCurve) parts.push(pointsLine(predictions, x, CHART.top, curveBottom, inner));
+  parts.push(lossBars(model, predictions, x, lossTop, bottom, inner / predictions.length));
+  parts.push(roundMarks(x, bottom, inner / predictions.length));
   parts.push(svg('line', { class: 'cursor', 'data-inner': inner, y1: CHART.top - 4, y2: bottom }));
   const surface = svg('rect', { class: 'surface', x: CHART.left, y: 0, width: inner, height: bottom });
   const height = bottom + 4;
@@ -23,7 +23,7 @@ function chart(model, width, go) {
   const picture = svg('svg', box, parts, surface);
   surface.addEventListener('click', (event) => {
     const at = event.clientX - picture.getBoundingClientRect().left - CHART.left;
-    go(Math.max(0, Math.min(answers.length - 1, Math.floor((at / inner) * answers.length))));
+    go(Math.max(0, Math.min(predictions.length - 1, Math.floor((at / inner) * predictions.length))));
   });
   return picture;
 }
@@ -38,30 +38,30 @@ function moveCursor(where, decision) {
 function courseTitle(model) {
   const { name, quantity } = data.models[model];
   if (data.decisions[0].answers[model].expected_ranks) return `Probability of each final rank before each decision (network ${name})`;
-  if (hasProbabilities(model)) return `How unlikely each choice was (network ${name})`;
+  if (hasProbabilities(model)) return `Negative log-likelihood of each choice (network ${name})`;
   return `Expected ${quantity} before each decision (network ${name})`;
 }
 
-function rankAreas(answers, x, top, bottom, inner) {
+function rankAreas(predictions, x, top, bottom, inner) {
   const y = (share) => top + (bottom - top) * share;
-  const numRanks = answers[0].expected_ranks.length;
-  const below = answers.map(() => 0);
+  const numRanks = predictions[0].expected_ranks.length;
+  const below = predictions.map(() => 0);
   const parts = [];
   for (let rank = 0; rank < numRanks; rank++) {
-    const upper = answers.map((_, i) => `${x(i).toFixed(1)} ${y(below[i]).toFixed(1)}`);
-    answers.forEach((answer, i) => { below[i] += answer.expected_ranks[rank]; });
-    const lower = answers.map((_, i) => `${x(i).toFixed(1)} ${y(Math.min(1, below[i])).toFixed(1)}`).reverse();
+    const upper = predictions.map((_, i) => `${x(i).toFixed(1)} ${y(below[i]).toFixed(1)}`);
+    predictions.forEach((prediction, i) => { below[i] += prediction.expected_ranks[rank]; });
+    const lower = predictions.map((_, i) => `${x(i).toFixed(1)} ${y(Math.min(1, below[i])).toFixed(1)}`).reverse();
     const outline = `M${[...upper, ...lower].join('L')}Z`;
     parts.push(svg('path', { class: `area rank-${rank}`, d: outline }));
-    const first = answers[0].expected_ranks[rank];
+    const first = predictions[0].expected_ranks[rank];
     const middle = y(below[0] - first / 2) + 4;
     if (first > 0.09) parts.push(svg('text', { class: 'area-name', x: x(0) + 5, y: middle }, PLACES[rank]));
   }
   return svg('g', {}, parts, RANK_STEPS.map((share) => axis(percent(1 - share), y(share), inner)));
 }
 
-function pointsLine(answers, x, top, bottom, inner) {
-  const values = answers.map((answer) => answer.expected);
+function pointsLine(predictions, x, top, bottom, inner) {
+  const values = predictions.map((prediction) => prediction.expected);
   const low = Math.min(0, ...values);
   const high = Math.max(0, ...values);
   const span = high - low || 1;
@@ -78,16 +78,16 @@ function axis(text, y, inner) {
     svg('text', { x: CHART.left - 6, y: y + 4 }, text));
 }
 
-function lossBars(model, answers, x, top, bottom, step) {
-  const greatest = Math.max(...answers.map((answer) => answer.loss)) || 1;
+function lossBars(model, predictions, x, top, bottom, step) {
+  const largest = Math.max(...predictions.map((prediction) => prediction.loss)) || 1;
   const unit = hasProbabilities(model) ? '\u2212log p' : 'loss';
-  const bars = answers.map((answer, i) => {
-    const height = ((bottom - top) * answer.loss) / greatest;
+  const bars = predictions.map((prediction, i) => {
+    const height = ((bottom - top) * prediction.loss) / largest;
     const width = Math.max(1, Math.min(8, step * 0.7));
-    const kind = data.decisions[i].chosen === answer.best ? 'loss-bar agreed' : 'loss-bar';
+    const kind = data.decisions[i].chosen === prediction.best ? 'loss-bar agreed' : 'loss-bar';
     return svg('rect', { class: kind, x: x(i) - width / 2, y: bottom - height, width, height });
   });
-  const ground = { x1: x(0) - step / 2, x2: x(answers.length - 1) + step / 2, y1: bottom, y2: bottom };
+  const ground = { x1: x(0) - step / 2, x2: x(predictions.length - 1) + step / 2, y1: bottom, y2: bottom };
   return svg('g', {},
     svg('text', { class: 'axis-name', x: CHART.left - 6, y: (top + bottom) / 2 + 4 }, unit),
     bars,

@@ -1,4 +1,4 @@
-// Numbers beside the table: candidates, largest losses, summary.
+// Numbers next to the table: candidates, largest losses, summary.
 
 function hasProbabilities(model) {
   return data.models[model].unit === 'probability';
@@ -8,12 +8,12 @@ function colourOf(model) {
   return `model-${model % 6}`;
 }
 
-// A network's mark of colour and its name.
+// A network's colour swatch and its name.
 function named(model) {
   return [html('span', { class: `swatch ${colourOf(model)}` }), data.models[model].name];
 }
 
-// How far the bar of a candidate goes, 0 ... 1. Values have one scale all game long; one decision in ten exceeds it.
+// Length of the bar of a candidate, 0 ... 1. Values have one scale for the whole game; one decision in ten exceeds it.
 function barShare(decision, model, index) {
   const { shown } = decision.answers[model];
   if (hasProbabilities(model)) return shown[index];
@@ -31,7 +31,7 @@ function shownText(model, value) {
   return hasProbabilities(model) ? percent(value, 1) : signed(value, digitsOf(model));
 }
 
-// As many digits as tell the candidates of most decisions apart.
+// Enough digits to distinguish the candidates of most decisions.
 function digitsOf(model) {
   return spreads[model] >= 50 ? 0 : spreads[model] >= 2 ? 1 : 2;
 }
@@ -65,12 +65,12 @@ function candidateTable(decision, model, selectModel) {
 function candidateRow(decision, index, model) {
   const candidate = decision.candidates[index];
   const isPlayed = index === decision.chosen;
-  const cells = decision.answers.map((answer, i) => {
-    const isBest = answer.best === index;
+  const cells = decision.answers.map((prediction, i) => {
+    const isBest = prediction.best === index;
     const cell = html('td', { class: `value${isBest ? ' best' : ''}${i === model ? ' selected' : ''}` },
       meter(barShare(decision, i, index), i),
-      html('span', { class: 'number' }, isBest ? '\u2605 ' : '', shownText(i, answer.shown[index])));
-    if (answer.rank_probability) cell.append(rankStrip(answer.rank_probability[index]));
+      html('span', { class: 'number' }, isBest ? '\u2605 ' : '', shownText(i, prediction.shown[index])));
+    if (prediction.rank_probability) cell.append(rankStrip(prediction.rank_probability[index]));
     return cell;
   });
   return html('tr', { class: isPlayed ? 'played' : null, 'data-token': candidate.token },
@@ -80,7 +80,7 @@ function candidateRow(decision, index, model) {
     cells);
 }
 
-// The tile is drawn beside it, so that its name need not be said.
+// Without the name of the tile, which is drawn next to it.
 function shortWords(candidate) {
   const words = [candidate.kind === 'discard' ? null : candidate.kind, candidate.tsumogiri ? 'drawn' : null];
   return words.filter(Boolean).join(', ');
@@ -104,14 +104,14 @@ function rankStrip(probabilities) {
 }
 
 function verdict(decision, model) {
-  const answer = decision.answers[model];
+  const prediction = decision.answers[model];
   const played = decision.candidates[decision.chosen];
-  const best = decision.candidates[answer.best];
+  const best = decision.candidates[prediction.best];
   const parts = ['Played: ', pictured(played), '. '];
-  if (answer.best === decision.chosen) return [...parts, `${data.models[model].name} agrees.`];
+  if (prediction.best === decision.chosen) return [...parts, `${data.models[model].name} agrees.`];
   const cost = hasProbabilities(model)
-    ? ` (${percent(answer.shown[answer.best], 1)} against ${percent(answer.shown[decision.chosen], 1)}).`
-    : `, ${signed(answer.loss, digitsOf(model)).slice(1)} points better.`;
+    ? ` (${percent(prediction.shown[prediction.best], 1)} against ${percent(prediction.shown[decision.chosen], 1)}).`
+    : `, ${signed(prediction.loss, digitsOf(model)).slice(1)} points better.`;
   return [...parts, `${data.models[model].name}: `, pictured(best), cost];
 }
 
@@ -127,10 +127,10 @@ function worstTitle(model) {
 function worstItems(model, go) {
   return data.models[model].worst.map((index) => {
     const decision = data.decisions[index];
-    const answer = decision.answers[model];
+    const prediction = decision.answers[model];
     const played = decision.candidates[decision.chosen];
-    const best = decision.candidates[answer.best];
-    const amount = hasProbabilities(model) ? answer.shown[decision.chosen] : -answer.loss;
+    const best = decision.candidates[prediction.best];
+    const amount = hasProbabilities(model) ? prediction.shown[decision.chosen] : -prediction.loss;
     const about = { 'data-decision': index, title: `${played.words}; best: ${best.words}`, onclick: () => go(index) };
     return html('li', {}, html('button', about,
       html('span', { class: 'round-name' }, data.rounds[decision.round].name),

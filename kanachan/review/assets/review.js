@@ -1,4 +1,4 @@
-// What is selected, and how the page follows it.
+// The selected decision and network, and the drawing of the page.
 
 const data = JSON.parse(byId('data').textContent);
 const spreads = data.models.map((_, model) => spreadOf(model));
@@ -11,7 +11,7 @@ function go(decision) {
   draw();
 }
 
-// Puts the decision into the address. Browsers limit how often, and some refuse it to pages from files.
+// Writes the decision into the address. Browsers limit how often, and some forbid it for pages from files.
 function remember() {
   try {
     history.replaceState(null, '', `#${state.decision + 1}`);
@@ -23,7 +23,7 @@ function remember() {
 function goRound(step) {
   const { round } = data.decisions[state.decision];
   const first = data.rounds[round].first;
-  // The first step back goes to where this round begins. Rounds without a decision are passed over.
+  // The first step back goes to the start of this round. Rounds without a decision are skipped.
   let target = step < 0 && state.decision > first ? round : round + step;
   while (data.rounds[target]?.decisions === 0) target += step;
   if (target >= 0 && target < data.rounds.length) go(data.rounds[target].first);
@@ -82,14 +82,14 @@ function draw() {
   byId('verdict').replaceChildren(...verdict(decision, model));
   byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel));
   const { name, meaning } = data.models[model];
-  byId('legend').replaceChildren(`${name}: ${meaning}. \u2605 best of a network; dots under the hand likewise.`);
+  byId('legend').replaceChildren(`${name}: ${meaning}. \u2605 and dots under the hand: best action of a network.`);
   byId('previous').disabled = state.decision === 0;
   byId('next').disabled = state.decision === data.decisions.length - 1;
   if (state.drawnModel !== model) drawGame();
   markCurrent();
 }
 
-// What is said of the whole game: redrawn only with another network.
+// Draws what concerns the whole game; needed only when another network is selected.
 function drawGame() {
   const { model } = state;
   state.drawnModel = model;

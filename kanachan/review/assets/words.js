@@ -1,4 +1,4 @@
-// Names and numbers as people read them.
+// Formats names and numbers for display.
 
 const WINDS = ['East', 'South', 'West', 'North'];
 const PLACES = ['1st', '2nd', '3rd', '4th'];

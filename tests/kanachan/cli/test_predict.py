@@ -1,4 +1,4 @@
-"""kanachan-predict: lines go in, the same lines with one more field come out."""
+"""kanachan-predict: adds one field to each line."""
 
 import gzip
 import io
@@ -98,7 +98,7 @@ def test_lines_can_come_from_standard_input(
     assert capsys.readouterr().out == expected
 
 
-def test_explained_candidates_stand_from_the_best_to_the_worst(weights: dict[StageName, str]) -> None:
+def test_explained_candidates_are_listed_from_the_best_to_the_worst(weights: dict[StageName, str]) -> None:
     policy = Policy.load(weights["imitation"])
     for annotation, prediction in zip(ANNOTATIONS, policy.predictions(ANNOTATIONS), strict=True):
         text = explained(annotation, prediction, policy)
@@ -153,7 +153,7 @@ def test_empty_missing_and_cut_off_files_are_refused(
         assert not (tmp_path / "out.txt").exists()
 
 
-def test_weights_of_another_size_than_their_card_says_are_refused(
+def test_weights_of_another_size_than_in_their_card_are_refused(
     tmp_path: Path, lines: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""kanachan-review: what a review says of a game, and how it ends when there is nothing to review."""
+"""kanachan-review: the content of a review, and its errors when there is nothing to review."""
 
 import json
 import math
@@ -21,9 +21,9 @@ from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
-from kanachan.review.answers import answers, kinds_offered
 from kanachan.review.board import Meld, table_of
 from kanachan.review.page import embedded, page
+from kanachan.review.predictions import kinds_offered, reviewed_predictions
 from kanachan.review.report import Reviewer, review_of
 from tests.support.rare_rounds import ROUNDS
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
@@ -108,7 +108,7 @@ def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
         ("three who may win", 3, "discard", None),
     ],
 )
-def test_what_a_decision_answers_is_told(name: str, seat: int, kind: str, meld: Meld | None) -> None:
+def test_what_a_decision_reacts_to_is_recorded(name: str, seat: int, kind: str, meld: Meld | None) -> None:
     script, hands, wall = ROUNDS[name]
     decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
     table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
@@ -116,18 +116,18 @@ def test_what_a_decision_answers_is_told(name: str, seat: int, kind: str, meld: 
     assert (None if table.last_meld is None else table.melds[table.last_seat][table.last_meld]) == meld
 
 
-def test_networks_of_several_stages_stand_side_by_side(reviewed: Reviewed) -> None:
+def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -> None:
     assert [(model["name"], model["stage"]) for model in reviewed.review["models"]] == [(s, s) for s in STAGES]
     for number, weights in enumerate(reviewed.weights.values()):
         predictions = Policy.load(weights).predictions(reviewed.annotations)
         for decision, prediction in zip(reviewed.review["decisions"], predictions, strict=True):
-            answer = decision["answers"][number]
-            assert answer["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
-            assert answer["best"] == int(prediction.score.argmax())
+            shown = decision["answers"][number]
+            assert shown["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
+            assert shown["best"] == int(prediction.score.argmax())
             chosen = prediction.shown[decision["chosen"]]
             loss = -math.log(chosen) if prediction.probability is not None else prediction.score.max() - chosen
-            assert answer["loss"] == pytest.approx(loss, rel=1e-2, abs=1e-3)
-            assert (answer["rank_probability"] is None) == (prediction.rank_probability is None)
+            assert shown["loss"] == pytest.approx(loss, rel=1e-2, abs=1e-3)
+            assert (shown["rank_probability"] is None) == (prediction.rank_probability is None)
 
 
 def test_the_largest_losses_come_first(reviewed: Reviewed) -> None:
@@ -154,7 +154,7 @@ def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
 def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: Reviewed) -> None:
     policy = Policy.load(reviewed.weights["rank"])
     annotations = reviewed.annotations[:5]
-    ((*rows,),) = answers([policy], annotations, chunk=2)
+    ((*rows,),) = reviewed_predictions([policy], annotations, chunk=2)
     batch = policy.batch(columns_of_annotations(annotations, V))
     expected_BR = policy.objective.baseline_rank_probability(policy.output(batch), batch)
     for row, expected_R in zip(rows, expected_BR, strict=True):
@@ -162,7 +162,7 @@ def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: 
         assert row.expected == pytest.approx(float(expected_R @ policy.objective.points_R), rel=1e-4)
 
 
-def test_without_a_value_of_the_situation_the_mean_over_the_actions_stands_in(
+def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
     reviewed: Reviewed, tmp_path: Path
 ) -> None:
     rank = Policy.load(written(tmp_path, "rank", baseline=0.0))
@@ -170,11 +170,11 @@ def test_without_a_value_of_the_situation_the_mean_over_the_actions_stands_in(
     annotations = reviewed.annotations[:5]
     played = rank.predictions(annotations)
     likely = imitation.predictions(annotations)
-    beside, alone = answers([rank, imitation], annotations, 256)[0], answers([rank], annotations, 256)[0]
+    together, alone = (reviewed_predictions(policies, annotations, 256)[0] for policies in ([rank, imitation], [rank]))
     for i, annotation in enumerate(annotations):
         probability, ranks = likely[i].probability, played[i].rank_probability
         assert probability is not None and ranks is not None
-        np.testing.assert_allclose(beside[i].expected_ranks, probability @ ranks, atol=1e-5)
+        np.testing.assert_allclose(together[i].expected_ranks, probability @ ranks, atol=1e-5)
         np.testing.assert_allclose(alone[i].expected_ranks, ranks[annotation.chosen], atol=1e-5)
 
 
@@ -263,7 +263,7 @@ def test_what_cannot_be_reviewed_is_named(
     for arguments, why in (
         ([str(text), weights], f"{text}: no game record"),
         ([str(tmp_path / "none.xml"), weights], "none.xml"),
-        ([str(two), weights], f"{two} holds 2 games: say which with --game 1 ... 2"),
+        ([str(two), weights], f"{two} holds 2 games: choose one with --game 1 ... 2"),
         ([str(two), weights, "--game", "3"], f"{two}: --game 3 is not in 1 ... 2"),
         ([str(tmp_path), weights], "one record is reviewed at a time"),
         ([str(damaged), weights], f"{damaged}: no round of the game could be replayed"),
@@ -336,7 +336,7 @@ def test_a_prior_that_has_no_probabilities_is_named(
     assert f"{grading} with --prior {rank}: a network after rank is no prior" in capsys.readouterr().err
 
 
-def test_weights_whose_folders_have_one_name_are_told_apart(reviewed: Reviewed, tmp_path: Path) -> None:
+def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewed, tmp_path: Path) -> None:
     paths = [str(written(tmp_path / run / "imitation", seed=seed).parent) for seed, run in enumerate("ab")]
     data = tmp_path / "out.json"
     command = [str(reviewed.record), *paths, "--seat", "0", "-o", str(tmp_path / "out.html"), "--json", str(data)]

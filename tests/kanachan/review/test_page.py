@@ -144,9 +144,7 @@ def test_nothing_is_wider_than_the_window(opened: Browser, width: int) -> None:
     assert opened.run("document.documentElement.scrollWidth") <= width
 
 
-def test_rounds_without_decisions_are_listed_and_passed_over(
-    chromium: Browser, weights: list[str], tmp_path: Path
-) -> None:
+def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
     page, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, seat=2)
     chromium.open(page)
     cells = "[...row.children].map((cell) => cell.textContent)"
@@ -160,7 +158,7 @@ def test_rounds_without_decisions_are_listed_and_passed_over(
     assert chromium.complaints == []
 
 
-FRAMED = """[...document.querySelectorAll('#board .asked')].map((frame) => {
+FRAMED = """[...document.querySelectorAll('#board .framed')].map((frame) => {
   const box = frame.getBoundingClientRect();
   const inside = (other) => other.left > box.left - 3 && other.right < box.right + 3
     && other.top > box.top - 3 && other.bottom < box.bottom + 3;
@@ -178,7 +176,7 @@ FRAMED = """[...document.querySelectorAll('#board .asked')].map((frame) => {
         ("a closed kan of a wind and thirteen orphans", 2, ["back", "1z", "1z", "back"]),
     ],
 )
-def test_the_tile_that_a_decision_answers_is_framed(
+def test_the_tile_that_a_decision_reacts_to_is_framed(
     name: str, seat: int, tiles: list[str], chromium: Browser, weights: list[str], tmp_path: Path
 ) -> None:
     game = [{"type": "start_game", "kanachan": {"rules": "mjsoul"}}, *events_of_round(name, "mjsoul")[0]]
@@ -196,13 +194,13 @@ def test_a_real_game_is_shown_as_it_was_played(chromium: Browser, weights: list[
     record = real_records("tenhou/houou-4p-2021")[-1]
     out, data = reviewed(record, weights, tmp_path)
     (game,) = read_games(str(record))
-    told = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game).annotations]
-    told = [text for text in told if f"\nseat {SEAT} may:" in text]
+    texts = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game).annotations]
+    texts = [text for text in texts if f"\nseat {SEAT} may:" in text]
     chromium.open(out)
     chromium.press("ArrowRight")
     assert chromium.run(PLACE) == 1
     hands = chromium.run(f"data.decisions.map((_, place) => {{ go(place); return {HAND}; }})")
-    for shown, text, decision in zip(hands, told, data["decisions"], strict=True):
+    for shown, text, decision in zip(hands, texts, data["decisions"], strict=True):
         assert shown == hand_of(decision["table"])
         (hand,) = re.findall(r"^hand: (.*?)(?:  \[|$)", text, re.MULTILINE)
         assert spoken(shown, decision["table"]["drawn"] is not None) == hand
@@ -210,7 +208,7 @@ def test_a_real_game_is_shown_as_it_was_played(chromium: Browser, weights: list[
 
 
 def spoken(hand: list[str], is_drawn: bool) -> str:
-    """A hand as `annotate.words` writes it."""
+    """Returns a hand as `annotate.words` writes it."""
     held, drawn = (hand[:-1], f" + {hand[-1]}") if is_drawn else (hand, "")
     by_suit = {suit: "".join(tile[0] for tile in held if tile[1] == suit) for suit in "mpsz"}
     return " ".join(numbers + suit for suit, numbers in by_suit.items() if numbers) + drawn

@@ -1,4 +1,4 @@
-"""What networks say of the decisions of a game, as a review shows it.
+"""The predictions of networks for the decisions of a game, as a review shows them.
 
 Shapes: B decisions, A candidates, R ranks, K kinds of decision.
 """
@@ -25,28 +25,30 @@ Numbers = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What one network says of one decision; candidates stand in the order of the annotation's field 4."""
+class ReviewedPrediction:
+    """What one network predicts for one decision; candidates are in the order of the annotation's field 4."""
 
     shown: Numbers
     """[A] probabilities after imitation, else expected points of the stage"""
     best: int
-    """the candidate with the greatest score"""
+    """the candidate with the highest score"""
     loss: float
     """of the action taken: after imitation its negative log-likelihood, else the points lost against the best"""
     rank_probability: Numbers | None
     """[A, R] after rank: of every final rank after the action"""
     expected: float | None
-    """of a stage with values: the points expected before the action"""
+    """for a stage with values: the points expected before the action"""
     expected_ranks: Numbers | None
     """[R] after rank: the probability of every final rank before the action"""
 
 
-def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[list[Answer]]:
-    """The answers of each policy to each of `annotations`; `chunk` of them pass a network at once.
+def reviewed_predictions(
+    policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int
+) -> list[list[ReviewedPrediction]]:
+    """Returns the predictions of each policy for each of `annotations`; `chunk` of them pass a network at once.
 
-    What is expected before the action comes from the summary token. A network that was trained without it is asked
-    about the actions instead: their mean, as the first policy with probabilities would play, else the action taken.
+    What is expected before the action comes from the summary token. For a network that was trained without it, it is
+    the mean over the actions, weighted by the first policy with probabilities, or else the action taken.
     """
     observations = [annotation.observation for annotation in annotations]
     acted = [policy.act(observations, batch=chunk) for policy in policies]
@@ -70,7 +72,7 @@ def answers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
                 expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
             best = annotation.actions.index(actions[i].token)
             loss = _loss(prediction.score, prediction.probability, annotation.chosen)
-            rows.append(Answer(prediction.shown, best, loss, ranks, expected, expected_ranks))
+            rows.append(ReviewedPrediction(prediction.shown, best, loss, ranks, expected, expected_ranks))
         found.append(rows)
     return found
 
@@ -81,7 +83,7 @@ def _prediction(action: Action) -> Prediction:
 
 
 def kinds_offered(annotations: Sequence[Annotation], vocabulary: Vocabulary) -> list[list[str]]:
-    """Of each decision the kinds that it is of, by what is on offer (see kanachan.evaluation.decision_metrics)."""
+    """Returns the kinds of each decision, by what is on offer (see kanachan.evaluation.decision_metrics)."""
     if not annotations:
         return []
     batch = batch_of_annotations(annotations, vocabulary)
@@ -103,7 +105,7 @@ def _loss(score: Numbers, probability: Numbers | None, chosen: int) -> float:
 
 
 class _Expected(NamedTuple):
-    """What is expected before the action."""
+    """What a network expects before the action."""
 
     points: Numbers
     """[B]"""
@@ -113,7 +115,7 @@ class _Expected(NamedTuple):
 
 @torch.inference_mode()
 def _expected(policy: Policy, annotations: Sequence[Annotation], chunk: int) -> _Expected | None:
-    """By the summary token; None for a network that says nothing from it."""
+    """Evaluates the summary token; None for a network that predicts nothing from it."""
     objective = policy.objective
     if not objective.has_value or not objective.num_summary_outputs:
         return None
