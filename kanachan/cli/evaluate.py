@@ -170,7 +170,7 @@ def _average_suits(subject: _Subject) -> _Subject:
 
 
 def _letter(index: int) -> str:
-    """A, B ... Z, AA, AB ..."""
+    """Returns A, B ... Z, AA, AB ..."""
     return (_letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 

@@ -1,4 +1,4 @@
-"""kanachan-export: exports a trained network: the encoder as a `transformers` model, or the whole network as ONNX."""
+"""kanachan-export: exports a trained network: the encoder as a `transformers` model, the whole network as ONNX."""
 
 import argparse
 import sys
@@ -96,9 +96,7 @@ def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
     with tempfile.TemporaryDirectory(dir=out, prefix=f".{PROGRAM}.") as temporary:
         exported.save_pretrained(temporary)
         write_card(Path(temporary, CARD_NAME), policy.card)
-        mode = (
-            Path(temporary, CARD_NAME).stat().st_mode
-        )  # as other files have here; safetensors makes files readable only by the owner
+        mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
         for file in Path(temporary).iterdir():
             file.chmod(mode)
             file.replace(out / file.name)

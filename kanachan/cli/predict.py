@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from kanachan.inference.policy import Policy
 
 PROGRAM = "kanachan-predict"
-_BATCHES_AT_ONCE = (
-    16  # batches of lines that are sorted by length together: bounds the memory and the delay of the first line
-)
+_BATCHES_AT_ONCE = 16  # whose lines are sorted by length together: bounds the memory and the delay of the first line
 _DESCRIPTION = """Evaluates a network on decisions. To every annotation line one more field is added, after a tab: a
 comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
 player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-review"
 _DESCRIPTION = """Evaluates networks on all decisions of one player of a game and writes a page, one file that needs
 no network connection: the table as that player saw it, the possible actions with their probabilities or values,
-what was played, where most was lost, and how the expected result changed over the game. Weights of several stages
+the action played, where most was lost, and how the expected result changed over the game. Weights of several stages
 are shown side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
 
 
