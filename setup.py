@@ -1,6 +1,6 @@
-"""Puts configs/ into an installed package, as kanachan/configs; everything else is in pyproject.toml.
+"""Copies configs/ into an installed package, as kanachan/configs; everything else is in pyproject.toml.
 
-In a checkout (and in an editable install) kanachan.training.settings finds the folder where it is.
+In a checkout and in an editable install kanachan.training.settings reads the folder itself.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What each choice of the network and of its training is worth: trains every variant of a stage in turn with several
-# seeds, measures all of them on the same held-out decisions, and prints a Markdown table. Interrupted, the same command
-# goes on where it was.
+# Measures the effect of each choice of the network and of its training: trains every variant of a stage in turn with
+# several seeds, evaluates all of them on the same held-out decisions, and prints a Markdown table. After an
+# interruption the same command resumes.
 #
 #   launch/ablation.sh SHARDS [--out DIR] [--stages STAGE …] [--variants NAME …] [--init IMITATION_RUN] [--seeds N]
 #                      [--steps N] [--split SPLIT] [-- SETTINGS of kanachan-train, for all runs]

@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# How quick the program is on this machine, each figure beside that of a plain way to do the same, measured in turns in
-# the same run. Twenty minutes on two cores. The last line is JSON.
+# Measures the speed of the program on this machine next to plain ways to do the same, in turns in the same run. It
+# takes twenty minutes on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [bot] [options]    some of the parts, or all:
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [bot] [options]    some parts, or all:
 #                      records to annotations, shards to batches, a training step, its share of the speed of matrix
-#                      products, what a hundred times the data costs, play beside the engine alone, and how long
-#                      kanachan-bot takes for an answer
-#     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records beside the
-#                      checkout; if there is neither, games are simulated)
+#                      products, the cost of a hundred times the data, play next to the engine alone, and the time of
+#                      a reply of kanachan-bot
+#     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records next to the
+#                      checkout; if neither exists, games are simulated)
 #     --games N        games to annotate (default: 100)
 #     --size SIZE      network to train and to play: tiny, small, base or large (default: small)
-#     --repeats N      measurements of each figure, of which the median counts (default: 5)
+#     --repeats N      repetitions of each measurement, of which the median counts (default: 5)
 #
-#   launch/benchmark.sh against CHECKOUT --records RECORDS    this checkout against another one, an earlier commit for
-#                      instance: the same commands in turns, their speeds, and whether they write the same; --help of it
-#                      has the options
+#   launch/benchmark.sh against CHECKOUT --records RECORDS    this checkout against another one, such as an earlier
+#                      commit: the same commands in turns, their speeds, and whether they write the same; its --help
+#                      lists the options
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 [[ ${1:-} == against || " $* " != *" --help "* ]] || { usage && exit; }

@@ -1,19 +1,18 @@
 #!/usr/bin/env bash
-# The reference experiment: the four stages on one folder of shards, each from the encoder of the one before, and each
-# measured on the test split; then what calibration is worth there, policies from the values, and a picture of how
-# reliable the networks are. Given again after an interruption, the same command goes on where it stopped; --fresh may be
-# added later, all else must stay.
+# Runs the reference experiment: trains the four stages on one folder of shards, each from the encoder of the previous
+# one, evaluates them on the test split, measures the effect of calibration and advantage-weighted policies, and draws
+# reliability diagrams. After an interruption the same command resumes; --fresh may be added later, all else must stay.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --out DIR             folder of the runs (default: runs/curriculum)
 #     --fresh               also train each later stage from a fresh encoder with the same number of steps, so that the
-#                           table shows what the curriculum is worth
-#     --imitation-steps N   optimiser steps of the first stage (default: four passes over the training split)
+#                           table shows the effect of the curriculum
+#     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
 #     --later-steps N       optimiser steps of each later stage (default: 1600, of 64 decisions)
 #
-# Cost at the defaults: a core imitates 340 to 500 decisions a second (data.batch of them are a step), so four passes over
+# Cost at the defaults: a core imitates 340 to 500 decisions a second (data.batch of them are a step), so four epochs of
 # 450,000 take 60 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 150 to 250 a second, 7 to 12
-# minutes for each; all that is measured, 10 minutes.
+# minutes for each; all evaluations take 10 minutes.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
@@ -27,7 +26,7 @@ while (($#)); do
         --later-steps) later_steps=${2:?--later-steps needs a number} && shift ;;
         --help | -h) usage && exit ;;
         --) shift && break ;;
-        -*) fail "$1: no such option; launch/curriculum.sh --help names them" ;;
+        -*) fail "$1: no such option; launch/curriculum.sh --help lists them" ;;
         *) [[ -z $shards ]] || fail "one folder of shards is expected, not $shards and $1"; shards=$1 ;;
     esac
     shift
@@ -39,10 +38,10 @@ set_up
 
 runs=()
 
-# tensors_of RUN: a hash of its weights without their card, which kanachan-calibrate changes.
+# tensors_of RUN: prints a hash of its weights without their card, which kanachan-calibrate changes.
 tensors_of() {
     local weights=$out/$1/weights.safetensors size
-    size=$(od -An -t u8 -N 8 "$weights") # of the head, which has the card
+    size=$(od -An -t u8 -N 8 "$weights") # of the head, which holds the card
     tail -c "+$((size + 9))" "$weights" | sha256sum | cut -c 1-16
 }
 
@@ -65,12 +64,12 @@ train() {
     fi
     say "training $stage in $run"
     kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
-    # told to stop by a signal, kanachan-train leaves a checkpoint and ends well, but there are no weights yet
-    [[ -f $run/weights.safetensors ]] || fail "stopped; the same command goes on from here"
+    # stopped by a signal, kanachan-train leaves a checkpoint and exits with status 0, but there are no weights yet
+    [[ -f $run/weights.safetensors ]] || fail "stopped; the same command resumes from here"
     echo "$made_from" >"$run/made-from"
 }
 
-# The stages in their order, those with values, and those whose probabilities can be calibrated, a line each.
+# Lines: the stages in their order, those with values, and those whose probabilities can be calibrated.
 mapfile -t stage_lines < <(python - <<'PYTHON'
 from kanachan.objectives.registry import objective_class
 from kanachan.objectives.stages import STAGES
@@ -99,7 +98,7 @@ if $fresh; then
     done
 fi
 
-# is_made FILE: whether it is newer than all weights.
+# is_made FILE: succeeds if the file is newer than all weights.
 is_made() {
     local run
     for run in "${runs[@]}"; do
@@ -108,14 +107,14 @@ is_made() {
 }
 
 if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/evaluation.of") != "${runs[*]}" ]]; then
-    say "measuring on the test split"
+    say "evaluating on the test split"
     kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" >"$out/evaluation.txt"
     echo "${runs[*]}" >"$out/evaluation.of"
     python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
 
-# unless_stopped STATUS TEXT: networks that have hardly learned anything cannot be calibrated or shifted, which their
-# command says with the status 1; all else stands without that. Ctrl-C and the like end the script.
+# unless_stopped STATUS TEXT: continues after the status 1, by which commands report that networks that have hardly
+# learned anything cannot be calibrated or re-weighted. Ctrl-C and other signals end the script.
 unless_stopped() {
     (($1 == 1)) || exit "$1"
     say "$2"
@@ -124,7 +123,7 @@ unless_stopped() {
 calibrate() {
     local run=$out/$1 name=$out/calibration-$1
     is_made "$name.txt" && return
-    say "calibrating $1 on the validation split, measuring it on the test split"
+    say "calibrating $1 on the validation split, evaluating it on the test split"
     kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" >"$name.part" &&
         kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
         mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
@@ -133,11 +132,11 @@ for stage in "${calibrated[@]}"; do
     calibrate "$stage"
 done
 if ! is_made "$out/policies.txt"; then
-    say "measuring policies from the values: imitation, re-weighted up to a divergence of 0.05 nats"
+    say "evaluating advantage-weighted policies: imitation re-weighted by the values, up to a divergence of 0.05 nats"
     imitation=$out/$first_stage
     kanachan-evaluate --compare "$imitation" "${with_values[@]/#/$out/}" "$shards" --prior "$imitation" \
         --divergence 0.05 --json "$out/policies.json" >"$out/policies.part" &&
-        mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no policies from the values"
+        mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no advantage-weighted policies"
 fi
 say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"
 python "$CHECKOUT/launch/reports/results.py" "$out/evaluation.json"

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Trains one stage on all GPUs of this machine. When a process of the run was killed, it starts the run again from the
-# last checkpoint, as long as every start comes further than the one before.
+# last checkpoint, as long as every start makes progress.
 #
 #   launch/multi_gpu.sh RUN [options] -- SETTINGS of kanachan-train
-#     RUN             folder of the run; given again, the same command goes on where it stopped
-#     --restarts N    how many times it may be started again (default: 5)
+#     RUN             folder of the run; the same command resumes it where it stopped
+#     --restarts N    maximum number of restarts (default: 5)
 #
-# A try on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
+# A trial on two CPU processes: launch/multi_gpu.sh runs/try -- --stage imitation --data.path shards --run.accelerator cpu
 # --run.devices 2
 #
-# SIGTERM, SIGUSR1 and Ctrl-C are passed on: they make a checkpoint and end the run. The status is the last start's.
+# SIGTERM, SIGUSR1 and Ctrl-C are passed on: the run saves a checkpoint and ends. The exit status is the last start's.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
@@ -19,7 +19,7 @@ while (($#)); do
         --restarts) restarts=${2:?--restarts needs a number} && shift ;;
         --help | -h) usage && exit ;;
         --) shift && break ;;
-        -*) fail "$1: no such option; settings of kanachan-train stand behind --" ;;
+        -*) fail "$1: no such option; settings of kanachan-train go after --" ;;
         *) [[ -z $run ]] || fail "one folder for the run is expected, not $run and $1"; run=$1 ;;
     esac
     shift
@@ -37,9 +37,9 @@ for name in TERM INT USR1; do
     trap "pass_on $name" "$name"
 done
 
-# train SETTINGS: one start of the run; sets status.
+# train SETTINGS: starts the run once; sets status.
 train() {
-    set -m  # a process group of its own
+    set -m  # a separate process group
     kanachan-train "$@" &
     set +m
     pid=$!
@@ -48,10 +48,10 @@ train() {
         wait "$pid" || status=$?
         $interrupted
     do :; done
-    kill -s KILL -- "-$pid" 2>/dev/null || true  # what a killed process has left behind
+    kill -s KILL -- "-$pid" 2>/dev/null || true  # processes that a killed one has left behind
 }
 
-# progress: something that is another after every checkpoint.
+# progress: prints a text that changes with every checkpoint.
 progress() { stat --format '%i %y' "$run/checkpoints/last.ckpt" 2>/dev/null || true; }
 
 give_up() {
@@ -67,5 +67,5 @@ for ((start = 1; ; start++)); do
     ((start <= restarts)) || give_up "was started $start times"
     say "$run: the run ended with status $status; starting it again from its last checkpoint"
 done
-[[ -f $run/weights.safetensors ]] || say "$run: stopped before its end; the same command goes on from here"
+[[ -f $run/weights.safetensors ]] || say "$run: stopped before its end; the same command resumes from here"
 exit "$status"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# From nothing to a table of results: installs the program, turns games into annotations, trains the four stages on a
-# small model, each from the encoder of the one before, and measures them on games that they have not seen. A quarter of
-# an hour on two cores. Given again after an interruption, the same command goes on where it stopped.
+# Goes from an empty checkout to a table of results: installs the program, converts games to annotations, trains the
+# four stages of a small model, each from the encoder of the previous one, and evaluates them on held-out games. It
+# takes a quarter of an hour on two cores. After an interruption the same command resumes.
 #
-#   launch/quickstart.sh             games that rule-based players play, in quickstart/simulated
+#   launch/quickstart.sh             games simulated between rule-based players, in quickstart/simulated
 #   launch/quickstart.sh RECORDS…    your game records (files, folders or glob patterns), in quickstart/records
 #
 # The variable QUICKSTART names another folder than quickstart in the checkout.
@@ -14,7 +14,7 @@ num_games=300
 folder=${QUICKSTART:-$CHECKOUT/quickstart}
 case ${1:-} in
     --help | -h) usage && exit ;;
-    -*) fail "$1: there are no options; launch/quickstart.sh --help says what there is" ;;
+    -*) fail "$1: there are no options; launch/quickstart.sh --help explains the arguments" ;;
 esac
 if (($#)); then
     work=$folder/records
@@ -38,20 +38,20 @@ echo "$made_from" >"$work/made-from"
 
 if [[ ! -f $work/annotations.txt.zst ]]; then
     if (($# == 0)); then
-        say "playing $num_games games between rule-based players"
+        say "simulating $num_games games between rule-based players"
         kanachan-simulate -n "$num_games" --seed 1 -o "$work/games"
     fi
-    say "turning games into annotations: one line for each decision of each player"
+    say "converting games to annotations: one line for each decision of each player"
     kanachan-annotate "${records[@]}" -o "$work/annotations.txt.zst"
 fi
 say "the first decision in words"
 kanachan-annotate --explain 1 "$work/annotations.txt.zst"
 if [[ ! -d $work/shards ]]; then
-    say "packing annotations into shards; every tenth game is kept for validation, every tenth for the test"
+    say "packing annotations into shards; every tenth game is held out for validation, every tenth for the test"
     rm -rf "$work/shards.part"
     kanachan-pack "$work/annotations.txt.zst" -o "$work/shards.part" --fractions 0.8,0.1,0.1
     [[ -f $work/shards.part/validation-00000.arrow && -f $work/shards.part/test-00000.arrow ]] ||
-        fail "too few games to keep some for validation and test: give about 30 or more"
+        fail "too few games to hold out some for validation and test: give about 30 or more"
     mv "$work/shards.part" "$work/shards"
 fi
 "$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 1600 --later-steps 500 \
@@ -60,11 +60,11 @@ fi
 here=${work#"$PWD"/} bin=${VENV#"$PWD"/}/bin launch=${CHECKOUT#"$PWD"/}/launch
 cat >&2 <<END
 
-== what next (all of it is in README.md and docs/)
+== next steps (see README.md and docs/)
 
-What the model thinks of each decision:     $bin/kanachan-predict $here/runs/imitation $here/annotations.txt.zst --explain | less
-All figures:                                less $here/runs/evaluation.txt
-The encoder, for work of your own:          $bin/kanachan-export $here/runs/grading -o encoder
+The model's predictions for each decision:  $bin/kanachan-predict $here/runs/imitation $here/annotations.txt.zst --explain | less
+All metrics:                                less $here/runs/evaluation.txt
+The encoder, for other projects:            $bin/kanachan-export $here/runs/grading -o encoder
 The same with your game records:            $launch/quickstart.sh RECORDS…
 A larger model, for longer:                 $launch/curriculum.sh $here/shards --out $here/small -- --model.size small
 END

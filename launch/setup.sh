@@ -1,14 +1,14 @@
-# Sourced by the other scripts. `set_up` makes sure that the program is installed and puts it on the PATH: 2 to 3 minutes
-# the first time and after a change of the dependencies, else at once.
+# Sourced by the other scripts. `set_up` installs the program where necessary and puts it on the PATH: this takes 2 to 3
+# minutes the first time and after a change of the dependencies, otherwise no time.
 #
-#   PYTHON         the interpreter to make the environment with (default: the first on the PATH that is new enough)
-#   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an environment that is there is used
+#   PYTHON         the interpreter of the environment (default: the first on the PATH that is new enough)
+#   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an existing environment is used
 
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
 [[ $VENV == /* ]] || VENV=$PWD/$VENV
 
-# usage: prints the running script's comment on how to call it.
+# usage: prints the usage comment of the running script.
 usage() { sed -n '/^#   /s/^#   //p' "$0"; }
 
 say() { printf '\n== %s\n' "$*" >&2; }
@@ -37,7 +37,7 @@ find_python() {
     fail "Python 3.11 or newer is needed, and none is on the PATH; name one with PYTHON=/path/to/python3.11"
 }
 
-# What the environment depends on: when it changes, the program is installed anew.
+# fingerprint: prints all that the environment depends on: when it changes, the program is installed again.
 fingerprint() {
     echo "$CHECKOUT"
     cat "$CHECKOUT"/{pyproject.toml,setup.py,constraints.txt}
@@ -53,7 +53,7 @@ make_environment() {
     "$python" -m venv "$VENV" || fail "$python cannot make an environment; on Debian and Ubuntu, install python3-venv"
 }
 
-# use_environment: puts the program on the PATH where nothing may be installed, as by many tasks at the same time.
+# use_environment: puts the program on the PATH without installing it, for scripts that run as many tasks at once.
 use_environment() {
     export PATH="$VENV/bin:$PATH"
     command -v kanachan-annotate >/dev/null ||
@@ -63,16 +63,16 @@ use_environment() {
 set_up() {
     local stamp=$VENV/installed-from
     export PATH="$VENV/bin:$PATH"
-    # Threads that spin while they wait for each other make training ten times as slow on a machine with other work.
+    # Spinning threads make training ten times as slow on a machine with other work.
     export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-PASSIVE}
     if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
         return
     fi
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_environment
-    say "installing the program and the tested versions of what it needs (2 to 3 minutes, 1.6 GB)"
+    say "installing the program and the tested versions of its dependencies (2 to 3 minutes, 1.6 GB)"
     rm -f "$stamp"
     "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" \
         --editable "$CHECKOUT[test,dashboard,onnx,pictures]" ||
-        fail "the installation failed; what pip says of it is above"
+        fail "the installation failed; see the output of pip above"
     fingerprint >"$stamp"
 }

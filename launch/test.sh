@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Style, types and tests. Without arguments the slow tests are left out; it takes about four minutes on two cores.
+# Checks style, types and tests. Without arguments slow tests are skipped; it takes about four minutes on two cores.
 #
 #   launch/test.sh               what CI runs
 #   launch/test.sh --all         the slow tests as well
-#   launch/test.sh -k replay     further arguments go to pytest; -n 0 has them run by one process instead of two
+#   launch/test.sh -k replay     further arguments are passed to pytest; -n 0 uses one process instead of two
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 cd "$CHECKOUT"

@@ -1,4 +1,4 @@
-"""launch/benchmark/against.py: two checkouts measured by the same commands in turns."""
+"""launch/benchmark/against.py: two checkouts benchmarked by the same commands in turns."""
 
 import runpy
 import sys
@@ -25,7 +25,7 @@ def games(tmp_path: Path) -> Path:
     return tmp_path / "games"
 
 
-def test_a_folder_that_is_no_checkout_is_refused_in_one_line(
+def test_a_folder_that_is_not_a_checkout_is_refused_in_one_line(
     games: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capsys.readouterr()
@@ -35,7 +35,7 @@ def test_a_folder_that_is_no_checkout_is_refused_in_one_line(
 
 
 @pytest.mark.slow
-def test_a_checkout_gives_the_same_as_itself(
+def test_a_checkout_compared_with_itself_gives_the_same_results(
     games: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status(monkeypatch, ROOT, "--records", games, "--games", "20", "--matches", "4", "--repeats", "1") == 0

@@ -1,4 +1,4 @@
-"""Training on several processes by the scripts of launch/, which are killed, stopped and put into the queue again."""
+"""Training in several processes by the scripts of launch/, which are killed, stopped and requeued."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ STEPS = 60
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Path:
-    """A folder with an environment whose commands are those of this checkout, and with Slurm's commands beside it."""
+    """A folder with an environment whose commands are those of this checkout, and with Slurm's commands next to it."""
     write_program(tmp_path / "venv", "kanachan-train", run_module("kanachan.cli.train"))
     write_program(tmp_path / "venv", "kanachan-annotate", "#!/bin/sh\n")
     write_program(
@@ -57,7 +57,7 @@ def start(machine: Path, command: list[str], **variables: str) -> subprocess.Pop
 
 
 def settings(shards: Path, run: Path) -> list[str]:
-    """RUN -- SETTINGS, for the scripts."""
+    """Returns RUN -- SETTINGS, for the scripts."""
     steps = ("--run.steps", str(STEPS), "--run.validate_every", str(STEPS), "--run.accelerator", "cpu")
     given = arguments("imitation", shards, run, *steps)
     place = given.index("--run.out")
@@ -83,7 +83,7 @@ def descendants(pid: int) -> Iterator[int]:
 
 
 def second_rank(pid: int) -> int:
-    """The process that one below `pid` has started for its rank 1."""
+    """Returns the process that a descendant of `pid` has started for its rank 1."""
     for child in descendants(pid):
         if b"LOCAL_RANK=1" in Path(f"/proc/{child}/environ").read_bytes().split(b"\0"):
             return child
@@ -96,9 +96,9 @@ def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
         time.sleep(0.002)
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells which processes there are")
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux lists processes in /proc")
 @pytest.mark.slow
-def test_a_run_of_which_a_process_was_killed_goes_on_by_itself(machine: Path, shards: Path) -> None:
+def test_a_run_of_which_a_process_was_killed_is_restarted(machine: Path, shards: Path) -> None:
     run = machine / "run"
     script = multi_gpu(machine, *settings(shards, run), "--run.devices", "2")
     wait_for(run / "checkpoints" / "last.ckpt", script)
@@ -115,11 +115,11 @@ CHECKPOINT = "mkdir -p run/checkpoints; touch run/checkpoints/last.ckpt; "
 
 
 def make_train(machine: Path, body: str) -> None:
-    """Something quick in the place of kanachan-train, which keeps a list of its calls."""
+    """Installs a short program in the place of kanachan-train, which lists its calls."""
     write_program(machine / "venv", "kanachan-train", f'#!/bin/bash\necho "$@" >>calls\n{body}\n')
 
 
-def test_a_run_that_always_fails_is_started_again_so_many_times_only(machine: Path) -> None:
+def test_a_run_that_always_fails_is_restarted_a_limited_number_of_times(machine: Path) -> None:
     make_train(machine, CHECKPOINT + "exit 3")
     script = multi_gpu(machine, "run", "--restarts", "2", "--", "--stage", "rank")
     assert "run: the run ended with status 3, and was started 3 times" in script.communicate()[1]
@@ -127,7 +127,7 @@ def test_a_run_that_always_fails_is_started_again_so_many_times_only(machine: Pa
     assert (machine / "calls").read_text() == 3 * "--stage rank --run.out run --resume auto\n"
 
 
-def test_a_run_that_comes_no_further_is_not_started_again(machine: Path) -> None:
+def test_a_run_that_makes_no_progress_is_not_restarted(machine: Path) -> None:
     make_train(machine, "exit 2")
     script = multi_gpu(machine, "run", "--", "--stage", "rank")
     assert "status 2, and made no checkpoint since it was started" in script.communicate()[1]
@@ -143,7 +143,7 @@ def test_a_signal_is_passed_on_and_ends_the_run_for_good(machine: Path, number: 
     script.send_signal(number)
     out, err = script.communicate()
     assert (script.returncode, out) == (5, f"got {name}\n")
-    assert "the same command goes on from here" in err
+    assert "the same command resumes from here" in err
     assert len((machine / "calls").read_text().splitlines()) == 1
 
 
@@ -175,11 +175,11 @@ while :; do sleep 0.01; done
 """
 
 
-def test_a_job_that_is_told_to_stop_is_put_into_the_queue_until_there_are_weights(machine: Path) -> None:
+def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path) -> None:
     make_train(machine, STOPPED_THE_FIRST_TIME)
     stopped = sbatch(machine, "run", "--", "--stage", "rank", SRUN_SIGNAL_AT="1")
     assert (stopped.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), stopped.stderr
-    assert "job 77 goes into the queue again" in stopped.stderr
+    assert "job 77 is requeued" in stopped.stderr
     ended = sbatch(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
     assert (ended.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), ended.stderr
     assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
@@ -187,7 +187,7 @@ def test_a_job_that_is_told_to_stop_is_put_into_the_queue_until_there_are_weight
 
 
 @pytest.mark.slow
-def test_a_run_of_a_job_that_is_told_to_stop_goes_on_in_the_next_job(machine: Path, shards: Path) -> None:
+def test_a_run_of_a_stopped_job_is_resumed_in_the_next_job(machine: Path, shards: Path) -> None:
     run = machine / "run"
     stopped = sbatch(machine, *settings(shards, run), SRUN_SIGNAL_AT="10")
     assert stopped.returncode == 0, stopped.stdout + stopped.stderr
@@ -200,9 +200,9 @@ def test_a_run_of_a_job_that_is_told_to_stop_goes_on_in_the_next_job(machine: Pa
     assert steps_of(run) == list(range(1, STEPS + 1))
 
 
-def test_a_job_whose_run_fails_is_not_put_into_the_queue(machine: Path) -> None:
+def test_a_job_whose_run_fails_is_not_requeued(machine: Path) -> None:
     make_train(machine, "exit 3")
     done = sbatch(machine, "run", "--", "--stage", "rank")
     assert done.returncode == 1
-    assert "the run has failed with status 3; submitted again, it goes on from its last checkpoint" in done.stderr
+    assert "the run has failed with status 3; submitted again, it resumes from its last checkpoint" in done.stderr
     assert calls_of_scontrol(machine) == []

@@ -1,4 +1,4 @@
-"""The launch scripts: that they refuse what they should, use what is there, and hang together with the project."""
+"""The launch scripts: they refuse wrong calls, use an existing environment, and fit the project."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("multi_gpu.sh --wrong", "--wrong: no such option"),
         ("multi_gpu.sh run --restarts many -- --stage rank", "--restarts many: a number is expected"),
         ("multi_gpu.sh run", "a run and settings are expected"),
-        ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train stand behind --"),
+        ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train go after --"),
         ("slurm/train.sbatch run", "a run and settings are expected"),
         ("slurm/train.sbatch run -- --stage rank", "this is for Slurm"),
     ],
@@ -98,7 +98,7 @@ def test_a_benchmark_of_nothing_is_refused(
 
 
 @pytest.mark.parametrize("script", [str(path.relative_to(LAUNCH)) for path in SCRIPTS if path.is_relative_to(LAUNCH)])
-def test_help_tells_how_to_call_a_script(script: str, tmp_path: Path) -> None:
+def test_help_prints_the_usage_of_a_script(script: str, tmp_path: Path) -> None:
     done = run(f"{LAUNCH / script} --help", tmp_path, KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 0
     assert f"launch/{script}" in done.stdout
@@ -119,21 +119,21 @@ def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None
     assert (done.stdout, done.stderr) == ("mine\n", "")
 
 
-def figure(value: float) -> dict[str, float]:
+def metric(value: float) -> dict[str, float]:
     return {"value": value, "low": value - 0.01, "high": value + 0.01, "decisions": 50}
 
 
-def network(stage: str, lineage: list[str], **figures: object) -> dict[str, object]:
+def network(stage: str, lineage: list[str], **metrics: object) -> dict[str, object]:
     about = {"stage": stage, "steps": 400, "lineage": [{"stage": earlier} for earlier in lineage]}
-    return {**about, "agreement": {}, "values": {}, "log_likelihood": {}, **figures}
+    return {**about, "agreement": {}, "values": {}, "log_likelihood": {}, **metrics}
 
 
 def test_the_results_in_short_put_networks_and_baseline_below_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values = {"action": {"explained_variance": figure(0.25)}, "scores": {"explained_variance": figure(0.5)}}
-    agreement = {"top1": figure(0.7), "nll": figure(0.9), "chi/accuracy": figure(0.8), "chi/recall": figure(0.1)}
-    likelihood = {"rank": {"action": figure(-1.2), "scores": figure(-1.1)}}
+    values = {"action": {"explained_variance": metric(0.25)}, "scores": {"explained_variance": metric(0.5)}}
+    agreement = {"top1": metric(0.7), "nll": metric(0.9), "chi/accuracy": metric(0.8), "chi/recall": metric(0.1)}
+    likelihood = {"rank": {"action": metric(-1.2), "scores": metric(-1.1)}}
     networks = [
         network("imitation", [], agreement=agreement),
         network("rank", ["imitation", "round_delta"], values=values, log_likelihood=likelihood),
@@ -152,14 +152,14 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"weights": []}'])
-def test_results_that_are_no_evaluation_are_named(text: str, tmp_path: Path) -> None:
+def test_results_that_are_not_an_evaluation_are_named(text: str, tmp_path: Path) -> None:
     (tmp_path / "e.json").write_text(text)
     with pytest.raises(ValueError, match=r"e\.json: not written by kanachan-evaluate"):
         program("results").show(tmp_path / "e.json")
 
 
 @pytest.mark.slow
-def test_the_experiment_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
+def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None:
     if run(f"source {LAUNCH}/setup.sh; cmp $VENV/installed-from <(fingerprint)", ROOT).returncode:
         pytest.skip("the environment was not made by launch/setup.sh")
     shards = packed(tmp_path / "shards", train=200, validation=40, test=40)
@@ -179,6 +179,9 @@ def test_the_experiment_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
     made = {path.name for path in (tmp_path / "runs/curriculum").iterdir()}
     assert {"calibration-imitation.txt", "policies.txt", "reliability.png"} <= made
     shutil.rmtree(tmp_path / "runs/curriculum/imitation")
-    anew = run(command.replace("--imitation-steps 3", "--imitation-steps 4"), tmp_path)
-    assert anew.returncode != 0
-    assert "runs/curriculum/round_delta was made from" in anew.stderr and "the encoder of imitation" in anew.stderr
+    retrained = run(command.replace("--imitation-steps 3", "--imitation-steps 4"), tmp_path)
+    assert retrained.returncode != 0
+    assert (
+        "runs/curriculum/round_delta was made from" in retrained.stderr
+        and "the encoder of imitation" in retrained.stderr
+    )

@@ -75,7 +75,7 @@ def test_the_tasks_of_an_array_are_merged_to_what_one_process_packs(cluster: Pat
     }
 
 
-def test_a_part_that_is_missing_is_told(cluster: Path) -> None:
+def test_a_missing_part_is_reported(cluster: Path) -> None:
     assert "no parts of launch/slurm/annotate.sbatch are here" in run(cluster, "merge.sbatch", "out").stderr
     assert task(cluster, 0).returncode == 0
     assert "1 of 2 parts are here" in run(cluster, "merge.sbatch", "out").stderr
@@ -98,7 +98,7 @@ def test_an_array_with_gaps_is_refused(cluster: Path) -> None:
     assert "must have no gaps" in done.stderr
 
 
-def test_a_program_that_is_not_installed_is_told(cluster: Path) -> None:
+def test_a_program_that_is_not_installed_is_reported(cluster: Path) -> None:
     done = run(cluster, "merge.sbatch", "out", KANACHAN_VENV=cluster / "none", PATH="/usr/bin:/bin")
     assert done.returncode == 1
     assert "the program is not installed in" in done.stderr
