@@ -1,7 +1,7 @@
-"""Auxiliary targets: what the network learns to foretell beside the question of its stage, all from the summary token.
+"""Auxiliary targets: what the network learns to predict in addition to the target of its stage, from the summary token.
 
-They come from the record and are never inputs. What they ask for has to be in the encoder's vector of the situation;
-their head is beside the network's own and nothing else reads it.
+They come from the record and are never inputs. To predict them, the encoder must represent them in its summary vector;
+their head is separate from the other heads and nothing else uses it.
 
 Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …), O outputs.
 """
@@ -20,7 +20,7 @@ from kanachan.data.batch import Batch
 
 
 class AuxiliaryTarget(nn.Module, ABC):
-    """One target: how many outputs foretell it, and how wrong they are. A module without parameters."""
+    """One target: the number of outputs that predict it, and their loss. A module without parameters."""
 
     num_outputs: int
 
@@ -52,7 +52,7 @@ class HiddenHands(AuxiliaryTarget):
 class RoundWinner(AuxiliaryTarget):
     """Who wins the round: the actor, the next seat, the opposite, the previous, or nobody.
 
-    Of several winners it is the actor, else the one whom the results name. The loss is the cross-entropy.
+    Of several winners it is the actor, else the one that the results name. The loss is the cross-entropy.
     """
 
     winner_of_result: Tensor
@@ -79,11 +79,11 @@ AUXILIARY_TARGETS: Mapping[str, type[HiddenHands] | type[RoundWinner]] = {
     "hidden_hands": HiddenHands,
     "round_winner": RoundWinner,
 }
-"""by the setting of ObjectiveConfig that is their weight"""
+"""by the name of the setting of ObjectiveConfig that is their weight"""
 
 
 class AuxiliaryTargets(nn.Module):
-    """Those that a run asks for, side by side in the outputs of one head."""
+    """The targets with a weight in the settings, concatenated in the outputs of one head."""
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class AuxiliaryTargets(nn.Module):
         self.num_outputs = sum(self._sizes)
 
     def losses(self, output_BO: Tensor, batch: Batch) -> dict[str, Tensor]:
-        """The loss of each target by its name, not weighted."""
+        """Returns the unweighted loss of each target by its name."""
         parts = torch.split(output_BO, self._sizes, dim=1)
         return {
             name: target(part_BO, batch) for (name, target), part_BO in zip(self.targets.items(), parts, strict=True)

@@ -19,7 +19,7 @@ class Imitation(Objective):
     meaning = "probability that the player takes it"
     prediction_fields = {
         "scores": PredictionField(PER_CANDIDATE, "logits"),
-        "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 where it is filled up"),
+        "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
     uses = frozenset({"label_smoothing"})
@@ -28,7 +28,7 @@ class Imitation(Objective):
     num_summary_outputs = 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Parts: `cross_entropy`, without label smoothing."""
+        """Returns the loss and its part `cross_entropy`, without label smoothing."""
         log_probability_BA = self.score(output).log_softmax(dim=1)
         cross_entropy = F.nll_loss(log_probability_BA, batch.chosen_B)
         smoothing = self.config.label_smoothing
@@ -40,7 +40,7 @@ class Imitation(Objective):
         return {"loss": loss, "cross_entropy": cross_entropy.detach()}
 
     def score(self, output: Output) -> Tensor:
-        """Logits."""
+        """Returns the logits, -inf at padding."""
         return output.candidate_BAK[:, :, 0].float().masked_fill(~output.mask_BA, -math.inf)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
@@ -48,5 +48,5 @@ class Imitation(Objective):
         return {"scores": score_BA, "probabilities": score_BA.softmax(dim=1)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """The candidates, of which the player took one."""
+        """Returns the candidates as classes, of which the player took one."""
         return {"temperature": Classes(self.score(output), batch.chosen_B)}

@@ -1,4 +1,4 @@
-"""What every stage defines: how it is called, a target, a loss, the score of an action, and what is measured of it.
+"""What every stage defines: its name, a target, a loss, the score of an action, and what is measured.
 
 Shapes: B decisions, A candidates, K outputs of a head or classes, R ranks, O orders of the seats.
 """
@@ -22,14 +22,14 @@ PER_CANDIDATE = "decisions × candidates"
 
 
 class PredictionField(NamedTuple):
-    """One of the tensors of `Objective.predictions`, for people."""
+    """The description of a tensor of `Objective.predictions`, for people."""
 
     sizes: str
     meaning: str
 
 
 class Classes(NamedTuple):
-    """Logits, or log probabilities, of classes and the class that each row turned out to be of."""
+    """Logits, or log probabilities, of classes, and the true class of each row."""
 
     logit_BK: Tensor
     """-inf where a row has fewer classes"""
@@ -37,7 +37,7 @@ class Classes(NamedTuple):
 
 
 class Objective(nn.Module, ABC):
-    """The target, the loss and the score of a stage, and all that other programs have to know of it.
+    """The target, the loss and the score of a stage, and all that other packages need to know of it.
 
     A module without parameters: its tables move with the network.
     """
@@ -45,26 +45,26 @@ class Objective(nn.Module, ABC):
     stage: StageName
     """its name in `kanachan.objectives.stages`"""
     title: str
-    """of its tables"""
+    """heading of its tables"""
     quantity: str
     """what it predicts, in a few words"""
     meaning: str
-    """of the number that people are shown for each candidate"""
+    """of the number that is displayed for each candidate"""
     prediction_fields: Mapping[str, PredictionField]
-    """of `predictions`, in the same order; `scores` is the first"""
+    """the tensors of `predictions`, in the same order; `scores` is the first"""
     digits: int = 1
-    """after the decimal point of its points, in tables"""
+    """decimal places of its points in tables"""
     uses: frozenset[str]
-    """settings of ObjectiveConfig that mean something here, in addition to those of the auxiliary targets"""
+    """settings of ObjectiveConfig that have an effect, in addition to those of the auxiliary targets"""
     has_value: bool = True
     """whether `value`, `baseline_value` and `target` exist"""
     has_point_table: bool = False
     """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
     network that predicts ranks and the mean grading points of each rank"""
     temperatures: tuple[str, ...] = ()
-    """the names that `calibratable` may have; a network without any predicts nothing that can be calibrated"""
+    """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
     scale: float = 1.0
-    """unit of the conservative term and of plain regression; a score divided by it is of order one"""
+    """unit of the CQL regulariser and of plain regression; a score divided by it is of order one"""
     num_candidate_outputs: int
     num_summary_outputs: int
 
@@ -84,10 +84,10 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns `loss`, the mean to be minimised, and its parts, detached and not weighted; no auxiliary targets."""
+        """Returns `loss`, the mean to be minimised, and its parts, detached and unweighted; no auxiliary targets."""
 
     def loss_with_auxiliary(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """The same with the auxiliary targets in the sum, and as parts, by the names of their settings."""
+        """Returns `loss` with the auxiliary targets added, and all parts, targets by their setting."""
         parts = self.loss(output, batch)
         if not self.auxiliary.weights:
             return parts
@@ -99,7 +99,7 @@ class Objective(nn.Module, ABC):
 
     @abstractmethod
     def score(self, output: Output) -> Tensor:
-        """Returns score_BA: the greater the better, -inf at padding."""
+        """Returns score_BA: higher is better, -inf at padding."""
 
     def value(self, output: Output, batch: Batch) -> Tensor:
         """Returns value_B: the predicted mean of the target, given the action taken."""
@@ -114,25 +114,25 @@ class Objective(nn.Module, ABC):
         return self.target_of(Results.of_batch(batch, self.vocabulary))
 
     def target_of(self, results: Results) -> Tensor:
-        """Returns the same [B] from the results alone."""
+        """Returns target_B from the results alone."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
-        """Returns what an output predicts of the candidates, by the names of `prediction_fields`.
+        """Returns the predictions for the candidates, by the names of `prediction_fields`.
 
         `scores` are -inf at padding, where the rest has no meaning.
         """
         return {"scores": self.score(output)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """Returns what temperatures can be fitted to, by their names in the card of the weights.
+        """Returns the classes to which temperatures can be fitted, by their names in the card of the weights.
 
         `temperature` divides the outputs of the candidates, `summary_temperature` those of the summary.
         """
         return {}
 
     def measured(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns what an evaluation computes metrics of, in addition to the scores: nothing where there is no value.
+        """Returns the inputs of an evaluation's metrics in addition to the scores: nothing for a stage without a value.
 
         `target` [B] and its prediction given the action taken, `action`, and before it, `situation`, where the summary
         token predicts it.
@@ -144,8 +144,12 @@ class Objective(nn.Module, ABC):
             found["situation"] = self.baseline_value(output, batch)
         return found
 
-    def conservative(self, score_BA: Tensor, chosen_B: Tensor) -> Tensor:
-        """Returns the mean of logsumexp of the normalised scores less the normalised score of the action taken."""
+    def cql_regularizer(self, score_BA: Tensor, chosen_B: Tensor) -> Tensor:
+        """Returns the mean of logsumexp of the normalised scores minus the normalised score of the action taken.
+
+        The regulariser CQL(H) of Kumar et al. 2020, "Conservative Q-Learning for Offline Reinforcement Learning"
+        (arXiv:2006.04779). It lowers the scores of actions that were not taken.
+        """
         normalised_BA = score_BA / self.scale
         chosen_score_B = normalised_BA.gather(1, chosen_B[:, None])[:, 0]
         return (normalised_BA.logsumexp(dim=1) - chosen_score_B).mean()
@@ -159,7 +163,7 @@ class RankObjective(Objective):
     """An objective that predicts the actor's final rank, and from the summary token the order of all seats.
 
     Its `measured` has also the probabilities `rank_probability/action` and `rank_probability/situation` [B, R] and the
-    log probabilities [B] of what came true, `rank/action`, `rank/situation` and `order/situation`.
+    log probabilities [B] of the outcomes, `rank/action`, `rank/situation` and `order/situation`.
     """
 
     points_R: Tensor
@@ -175,7 +179,7 @@ class RankObjective(Objective):
 
 
 def _expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
-    """[..., K] to [...]. No product of matrices: autocast would have it in bf16, where near values are equal."""
+    """Returns expected points, [..., K] to [...]; not by a matrix product, which autocast would compute in bf16."""
     return (probability_K * points_K).sum(dim=-1)
 
 

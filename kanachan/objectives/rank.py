@@ -50,14 +50,14 @@ class Rank(RankObjective):
         self.num_summary_outputs = self.orders.num_orders if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Parts: `cross_entropy` of the rank, `conservative`, `baseline` (the cross-entropy of the order)."""
+        """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
         cross_entropy = F.cross_entropy(_of_chosen(output.candidate_BAK, batch.chosen_B).float(), self.rank(batch))
         parts = {"cross_entropy": cross_entropy.detach()}
         loss = cross_entropy
         if self.config.conservative:
-            conservative = self.conservative(self.score(output), batch.chosen_B)
-            loss = loss + self.config.conservative * conservative
-            parts["conservative"] = conservative.detach()
+            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
+            loss = loss + self.config.conservative * regularizer
+            parts["conservative"] = regularizer.detach()
         if self.config.baseline:
             baseline = F.cross_entropy(output.summary_BK.float(), self.order(batch))
             loss = loss + self.config.baseline * baseline
@@ -65,7 +65,7 @@ class Rank(RankObjective):
         return {"loss": loss, **parts}
 
     def score(self, output: Output) -> Tensor:
-        """Expected points of the rank."""
+        """Returns the expected points of the rank, -inf at padding."""
         score_BA = _expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
@@ -76,7 +76,7 @@ class Rank(RankObjective):
         return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
 
     def calibratable(self, output: Output, batch: Batch) -> dict[str, Classes]:
-        """The ranks after the action taken, and the orders of the seats before it."""
+        """Returns as classes the ranks, given the action taken, and the orders of the seats before it."""
         found = {"temperature": Classes(self.rank_log_probability(output, batch), self.rank(batch))}
         if self.num_summary_outputs:
             found["summary_temperature"] = Classes(self.order_log_probability(output), self.order(batch))
@@ -97,7 +97,7 @@ class Rank(RankObjective):
         return found
 
     def target_of(self, results: Results) -> Tensor:
-        """Points of the rank that was reached."""
+        """Returns the points of the final rank."""
         return self.points_R[final_rank(results)]
 
     def rank(self, batch: Batch) -> Tensor:
@@ -118,5 +118,5 @@ class Rank(RankObjective):
         return output.summary_BK.float().log_softmax(dim=1)
 
     def baseline_rank_probability(self, output: Output, batch: Batch) -> Tensor:
-        """Returns probability_BR of the actor's ranks before the action: orders in which the actor has that rank."""
+        """Returns probability_BR of the actor's ranks before the action: the sums over the orders that give them."""
         return self.orders.rank_probability(self.order_log_probability(output).exp(), batch.seat_B)

@@ -1,9 +1,9 @@
-"""The objective of each stage, and its network: built, loaded from weights, or started from another encoder.
+"""The objective of each stage, and its network: built, loaded from weights, or initialised from another encoder.
 
 A stage is one class and one entry of `kanachan.objectives.stages.STAGES`. Values (round delta, rank, grading) are
-learned on the action taken, with two additions: a conservative term, because nothing else holds down the scores of
-actions that were never taken, and a prediction from the summary token alone, the value of the situation before the
-action.
+learned on the action taken, with two additions: the CQL regulariser (`Objective.cql_regularizer`), because nothing else
+lowers the scores of actions that were never taken, and a prediction from the summary token alone, the value of the
+situation before the action.
 
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
@@ -26,7 +26,7 @@ from kanachan.objectives.stages import STAGES, require_stage
 
 
 class Loaded(NamedTuple):
-    """A trained network, ready to be asked."""
+    """A trained network in evaluation mode, its objective, and the card of its weights."""
 
     network: Network
     objective: Objective
@@ -37,14 +37,14 @@ def objective_class(stage: StageName) -> type[Objective]:
     """Returns the class of the stage's objective; raises ValueError for a stage that is not in the registry."""
     module, _, name = STAGES[require_stage(stage)].partition(":")
     found: type[Objective] = getattr(import_module(module), name)
-    assert found.stage == stage, f"{STAGES[stage]} is registered as {stage} and calls itself {found.stage}"
+    assert found.stage == stage, f"{STAGES[stage]} is registered as {stage} but is stage {found.stage}"
     return found
 
 
 def build_network(
     stage: StageName, model: ModelConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
 ) -> tuple[Network, Objective]:
-    """A fresh network with the heads that the stage's objective needs; torch's seed decides its weights."""
+    """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights."""
     target = objective_class(stage)(objective, vocabulary)
     network = Network(
         model,
@@ -58,7 +58,7 @@ def build_network(
 
 
 def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded:
-    """The network and the objective of a weights file, on the device, in evaluation mode."""
+    """Loads the network and the objective of a weights file on the device, in evaluation mode."""
     weights = read_weights(path)
     _check_stage(weights)
     network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
@@ -71,12 +71,12 @@ def _check_stage(weights: Weights) -> None:
         raise ValueError(f"{weights.path}: unknown stage {weights.stage}")
     if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
         raise ValueError(
-            f"{weights.path}: a temperature in its card, but points, which stage {weights.stage} predicts, have none"
+            f"{weights.path}: a temperature in its card, but stage {weights.stage} predicts points, which have none"
         )
 
 
 def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Puts the encoder of an earlier stage into `network`, whose decoder and heads stay as they are.
+    """Copies the encoder of an earlier stage into `network`, whose decoder and heads stay unchanged.
 
     Raises ValueError, naming both sides, if the encoders differ in size or the vocabularies differ.
     """

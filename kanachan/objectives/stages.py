@@ -6,12 +6,12 @@ STAGES: dict[str, str] = {
     "rank": "kanachan.objectives.rank:Rank",
     "grading": "kanachan.objectives.value:Grading",
 }
-"""By the name of a stage, the module and the class of its objective, which is imported when it is needed
-(`kanachan.objectives.registry.objective_class`). Each stage starts from the encoder of the one before it."""
+"""By the name of a stage, the module and the class of its objective, which is imported on demand
+(`kanachan.objectives.registry.objective_class`). Each stage starts from the encoder of the previous one."""
 
 
 def require_stage(stage: str) -> str:
-    """Returns the stage; raises ValueError, naming those that there are, if it is not one of them."""
+    """Returns the stage; raises ValueError, naming the known ones, if it is unknown."""
     if stage not in STAGES:
         raise ValueError(f"stage must be one of {', '.join(STAGES)}, not {stage}")
     return stage

@@ -1,5 +1,5 @@
-"""What the stages learn to predict, computed from the results of decisions: for the loss of a batch of training, and
-for the columns that an evaluation measures on.
+"""Targets of the stages, computed from the results of decisions: for the loss of a training batch, and for the
+columns of an evaluation.
 
 Shapes: B decisions, R results of a decision or ranks, S seats, O orders of the seats.
 """
@@ -17,7 +17,7 @@ from kanachan.data.columns import Columns
 
 
 class Results(NamedTuple):
-    """What came of decisions, and the seats that made them."""
+    """The results of decisions, and the deciding seats."""
 
     result_BR: Tensor
     seat_B: Tensor
@@ -97,7 +97,7 @@ class SeatOrders(nn.Module):
 
     @staticmethod
     def _code(rank_BS: Tensor) -> Tensor:
-        """The ranks as the digits of a number, which grows with the number of the order."""
+        """Returns the ranks as the digits of a number, which increases with the number of the order."""
         num_seats = rank_BS.shape[1]
         digit_S = num_seats ** torch.arange(num_seats - 1, -1, -1, device=rank_BS.device)
         return (rank_BS * digit_S).sum(dim=1)

@@ -18,7 +18,7 @@ class ValueObjective(Objective):
     """A number of points, by classification over bins (HL-Gauss) or by regression.
 
     Bins are equally wide in the compressed coordinate c(x) = sign(x) log(1 + |x| / unit) and cover -reach ... reach;
-    what lies outside counts as the edge. Points are the mean of the bins' centres, mapped back. As the map back is
+    points outside count as the edge. Points are predicted as the mean of the bins' centres, mapped back. As this map is
     convex away from zero, a perfect prediction of a smoothed target is too far from zero by a share exp(v / 2) - 1
     of |x| + unit, where v = (sigma^2 + 1 / 12) width^2 is the variance of the bin around the target. With 101 bins
     and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
@@ -40,21 +40,21 @@ class ValueObjective(Objective):
         self.num_summary_outputs = self.num_candidate_outputs if config.baseline else 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Parts: `cross_entropy` or `squared_error` (of target / scale), `conservative`, `baseline`."""
+        """Returns the loss and its parts: `cross_entropy` or `squared_error`, `conservative`, `baseline`."""
         target_B = self.target(batch)
         if self.is_classification:
             target_BK = self.bins.smooth(target_B)
             part = "cross_entropy"
         else:
             target_BK = target_B[:, None] / self.scale
-            part = "squared_error"
+            part = "squared_error"  # of target / scale
         error = self._error(_of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
         parts = {part: error.detach()}
         loss = error
         if self.config.conservative:
-            conservative = self.conservative(self.score(output), batch.chosen_B)
-            loss = loss + self.config.conservative * conservative
-            parts["conservative"] = conservative.detach()
+            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
+            loss = loss + self.config.conservative * regularizer
+            parts["conservative"] = regularizer.detach()
         if self.config.baseline:
             baseline = self._error(output.summary_BK, target_BK)
             loss = loss + self.config.baseline * baseline
@@ -62,7 +62,7 @@ class ValueObjective(Objective):
         return {"loss": loss, **parts}
 
     def score(self, output: Output) -> Tensor:
-        """Expected points."""
+        """Returns the expected points, -inf at padding."""
         return self._points(output.candidate_BAK).masked_fill(~output.mask_BA, -math.inf)
 
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:
@@ -70,7 +70,7 @@ class ValueObjective(Objective):
         return self._points(output.summary_BK)
 
     def _points(self, output_K: Tensor) -> Tensor:
-        """[..., K] to [...]"""
+        """Returns the points that outputs predict, [..., K] to [...]."""
         if self.is_classification:
             return _expected(output_K.float().softmax(dim=-1), self.bins.points_K)
         return output_K[..., 0].float() * self.scale
@@ -82,7 +82,7 @@ class ValueObjective(Objective):
 
 
 class RoundDelta(ValueObjective):
-    """What the round will bring the actor, in points."""
+    """The change of the actor's score in the round, in points."""
 
     stage = "round_delta"
     title = "Round delta: the change of the actor's score in the round, in points"
@@ -99,7 +99,7 @@ class RoundDelta(ValueObjective):
 
 
 class Grading(ValueObjective):
-    """What the game will bring the actor in grading points. The reach holds the thousandths of the highest grade."""
+    """The actor's grading points of the game. The reach covers the thousandths of the highest grade."""
 
     stage = "grading"
     title = "Grading: the actor's grading points"
@@ -116,7 +116,11 @@ class Grading(ValueObjective):
 
 
 class HLGauss(nn.Module):
-    """Equally wide bins of the compressed points; see `ValueObjective`."""
+    """HL-Gauss over equally wide bins of the compressed points; see `ValueObjective`.
+
+    Farebrother et al. 2024, "Stop Regressing: Training Value Functions via Classification for Scalable Deep RL"
+    (arXiv:2403.03950).
+    """
 
     points_K: Tensor
     inner_edge_E: Tensor

@@ -1,4 +1,4 @@
-"""Auxiliary targets: what is made of the record against plain loops, and that only those who ask for them have them."""
+"""Auxiliary targets: what is computed from the record, against plain loops, and that they are optional."""
 
 import math
 from dataclasses import replace
@@ -33,7 +33,7 @@ ON = ("--objective.hidden_hands", "0.7", "--objective.round_winner", "0.3")
 
 
 def slow_counts(annotation: Annotation, suits: tuple[int, ...] = (0, 1, 2)) -> list[list[int]]:
-    """Tiles of each kind in each hand, one token at a time; `suits[suit]` is what the suit is called."""
+    """Tiles of each kind in each hand, one token at a time; `suits[suit]` is the suit after a permutation."""
     counts = [[0] * 34 for _ in range(3)]
     for token in annotation.hidden or ():
         name, at = V.hidden.describe(token)
@@ -63,23 +63,23 @@ def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch:
     assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
 
 
-def test_hands_are_counted_only_where_all_rows_tell_them() -> None:
+def test_hands_are_counted_only_if_all_rows_contain_them() -> None:
     assert batch_of_annotations(random_annotations(3, seed=1), V).hand_count_BHK is None
     assert batch_of_annotations([*ANNOTATIONS[:2], *random_annotations(1, seed=1)], V).hand_count_BHK is None
 
 
 @pytest.mark.parametrize("which", range(6))
-def test_exchanging_suits_exchanges_them_in_hidden_hands_too(which: int) -> None:
+def test_permuting_suits_permutes_them_in_hidden_hands_too(which: int) -> None:
     columns = columns_of_annotations(ANNOTATIONS, V)
-    exchanged = suit_permutations(V).apply(columns, np.full(len(columns), which))
-    counts = collate(exchanged, LAYOUT).hand_count_BHK
+    permuted = suit_permutations(V).apply(columns, np.full(len(columns), which))
+    counts = collate(permuted, LAYOUT).hand_count_BHK
     assert counts is not None
     assert counts.tolist() == [slow_counts(annotation, V.suit_orders[which]) for annotation in ANNOTATIONS]
 
 
-def test_hidden_seats_are_relative_and_keep_their_places_when_seats_are_renamed() -> None:
-    renamed = SeatRotation(V).actor_first(columns_of_annotations(ANNOTATIONS, V))
-    counts = collate(renamed, LAYOUT).hand_count_BHK
+def test_hidden_seats_are_relative_and_keep_their_places_when_seats_are_rotated() -> None:
+    rotated = SeatRotation(V).actor_first(columns_of_annotations(ANNOTATIONS, V))
+    counts = collate(rotated, LAYOUT).hand_count_BHK
     assert counts is not None
     assert counts.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
 
@@ -110,7 +110,7 @@ def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(b
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_stage_takes_them_on_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
+def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
     network, objective = built(stage)
     output = network(batch)
     own, parts = objective.loss(output, batch), objective.loss_with_auxiliary(output, batch)
@@ -127,14 +127,14 @@ def test_the_winner_alone_needs_no_hidden_hands() -> None:
     assert "round_winner" in objective.loss_with_auxiliary(network(plain), plain)
 
 
-def test_hidden_hands_are_no_inputs(batch: Batch) -> None:
+def test_hidden_hands_are_not_inputs(batch: Batch) -> None:
     network, _ = built()
     blind = replace(batch, labels=None)
     for seen, unseen in zip(network(batch), network(blind), strict=True):
         assert torch.equal(seen, unseen)
 
 
-def test_the_rest_of_the_network_begins_with_the_same_values_with_and_without_them() -> None:
+def test_the_rest_of_the_network_starts_with_the_same_values_with_and_without_them() -> None:
     plain, more = (built("rank", config)[0].state_dict() for config in (ObjectiveConfig(), BOTH))
     assert more.keys() - plain.keys() == {"auxiliary_head.weight", "auxiliary_head.bias"}
     assert all(torch.equal(more[name], values) for name, values in plain.items())
@@ -145,7 +145,7 @@ def test_the_rest_of_the_network_begins_with_the_same_values_with_and_without_th
 
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As `runs.pack_decisions` makes them, with hidden hands."""
+    """Shards of random decisions with hidden hands."""
     folder = tmp_path_factory.mktemp("hidden")
     for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
         annotations = with_hidden(random_annotations(count, seed), seed)
@@ -165,9 +165,9 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_log_has_their_losses_in_training_and_validation(trained: Path) -> None:
     rows = rows_of(trained)
     for split in ("train", "validation"):
-        told = [row for row in rows if row[f"{split}/loss"]]
-        assert told
-        for row in told:
+        logged = [row for row in rows if row[f"{split}/loss"]]
+        assert logged
+        for row in logged:
             own, hands, winner = (float(row[f"{split}/{n}"]) for n in ("cross_entropy", "hidden_hands", "round_winner"))
             assert float(row[f"{split}/loss"]) == pytest.approx(own + 0.7 * hands + 0.3 * winner, rel=1e-5)
 
@@ -179,7 +179,7 @@ def test_a_policy_and_a_later_stage_take_the_weights_as_any_others(trained: Path
     assert "old/imitation_loss" in rows_of(tmp_path / "rank")[0]
 
 
-def test_a_run_with_them_goes_on_as_if_it_had_not_been_broken_off(trained: Path, shards: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_with_them_equals_one_without_interruption(trained: Path, shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
     (out / "config.yaml").write_bytes((trained / "config.yaml").read_bytes())
@@ -198,6 +198,6 @@ def test_shards_without_hidden_hands_are_refused_before_training(
     (tmp_path / "plain.txt").write_text("".join(lines))
     assert pack.main(["--train", str(tmp_path / "plain.txt"), "-o", str(tmp_path / "shards")]) == 0
     assert run("imitation", tmp_path / "shards", tmp_path / "run", *ON) == 1
-    assert "train-00000.arrow: holds no hidden hands" in (told := capsys.readouterr().err)
-    assert "--hidden" in told
+    assert "train-00000.arrow: holds no hidden hands" in (message := capsys.readouterr().err)
+    assert "--hidden" in message
     assert not (tmp_path / "run" / "checkpoints").exists()

@@ -1,4 +1,4 @@
-"""A further stage is a class, an entry in the registry and a YAML file: every command takes it like the others."""
+"""A further stage is a class, an entry in the registry and a YAML file: every command handles it like the others."""
 
 import json
 import math
@@ -128,7 +128,7 @@ def test_it_is_evaluated_as_a_value(
     entry = json.loads(path.read_text())["weights"][0]
     assert entry["stage"] == STAGE
     assert entry["values"].keys() == {"action", "situation", "scores"}
-    assert all(0 < figures["mean_absolute_error"]["value"] < 1 for figures in entry["values"].values())
+    assert all(0 < metrics["mean_absolute_error"]["value"] < 1 for metrics in entry["values"].values())
     assert all(-1 <= tenth["predicted"] <= 0 for tenth in entry["reliability"]["points"])
     assert entry["agreement"]["top1"]["decisions"] == 120
 

@@ -1,0 +1,80 @@
+"""The objectives of round delta and grading points against numbers computed by hand."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ObjectiveConfig
+from kanachan.data.batch import Batch, Labels
+from kanachan.models.transformer import Output
+from kanachan.objectives.registry import objective_class
+from kanachan.objectives.value import HLGauss, RoundDelta, ValueObjective
+from tests.support.random_outputs import random_batch
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return random_batch()
+
+
+def test_the_round_delta_is_that_of_the_actor(batch: Batch) -> None:
+    target_B = objective_class("round_delta")(ObjectiveConfig(), FOUR_PLAYERS).target(batch)
+    expected = [int(batch.result_BR[row, 1 + int(batch.seat_B[row])]) for row in range(len(batch))]
+    assert target_B.tolist() == expected
+
+
+def test_bins_hold_the_gaussian_mass_around_the_target() -> None:
+    bins = HLGauss(count=11, sigma=0.75, unit=1000.0, reach=100_000.0)
+    limit = math.log1p(100)
+    width = 2 * limit / 10
+    for points in (0.0, 300.0, -8000.0, 96_000.0):
+        compressed = math.copysign(math.log1p(abs(points) / 1000), points)
+        edges = [-math.inf, *(-limit + (k + 0.5) * width for k in range(10)), math.inf]
+        below = [(1 + math.erf((edge - compressed) / (0.75 * width) / math.sqrt(2))) / 2 for edge in edges]
+        expected = [high - low for low, high in zip(below, below[1:], strict=False)]
+        assert bins.smooth(torch.tensor([points]))[0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_targets_beyond_the_reach_fall_into_the_edge_bins() -> None:
+    bins = HLGauss(count=101, sigma=0.75, unit=1000.0, reach=100_000.0)
+    target_BK = bins.smooth(torch.tensor([-1e7, 1e7]))
+    assert target_BK.argmax(dim=1).tolist() == [0, 100]
+    torch.testing.assert_close(target_BK.sum(dim=1), torch.ones(2))
+
+
+@pytest.mark.parametrize("stage, share", [("round_delta", 0.0028), ("grading", 0.00075)])
+def test_a_perfect_prediction_gives_back_the_target_up_to_the_stated_bias(stage: str, share: float) -> None:
+    objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
+    assert isinstance(objective, ValueObjective)
+    target = objective.unit * torch.linspace(-9, 9, 997)
+    error = (objective.bins.smooth(target) @ objective.bins.points_K - target).abs()
+    assert (error <= share * (target.abs() + objective.unit)).all()
+
+
+@pytest.mark.parametrize("loss", ["hl_gauss", "mse"])
+def test_a_fitted_objective_predicts_the_mean_of_its_targets(batch: Batch, loss: str) -> None:
+    """Outputs that are parameters, one situation, two outcomes: the score must become their mean."""
+    objective = RoundDelta(ObjectiveConfig(loss=loss, conservative=0.0), FOUR_PLAYERS)
+    result_BR = batch.result_BR[:2].clone()
+    result_BR[:, 1:5] = torch.tensor([[8000], [-2000]])
+    two = replace(
+        batch,
+        **{name: getattr(batch, name)[:2] for name in ("table_BS", "candidate_BA", "seat_B")},
+        labels=Labels(batch.game_B[:2], batch.chosen_B[:2], result_BR),
+    )
+    chosen_K = torch.zeros(objective.num_candidate_outputs, requires_grad=True)
+    optimizer = torch.optim.Adam([chosen_K], lr=0.1)
+
+    def output() -> Output:
+        candidate_BAK = chosen_K.expand(2, two.candidate_BA.shape[1], -1)
+        return Output(candidate_BAK, chosen_K.expand(2, -1), two.candidate_BA != 0)
+
+    for _ in range(300):
+        optimizer.zero_grad()
+        objective.loss(output(), two)["loss"].backward()
+        optimizer.step()
+    assert objective.value(output(), two)[0].item() == pytest.approx(3000, abs=60)
+    assert objective.baseline_value(output(), two)[0].item() == pytest.approx(3000, abs=60)
