@@ -1,4 +1,4 @@
-"""The command kanachan-annotate: annotate.pipeline.cli, and the format of which that knows nothing, shards."""
+"""The command kanachan-annotate: annotate.pipeline.cli with one more output format, shards."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ _MOST_SOURCES = 20
 
 
 class ShardFormat:
-    """--pack and the options that go with it (`annotate.pipeline.outputs.OutputFormat`)."""
+    """The output format of --pack and its options (`annotate.pipeline.outputs.OutputFormat`)."""
 
     def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
         outputs.add_argument(
             "--pack",
             metavar="DIR",
-            help="a folder of shards, as kanachan-pack makes of the annotation lines, without lines in between; as "
+            help="a folder of shards, as kanachan-pack makes it of annotation lines, without the lines in between; as "
             "with -o, the same command continues an interrupted run",
         )
         add_options(parser.add_argument_group("options of --pack"))

@@ -12,7 +12,7 @@ def add_table_options(parser: argparse._ActionsContainer, *, rules: Rules, room:
 
     Args:
         rules: the default rule set.
-        room: what is to be known of the room besides its name.
+        room: an addition to the help of --room.
     """
     parser.add_argument("--rules", choices=get_args(Rules), default=rules, help="rule set (default: %(default)s)")
     parser.add_argument("--style", choices=STYLES, default="south", help="length of a game (default: %(default)s)")
@@ -31,14 +31,14 @@ def add_device_option(parser: argparse._ActionsContainer) -> None:
 
 
 def add_batch_option(parser: argparse._ActionsContainer, network: str = "the network") -> None:
-    """Adds --batch, which `require_positive` is to check."""
+    """Adds --batch, which the caller checks with `require_positive`."""
     parser.add_argument(
-        "--batch", type=int, default=256, help=f"decisions that pass {network} at once (default: %(default)s)"
+        "--batch", type=int, default=256, help=f"decisions per forward pass of {network} (default: %(default)s)"
     )
 
 
 def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
-    """Adds --bootstrap, which `require_positive` is to check."""
+    """Adds --bootstrap, which the caller checks with `require_positive`."""
     parser.add_argument(
-        "--bootstrap", type=int, metavar="N", default=1000, help="draws behind an interval (default: %(default)s)"
+        "--bootstrap", type=int, metavar="N", default=1000, help="bootstrap resamples (default: %(default)s)"
     )

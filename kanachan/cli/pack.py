@@ -1,4 +1,4 @@
-"""kanachan-pack: annotations, or several folders of shards, to shards; and back to text."""
+"""kanachan-pack: packs annotations, or several folders of shards, into shards; and converts shards to text."""
 
 import argparse
 import sys
@@ -12,15 +12,15 @@ from kanachan.data.pack import PROGRAM, pack, unpack
 from kanachan.data.pack_options import add_options, packing_of
 
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
---pack makes them) into a folder of shards that kanachan-train reads. Every line is checked; the first wrong one ends
-the program and is named. Games go to the train, validation and test split by a hash of their id, so a game never
-changes sides when data are added; or whole files and folders are named as a split. Rows are shuffled once; a row that
-is there twice, as when a game was given twice, is kept once. Of the hidden field (kanachan-annotate --hidden), which
-all annotations must have or none, the hands are kept and the wall is not. Text may be plain, .gz or .zst; "-" is
-standard input. Memory: about 2 GB at the default --rows-per-shard, in proportion to it, whatever the amount of data;
-temporary files as large as the shards are kept beside them until the end. With --unpack, shards become text again; ids
-of games are then 16 hexadecimal digits of their hash, as shards keep no more of them (so do not pack that text again
-together with the original: its games would count as other games)."""
+--pack makes them) into a folder of shards that kanachan-train reads. Every line is checked; the first invalid one
+ends the program with a message that names it. Games are assigned to the train, validation and test split by a hash of
+their id, so a game stays in its split when data are added; or whole files and folders are named as a split. Rows are
+shuffled once; of identical rows, as when a game was given twice, one is stored. Of the hidden field (kanachan-annotate
+--hidden), which all annotations must have or none, the hands are stored and the wall is not. Text may be plain, .gz or
+.zst; "-" is standard input. Memory: about 2 GB at the default --rows-per-shard, in proportion to it, for any amount of
+data; temporary files as large as the shards are stored next to them until the end. With --unpack, shards are converted
+to text; ids of games are then 16 hexadecimal digits of their hash, as shards store no more of them (so do not pack
+that text together with the original: its games would count as different games)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     for split in SPLITS:
         parser.add_argument(
-            f"--{split}", nargs="+", default=[], metavar="FILE", help=f"those that are the {split} split as a whole"
+            f"--{split}", nargs="+", default=[], metavar="FILE", help=f"files and folders for the {split} split"
         )
     parser.add_argument(
         "-o",
@@ -63,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"{num_rows:,} decisions written to {arguments.out}", file=sys.stderr)
         return 0
     if arguments.split:
-        raise ValueError("--split goes with --unpack; to name files as a split use --train, --validation, --test")
+        raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
     if any(named.values()) and arguments.annotations:
         raise ValueError("files are either split by game, or named as splits: name all of them, or none")
     sources = named if any(named.values()) else tuple(arguments.annotations)

@@ -1,4 +1,4 @@
-"""The options of commands that make a policy of values and imitation: --prior, and how far it may go from imitation."""
+"""The options of commands that weight an imitation policy by the advantages of a value network."""
 
 import argparse
 import math
@@ -11,35 +11,37 @@ if TYPE_CHECKING:
     from kanachan.inference.advantage_policy import AdvantagePolicy
     from kanachan.inference.policy import Policy
 
-MOST_HELD_OUT = 8192  # decisions of a split that a temperature is found on
+MOST_HELD_OUT = 8192  # decisions of a split on which a temperature is found
 
 
 def add_options(
     parser: argparse.ArgumentParser, *, held_out: str | None = None, values: str = "WEIGHTS"
 ) -> argparse._ArgumentGroup:
-    """Adds them to a parser that has WEIGHTS, and returns their group.
+    """Adds the options to a parser that has WEIGHTS, and returns their group.
 
     Args:
-        held_out: what the command calls the shards that a temperature is found on; None if it has none, and so no
-            --divergence.
-        values: whose advantages they are.
+        held_out: the command's name for the shards on which a temperature is found; None if it has none, and
+            therefore no --divergence.
+        values: the command's name for the value network.
     """
     group = parser.add_argument_group("policies from values")
     group.add_argument(
-        "--prior", metavar="IMITATION", help=f"weights of imitation, to be re-weighted by the advantages of {values}"
+        "--prior",
+        metavar="IMITATION",
+        help=f"imitation weights, to be weighted by the advantages of {values}",
     )
     group.add_argument(
         "--temperature",
         type=float,
         metavar="POINTS",
-        help="the lower, the more the advantage counts; inf leaves imitation as it is",
+        help="temperature of the advantages: the lower, the more they count; inf leaves imitation unchanged",
     )
     if held_out is not None:
         group.add_argument(
             "--divergence",
             type=float,
             metavar="NATS",
-            help="instead of --temperature: how far the policy may go from imitation, such as 0.05; the mean "
+            help="instead of --temperature: how far the policy may diverge from imitation, such as 0.05; the mean "
             f"Kullback-Leibler divergence over the first {MOST_HELD_OUT:,} decisions of the validation split of "
             f"{held_out}",
         )
@@ -47,15 +49,15 @@ def add_options(
 
 
 def check_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
-    """Exits with the parser's error if they make no sense together."""
+    """Exits with the parser's error if the options contradict each other."""
     names = [name for name in ("temperature", "divergence") if hasattr(arguments, name)]
     given = [name for name in names if getattr(arguments, name) is not None]
     if arguments.prior is None:
         for name in given:
-            parser.error(f"--{name} means something only with --prior")
+            parser.error(f"--{name} needs --prior")
         return
     if len(given) > 1:
-        parser.error(f"--{given[0]} and --{given[1]} are two ways to say the same: give one of them")
+        parser.error(f"--{given[0]} and --{given[1]} exclude each other: give one of them")
     if not given:
         parser.error(f"--prior needs {'either ' * (len(names) > 1)}{' or '.join(f'--{name}' for name in names)}")
     if not getattr(arguments, given[0]) > 0:
@@ -63,10 +65,10 @@ def check_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace
 
 
 def with_prior(value: "Policy", weights: str, prior: str, temperature: float = math.inf) -> "AdvantagePolicy":
-    """The policy of `prior`, a weights file, re-weighted by the advantages of the value network of `weights`.
+    """Makes the policy of `prior`, a weights file, weighted by the advantages of the value network of `weights`.
 
     Raises:
-        ValueError: the networks do not fit; names the files.
+        ValueError: the networks do not fit together; names the files.
     """
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.inference.advantage_policy import AdvantagePolicy
@@ -82,16 +84,16 @@ def with_prior(value: "Policy", weights: str, prior: str, temperature: float = m
 def reweighted_policy(
     program: str, value: "Policy", weights: str, shards: str | None, arguments: argparse.Namespace
 ) -> "AdvantagePolicy":
-    """The policy of --prior, re-weighted by the advantages of a value network; a temperature that had to be found is
-    told on standard error.
+    """Makes the policy of --prior, weighted by the advantages of a value network; prints the temperature that it finds
+    for --divergence to standard error.
 
     Args:
-        weights: where the value network is from.
-        shards: whose validation split a temperature for --divergence is found on.
-        arguments: with the options and `batch`.
+        weights: the file of the value network.
+        shards: the shards on whose validation split a temperature for --divergence is found.
+        arguments: holds the options and `batch`.
 
     Raises:
-        ValueError: the networks do not fit, or the divergence is out of reach; names the files.
+        ValueError: the networks do not fit together, or the divergence cannot be reached; names the files.
     """
     from kanachan.data.loader import held_out_columns
 

@@ -1,4 +1,4 @@
-"""kanachan-train: one stage of the curriculum, from shards to a weights file. The only place where all parts meet."""
+"""kanachan-train: trains one stage of the curriculum, from shards to a weights file."""
 
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
-"""Checkpoints: all that a run needs to go on as if it had never stopped, and how it stops when it is told to.
+"""Checkpoints: all that a run needs to resume as if it had never stopped, and how it stops on a signal.
 
-A checkpoint is written at the end of an optimiser step, always before the validation of that step; a resumed run that
-finds a validation due makes it first. So there is one kind of state to restore, and nothing of a validation is in it.
+A checkpoint is written at the end of an optimiser step, always before the validation of that step; a resumed run whose
+validation is due validates first. So there is one kind of state to restore, and it holds nothing of a validation.
 """
 
 import os
@@ -28,11 +28,11 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 BEST_NAME = "best.safetensors"
 _FORMAT = "format_version"
-_BATCHES_BETWEEN_QUESTIONS = 8  # to the other processes: for the answer the program waits for the GPU
+_BATCHES_BETWEEN_STOP_CHECKS = 8  # with several processes: each check waits for the GPU
 
 
 class Stopped(Exception):
-    """The run was told to stop, and its checkpoint is complete."""
+    """A signal has stopped the run, and its checkpoint is complete."""
 
     def __init__(self, signal_name: str, step: int) -> None:
         super().__init__(f"stopped by {signal_name} after step {step}")
@@ -40,19 +40,19 @@ class Stopped(Exception):
 
 
 class CheckpointFiles(CheckpointIO):
-    """Writes a checkpoint beside its place, then moves it there; the one before it stays as the previous one."""
+    """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
-        place = Path(path)
-        with replacing(place) as temporary:
+        final_path = Path(path)
+        with replacing(final_path) as temporary:
             try:
                 torch.save(checkpoint, temporary)
-            except RuntimeError as error:  # torch's name for a full disk
+            except RuntimeError as error:  # raised by torch if the disk is full
                 raise OSError(
-                    f"{place} could not be written (is the disk full?); the one before it is untouched: {error}"
+                    f"{final_path} could not be written (is the disk full?); the one before it is untouched: {error}"
                 ) from error
-            if place.exists():
-                place.replace(place.with_name(PREVIOUS_NAME))
+            if final_path.exists():
+                final_path.replace(final_path.with_name(PREVIOUS_NAME))
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         return read_checkpoint(Path(path))
@@ -62,23 +62,23 @@ class CheckpointFiles(CheckpointIO):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """Reads tensors and plain values, never code.
+    """Reads a checkpoint: tensors and plain values, never code.
 
-    Raises ValueError naming the file if it is cut off, damaged or no checkpoint.
+    Raises ValueError naming the file if it is truncated, damaged or not a checkpoint.
     """
     try:
         with zipfile.ZipFile(path) as file:
-            damaged = file.testzip()  # torch itself reads whatever the bytes are
+            damaged = file.testzip()  # torch does not verify checksums
         if damaged is not None:
             raise ValueError(f"{path}: damaged: {damaged} differs from its checksum")
         return torch.load(path, map_location="cpu", weights_only=True)
     except (zipfile.BadZipFile, RuntimeError, EOFError, pickle.UnpicklingError, KeyError) as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: cut off, or no checkpoint ({reason})") from error
+        raise ValueError(f"{path}: truncated, or not a checkpoint ({reason})") from error
 
 
 def newest_checkpoint(folder: Path) -> tuple[Path, int]:
-    """The last checkpoint and its step, or the previous one, with a message, if the last cannot be read.
+    """Returns the last checkpoint and its step, or the previous one, with a message, if the last cannot be read.
 
     Raises ValueError naming the files if none can be read.
     """
@@ -94,21 +94,21 @@ def newest_checkpoint(folder: Path) -> tuple[Path, int]:
                     raise ValueError(f"{path}: {other_version(checkpoint.get(_FORMAT))}")
                 step = checkpoint["global_step"]
                 for reason in reasons:
-                    print(f"{reason}; going on from {path}, step {step}", file=sys.stderr)
+                    print(f"{reason}; resuming from {path}, step {step}", file=sys.stderr)
                 return path, step
     raise ValueError("; ".join(reasons) or f"{folder}: there is no checkpoint")
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what a killed run had begun to write."""
+    """Removes the unfinished files of a killed run."""
     for path in folder.glob(".*.part"):
         path.unlink()
 
 
 class StopSignals:
-    """Remembers a signal to stop, from now on and until the process ends, however often it comes.
+    """Records a signal to stop, from construction until the process ends.
 
-    Lightning's own handler runs a collective operation inside the handler and hangs with several processes; so the
+    Lightning's own handler runs a collective operation inside the handler and hangs with several processes; so this
     handler only sets a flag, on which all processes agree at the end of a step.
     """
 
@@ -119,11 +119,11 @@ class StopSignals:
         self.listen()
 
     def listen(self) -> None:
-        """Takes the signals over again from whoever has."""
+        """Installs the handlers, again if something else has replaced them."""
         for number in self.NUMBERS:
-            signal.signal(number, self._remember)
+            signal.signal(number, self._record)
 
-    def _remember(self, number: int, frame: FrameType | None) -> None:
+    def _record(self, number: int, frame: FrameType | None) -> None:
         if number == signal.SIGINT:  # a second Ctrl-C does not wait for the step
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.write(2, b"\nstopping after this step; again to stop at once\n")
@@ -131,7 +131,7 @@ class StopSignals:
 
 
 class CheckpointCallback(L.Callback):
-    """Writes checkpoints, and stops the run with one if any process was told to stop."""
+    """Writes checkpoints, and stops the run after one if any process has received a signal to stop."""
 
     def __init__(
         self, folder: Path, run: RunConfig, last_step: int, lineage: list[dict[str, Any]], signals: StopSignals
@@ -141,7 +141,7 @@ class CheckpointCallback(L.Callback):
         self.validate_every = run.validate_every
         self.last_step = last_step
         self.lineage = lineage
-        """the stages before this one; kept in the checkpoint, so that a resumed run needs no --init"""
+        """the stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.signals = signals
 
     @property
@@ -159,7 +159,7 @@ class CheckpointCallback(L.Callback):
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.signals.listen()
-        # it would be told to all processes anew with each batch, waiting for the device
+        # Lightning would broadcast its own flag with every batch, and wait for the device
         trainer.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
         step = trainer.global_step
         if 0 < step < self.last_step and step % self.validate_every == 0:
@@ -181,19 +181,19 @@ class CheckpointCallback(L.Callback):
         if stops:
             self._stop(step)
         if step == self.last_step:
-            trainer.val_check_batch = 1  # the validation of the last step is Lightning's too, whatever its number
+            trainer.val_check_batch = 1  # Lightning also validates after the last step, whatever its number
 
     def on_validation_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        # During a run this step's checkpoint was written before the validation began.
+        # During a run this step's checkpoint was written before the validation started.
         if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx):
             self._stop(trainer.global_step)
 
     def _must_stop(self, trainer: L.Trainer, number: int) -> bool:
-        """Whether any process was told to stop; all of them must ask it at the same batches."""
+        """Returns whether any process has received a signal to stop; every rank must call it at the same batches."""
         is_gpu = trainer.strategy.root_device.type == "cuda"
-        if trainer.world_size > 1 and is_gpu and number % _BATCHES_BETWEEN_QUESTIONS:
+        if trainer.world_size > 1 and is_gpu and number % _BATCHES_BETWEEN_STOP_CHECKS:
             return False
         return trainer.strategy.reduce_boolean_decision(self.signals.received is not None, all=False)
 
@@ -203,7 +203,7 @@ class CheckpointCallback(L.Callback):
 
 
 class BestCheckpoint(L.Callback):
-    """Keeps the weights with the lowest validation loss so far; stops the run when it stays away too long.
+    """Writes the weights with the lowest validation loss so far; stops the run when the loss stops falling.
 
     Args:
         write: writes a weights file, given its path, the metrics of the validation and the trainer; called on all
@@ -218,7 +218,7 @@ class BestCheckpoint(L.Callback):
         self.write = write
         self.patience = patience
         self.metrics: dict[str, float] = {}
-        """of the best validation"""
+        """metrics of the best validation"""
         self.step: int | None = None
         self.latest: tuple[int, dict[str, float]] = (-1, {})
         """step and metrics of the latest validation of this process"""
@@ -248,7 +248,7 @@ class BestCheckpoint(L.Callback):
 
 
 class DeterministicSeeding(L.Callback):
-    """Draws the random numbers of a micro-batch from its place in the run alone, so that none need to be saved."""
+    """Seeds the random numbers of a micro-batch by its position in the run alone, so that no state has to be saved."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -256,18 +256,18 @@ class DeterministicSeeding(L.Callback):
     def on_train_batch_start(
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int
     ) -> None:
-        # micro-batches of a step are dealt out in turn: their numbers do not depend on how many processes there are
+        # micro-batches of a step are dealt out in turn, so their numbers do not depend on the number of processes
         number = batch_idx % trainer.accumulate_grad_batches * trainer.world_size + trainer.global_rank
-        place = (self.seed, trainer.global_step, number)
-        seed = int.from_bytes(sha256(repr(place).encode()).digest()[:8], "big", signed=True)
-        # torch.manual_seed takes half a millisecond: it keeps the stack for each kind of device that is not in use
+        position = (self.seed, trainer.global_step, number)
+        seed = int.from_bytes(sha256(repr(position).encode()).digest()[:8], "big", signed=True)
+        # torch.manual_seed takes half a millisecond: it records a stack trace for each kind of device not in use
         torch.default_generator.manual_seed(seed)
         if pl_module.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
 
 def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
-    """The figures of the latest validation, without their prefix."""
+    """Returns the metrics of the latest validation, without their prefix."""
     prefix = "validation/"
     return {
         name.removeprefix(prefix): float(value)
@@ -277,7 +277,7 @@ def validation_metrics(trainer: L.Trainer) -> dict[str, float]:
 
 
 def _validate(trainer: L.Trainer) -> None:
-    """Makes the validation that was due when the checkpoint was written; Lightning would skip it."""
+    """Runs the validation that was due when the checkpoint was written; Lightning would skip it."""
     loop = trainer.fit_loop.epoch_loop.val_loop
     loop.restarting = False
     trainer.validating = True

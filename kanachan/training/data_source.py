@@ -1,4 +1,4 @@
-"""Where the batches of a run come from. The trainer knows no more of it than this; shards are one source."""
+"""The interface through which a trainer gets its batches; a folder of shards is one implementation."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,47 +20,47 @@ class Share:
     world: int
     """processes that share the batches"""
     pin: bool = False
-    """put the tensors into page-locked memory, from where a GPU fetches them by itself"""
+    """put the tensors into page-locked memory, from which a GPU copies them asynchronously"""
 
 
 class TrainBatches(Protocol):
     """The micro-batches of one process, and how to resume them.
 
-    Each iteration is the rest of an epoch, or has no end. Lightning keeps the state in the checkpoints of a run, at the
+    Each iteration is the rest of an epoch, or endless. Lightning stores the state in the checkpoints of a run, at the
     end of an optimiser step; it must be the same on every rank and for any number of ranks.
     """
 
     def __iter__(self) -> Iterator[Batch]: ...
 
     def __len__(self) -> int:
-        """Returns the batches of an epoch, ENDLESS if there is no end. (Without a length Lightning asks for one batch
-        too many, and the state in a checkpoint is one batch ahead.)"""
+        """Returns the number of batches of an epoch, ENDLESS if there is no end. (Without a length Lightning fetches
+        one batch too many, and the state in a checkpoint is one batch ahead.)"""
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns, in plain values, what the batches after those that were handed out depend on."""
+        """Returns, as plain values, the state that determines the batches after those handed out."""
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Continues after the batches of the state; raises ValueError if others would follow than in that run."""
+        """Continues after the batches of the state; raises ValueError if the next ones would differ from that run's."""
 
 
 class DataSource(Protocol):
-    """Gives a run its batches."""
+    """The source of the batches of a run."""
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the source in messages."""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Of the tokens in the batches."""
+        """The vocabulary of the tokens in the batches."""
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """Optimiser steps of an epoch; None if the source has no end."""
+        """Optimiser steps of an epoch; None if the source is endless."""
 
     @property
     def num_train_rows(self) -> int | None:
-        """Decisions of an epoch; None if the source has no end."""
+        """Decisions of an epoch; None if the source is endless."""
 
     @property
     def num_validation_rows(self) -> int:
@@ -68,14 +68,14 @@ class DataSource(Protocol):
 
     @property
     def description(self) -> dict[str, Any]:
-        """Where the data are and how they were made, as plain values, for the log and the card of the weights."""
+        """Location and origin of the data, as plain values, for the log and the card of the weights."""
 
     def train_batches(self, share: Share) -> TrainBatches:
         """Makes the micro-batches of a process."""
 
     def validation_batches(self, share: Share, limit: int | None) -> Iterable[Batch]:
-        """Makes the batches of a validation for a process, the same ones each time: all, or about `limit`. Not as a
-        list, unless it is empty: Lightning takes a list for several loaders."""
+        """Makes the batches of a validation for a process, the same ones each time: all, or about `limit`. Must not
+        return a list, unless it is empty: Lightning treats a list as several loaders."""
 
 
 class SourceData(L.LightningDataModule):

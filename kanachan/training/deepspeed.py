@@ -1,19 +1,19 @@
-"""DeepSpeed's ZeRO as a strategy for Lightning's trainer; the only module that knows what DeepSpeed is like inside.
+"""DeepSpeed's ZeRO as a strategy for Lightning's trainer; the only module that uses DeepSpeed's internals.
 
 Lightning's own strategy writes a folder of shards that only the same number of processes can read, refuses CPUs, and
-does not resume an optimiser whose states were written in full. What is done here instead takes these attributes, which
-are no part of a public interface and may change with a release:
+does not resume an optimiser whose states were written in full. This module instead uses the following
+attributes, which are not part of a public interface and may change with a release:
 
 | attribute | of | why |
 | --- | --- | --- |
 | `_init_deepspeed_distributed` | Lightning's `DeepSpeedStrategy` | connects the processes; its caller refuses CPUs |
-| `_initialize_deepspeed_train` | Lightning's `DeepSpeedStrategy` | the place where DeepSpeed has taken the optimiser |
-| `ops.__compatible_ops__` | `deepspeed` | keeps it from compiling a kernel for processes on CPUs |
+| `_initialize_deepspeed_train` | Lightning's `DeepSpeedStrategy` | where DeepSpeed has wrapped the optimiser |
+| `ops.__compatible_ops__` | `deepspeed` | prevents it from compiling a kernel for processes on CPUs |
 | `optimizer` | ZeRO's optimiser | torch's own optimiser inside, whose states a checkpoint holds |
 | `single_partition_of_fp32_groups` | ZeRO's optimiser, stages 1 and 2 | this rank's share of the weights, by group |
 | `fp32_partitioned_groups_flat` | ZeRO's optimiser, stage 3 | likewise |
 | `_lazy_init_hp_params_optimizer_state` | ZeRO's optimiser, stages 1 and 2 | links the states to their parameters |
-| `_global_grad_norm`, `overflow` | ZeRO's optimiser | norm of the last gradient; whether the step was left out |
+| `_global_grad_norm`, `overflow` | ZeRO's optimiser | norm of the last gradient; whether the step was skipped |
 | `ds_tensor` | a parameter, stage 3 | the size of a rank's share of it |
 """
 
@@ -54,7 +54,7 @@ def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int
     """Returns the strategy of a ZeRO stage.
 
     Raises:
-        ValueError: the file `run.deepspeed` does not fit.
+        ValueError: the file `run.deepspeed` is not valid for this run.
     """
     is_gpu = devices.is_gpu
     config: dict[str, Any] = {
@@ -62,14 +62,14 @@ def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int
             "stage": stage,
             "contiguous_gradients": True,
             "overlap_comm": is_gpu,
-            "reduce_bucket_size": 50_000_000,  # a tenth of its own, which takes 8 GB whatever the size of the network
+            "reduce_bucket_size": 50_000_000,  # a tenth of the default, which takes 8 GB for a network of any size
         },
         "zero_allow_untested_optimizer": True,
         "train_micro_batch_size_per_gpu": micro_batch,
-        "steps_per_print": 2**31,  # no lines of its own
+        "steps_per_print": 2**31,  # prints nothing
     }
     if devices.use_bf16:
-        # weights stay in fp32, as without DeepSpeed: in bf16 a score of 25,300 points would be read as 25,344
+        # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344
         config["torch_autocast"] = {"enabled": True, "dtype": "bfloat16"}
     if run.deepspeed is not None:
         config = _merged(config, _deepspeed_file(Path(run.deepspeed), stage))
@@ -84,16 +84,16 @@ def _deepspeed_file(path: Path, stage: int) -> dict[str, Any]:
     except OSError as error:
         raise ValueError(f"--run.deepspeed {path}: {error.strerror}") from None
     except ValueError as error:
-        raise ValueError(f"--run.deepspeed {path}: no JSON: {error}") from None
+        raise ValueError(f"--run.deepspeed {path}: not JSON: {error}") from None
     if not isinstance(config, dict):
         raise ValueError(f"--run.deepspeed {path}: a JSON object is expected")
     for key, setting in _OURS.items():
         if key in config:
-            raise ValueError(f"--run.deepspeed {path}: leave out {key}: it is set by {setting}")
+            raise ValueError(f"--run.deepspeed {path}: remove {key}: it is set by {setting}")
     if config.get("zero_optimization", {}).get("stage", stage) != stage:
         raise ValueError(
             f"--run.deepspeed {path}: zero_optimization.stage is {config['zero_optimization']['stage']}, and "
-            f"--run.strategy says zero{stage}"
+            f"--run.strategy is zero{stage}"
         )
     return config
 
@@ -107,9 +107,9 @@ def _merged(config: dict[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class ZeroStrategy(DeepSpeedStrategy):
-    """DeepSpeed with ZeRO, with checkpoints that do not depend on the processes, and on CPUs too."""
+    """DeepSpeed's ZeRO with checkpoints that do not depend on the number of processes; runs on CPUs too."""
 
-    # Weights are put into the module before DeepSpeed shares it out, states of the optimiser afterwards.
+    # Weights are loaded into the module before DeepSpeed shards it, optimiser states afterwards.
     restore_checkpoint_after_setup = False
     lightning_restore_optimizer = True
 
@@ -121,7 +121,7 @@ class ZeroStrategy(DeepSpeedStrategy):
             return
         import deepspeed
 
-        # else a kernel for shared memory is compiled: minutes, and a compiler
+        # otherwise DeepSpeed compiles a kernel for shared memory, which takes minutes and needs a compiler
         deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
         super(DeepSpeedStrategy, self).setup_environment()
 
@@ -135,7 +135,7 @@ class ZeroStrategy(DeepSpeedStrategy):
 
     @property
     def root_device(self) -> torch.device:
-        # DeepSpeed wants a number
+        # DeepSpeed needs a device index
         return super().root_device if self._is_gpu else torch.device("cpu", 0)
 
     @property
@@ -157,7 +157,7 @@ class ZeroStrategy(DeepSpeedStrategy):
         self.lightning_module.load_state_dict(checkpoint["state_dict"], strict=strict)
 
     def lightning_module_state_dict(self) -> dict[str, Any]:
-        """All weights, on the CPU of rank 0; nothing on the others. Every rank must call it."""
+        """Returns all weights, on the CPU of rank 0; nothing on the others. Every rank must call it."""
         import deepspeed
 
         assert self.lightning_module is not None
@@ -170,7 +170,8 @@ class ZeroStrategy(DeepSpeedStrategy):
         return tensors
 
     def optimizer_state(self, optimizer: Any) -> dict[str, Any]:
-        """The state as torch's own AdamW has it, on the CPU of rank 0; empty on the others. Every rank must call it."""
+        """Returns the state in the format of torch's AdamW, on the CPU of rank 0; empty on the others. Every rank must
+        call it."""
         from deepspeed.utils import safe_get_full_optimizer_state
 
         inner = optimizer.optimizer
@@ -201,7 +202,7 @@ class ZeroStrategy(DeepSpeedStrategy):
 
     def _initialize_deepspeed_train(self, model: nn.Module) -> None:
         super()._initialize_deepspeed_train(model)
-        # DeepSpeed leaves it to the first step to make them, and then finds only those of the first group
+        # DeepSpeed would create the states at the first step, and then finds only those of the first group
         zero, inner = self._zero, self._zero.optimizer
         flats = zero.fp32_partitioned_groups_flat if self.zero_stage_3 else zero.single_partition_of_fp32_groups
         for flat in flats:
@@ -216,7 +217,7 @@ class ZeroStrategy(DeepSpeedStrategy):
         if not self.zero_stage_3:
             safe_set_full_optimizer_state(parameter, value, name)
             return
-        # its function for full values fails where they cannot be shared out equally
+        # the function for full values fails where they cannot be split equally
         share = parameter.ds_tensor.numel()  # type: ignore[attr-defined]
         padded = F.pad(value.flatten(), (0, share * self.world_size - value.numel()))
         safe_set_local_optimizer_state(parameter, padded[share * self.global_rank :][:share], name)
@@ -233,7 +234,7 @@ class ZeroStrategy(DeepSpeedStrategy):
         return module.optimised
 
     def outcome_of_step(self) -> tuple[float, bool]:
-        """Returns the norm of the gradient of the last step, and whether the step was left out."""
+        """Returns the norm of the gradient of the last step, and whether the step was skipped."""
         return float(self._zero._global_grad_norm), bool(self._zero.overflow)
 
 

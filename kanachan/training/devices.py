@@ -1,4 +1,4 @@
-"""What a run computes on: CPU or GPUs, in which precision, in how many processes."""
+"""The hardware of a run: CPU or GPUs, the precision, and the number of processes."""
 
 import os
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from lightning.fabric.utilities.rank_zero import _get_rank
 from kanachan.config import RunConfig
 
 _BF16_UNITS = ("amx_bf16", "avx512_bf16")
-"""what torch calls them; without any, a CPU is slower in bf16 than in fp32"""
+"""torch's names for them; a CPU without any is slower in bf16 than in fp32"""
 _NO_STEP = 1 << 31
-"""at least so much is the SLURM_STEP_ID of what srun has not started"""
+"""the least SLURM_STEP_ID of a process that srun has not started"""
 
 
 @dataclass(frozen=True)
 class World:
-    """How many processes there are."""
+    """The number of processes."""
 
     devices: int
     """on each machine"""
@@ -29,23 +29,26 @@ class World:
 
 @dataclass(frozen=True)
 class Devices:
-    """What the settings of a run mean on this machine."""
+    """Device, precision, attention backend and processes of a run, resolved for this machine."""
 
     is_gpu: bool
     use_bf16: bool
     """matrix products in bf16; weights are fp32 in any case"""
     use_varlen: bool
-    """rows lie end to end (`kanachan.models.attention.VarlenAttention`)"""
+    """varlen attention over concatenated sequences (`kanachan.models.attention.VarlenAttention`)"""
     world: World
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of matrix products."""
+        """The type of matrix products."""
         return torch.bfloat16 if self.use_bf16 else torch.float32
 
 
 def devices_of(run: RunConfig) -> Devices:
-    """Raises ValueError if the settings ask for what is not there, or contradict the launcher."""
+    """Resolves the settings for this machine.
+
+    Raises ValueError if they require hardware that is missing, or contradict the launcher.
+    """
     if run.accelerator == "gpu" and not torch.cuda.is_available():
         raise ValueError("--run.accelerator gpu: torch sees no GPU here")
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
@@ -57,7 +60,7 @@ def devices_of(run: RunConfig) -> Devices:
 
 
 def _multiplies_bf16(is_gpu: bool) -> bool:
-    """Whether the device has units for matrix products in bf16."""
+    """Returns whether the device has units for matrix products in bf16."""
     if is_gpu:
         return torch.cuda.is_bf16_supported(including_emulation=False)
     capabilities = torch.cpu.get_capabilities()
@@ -65,22 +68,22 @@ def _multiplies_bf16(is_gpu: bool) -> bool:
 
 
 def accumulation_dtype(device: torch.device) -> torch.dtype:
-    """Of sums that must not lose small parts: fp64 wherever the device has it."""
+    """Returns the type for sums that must not lose small addends: fp64 where the device has it."""
     return torch.float32 if device.type == "mps" else torch.float64
 
 
 def is_launched() -> bool:
-    """Whether torchrun or Slurm has started the processes of the run."""
+    """Returns whether torchrun or Slurm has started the processes of the run."""
     return _started_processes() is not None
 
 
 def this_rank() -> int:
-    """The number of this process, known before any are connected; 0 if it is alone."""
+    """Returns the rank of this process, before the processes are connected; 0 if there is only one."""
     return _get_rank() or 0
 
 
 def _world(run: RunConfig, is_gpu: bool) -> World:
-    """The processes that torchrun or Slurm has started, else those that this one will start."""
+    """Counts the processes that torchrun or Slurm has started, else those that this one will start."""
     started = _started_processes()
     if started is None:
         devices = run.devices or (torch.cuda.device_count() if is_gpu else 1)
@@ -88,9 +91,9 @@ def _world(run: RunConfig, is_gpu: bool) -> World:
             raise ValueError(f"--run.devices {devices}: torch sees {torch.cuda.device_count()} GPUs here")
         return World(devices, run.nodes or 1)
     launcher, world = started
-    for name, asked, there in (("devices", run.devices, world.devices), ("nodes", run.nodes, world.nodes)):
-        if asked not in (None, there):
-            raise ValueError(f"--run.{name} {asked}: {launcher} has started {there}; leave it out")
+    for name, wanted, started_count in (("devices", run.devices, world.devices), ("nodes", run.nodes, world.nodes)):
+        if wanted not in (None, started_count):
+            raise ValueError(f"--run.{name} {wanted}: {launcher} has started {started_count}; leave it out")
     return world
 
 
@@ -100,7 +103,7 @@ def _started_processes() -> tuple[str, World] | None:
         local = int(environment["LOCAL_WORLD_SIZE"])
         return "torchrun", World(local, int(environment["WORLD_SIZE"]) // local)
     is_batch_job = environment.get("SLURM_JOB_NAME") not in ("bash", "interactive")
-    # only a task of srun has siblings: a batch script has a SLURM_PROCID too, but no step, or one that has no number
+    # only tasks of srun count: a batch script also has a SLURM_PROCID, but no step, or one without a number
     if is_batch_job and "SLURM_PROCID" in environment and int(environment.get("SLURM_STEP_ID", _NO_STEP)) < _NO_STEP:
         nodes = int(environment.get("SLURM_NNODES", "1"))
         return "Slurm", World(int(environment["SLURM_NTASKS"]) // nodes, nodes)

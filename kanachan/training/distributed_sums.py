@@ -1,4 +1,4 @@
-"""Sums over the batches of all processes, of which no process waits for its device before they are asked for."""
+"""Sums over the batches of all processes, accumulated on the devices without waiting for them."""
 
 import math
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Addend = Tensor | float
 
 
 class DistributedSums:
-    """Sums of tensors by name, kept on their device in fp64 and added up over all ranks by one operation.
+    """Sums of tensors by name, held on their device in fp64 and reduced over all ranks in one operation.
 
     All ranks add tensors of the same names and shapes.
     """
@@ -29,7 +29,7 @@ class DistributedSums:
             self._sums[name] = self._sums.get(name, 0.0) + _exact(addend)
 
     def add_means(self, means: Mapping[str, Tensor], weight: float) -> None:
-        """Adds means over rows that number `weight`; `means_of` gives the means over all rows."""
+        """Adds means over `weight` rows; `means_of` returns the means over all rows."""
         self.add({name: _exact(mean) * weight for name, mean in means.items()})
         self.add({_WEIGHT: weight})
 
@@ -47,7 +47,7 @@ class DistributedSums:
         return {name: part.reshape(tensor.shape) for name, part, tensor in zip(names, parts, sums, strict=True)}
 
     def take(self, trainer: L.Trainer) -> dict[str, NDArray[np.float64]]:
-        """Returns the totals and begins again from zero. Every rank must call it."""
+        """Returns the totals and resets the sums to zero. Every rank must call it."""
         totals = self.totals(trainer)
         self._sums = {}
         return totals
@@ -59,14 +59,14 @@ class DistributedSums:
         return totals, weight
 
     def load_state_dict(self, state: tuple[Mapping[str, float], float], share: float) -> None:
-        """Takes this rank's share of what `state_dict` has returned."""
+        """Restores this rank's share of what `state_dict` has returned."""
         totals, weight = state
         self._sums = {name: total * share for name, total in totals.items()}
         self._sums[_WEIGHT] = weight * share
 
 
 def means_of(totals: Mapping[str, NDArray[np.float64]]) -> tuple[dict[str, float], float]:
-    """Returns the means of what was added as means, and the number of their rows."""
+    """Returns the means of what was added as means, and the number of rows."""
     weight = float(totals[_WEIGHT])
     return {name: float(total) / weight for name, total in totals.items() if name != _WEIGHT}, weight
 
@@ -75,5 +75,5 @@ _WEIGHT = "weight"
 
 
 def _exact(addend: Addend) -> Addend:
-    """Converts a tensor to the type of sums, without its gradient."""
+    """Detaches a tensor and converts it to the type of sums."""
     return addend.detach().to(accumulation_dtype(addend.device)) if isinstance(addend, Tensor) else addend

@@ -1,7 +1,7 @@
-"""An exponential moving average of the weights: what is validated and written in their place, if it is asked for.
+"""An exponential moving average of the weights, which is validated and written in their place if it is configured.
 
-Training itself goes on with the weights as they are; the average follows them, step by step, and is put in their place
-while a validation passes.
+Training itself continues with the weights as they are; the average is updated after each step and is swapped in for
+the duration of a validation.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ _STATE_KEY = "Average"  # of this callback in checkpoints, whatever the class is
 
 
 class EMA(L.Callback):
-    """Follows the network's parameters. After step t it takes 1 - min(decay, (1 + t) / (10 + t)) of them, so that the
-    first ones are soon forgotten.
+    """Averages the network's parameters. After step t they enter with weight 1 - min(decay, (1 + t) / (10 + t)), so
+    that the first ones soon lose their influence.
 
-    Stands after all callbacks that look at a validation, so that they still find the average in the network, and before
-    those that write checkpoints at the end of a step.
+    Must come after all callbacks that read a validation, so that they still find the average in the network, and
+    before those that write checkpoints at the end of a step.
     """
 
     def __init__(self, decay: float) -> None:
@@ -42,8 +42,8 @@ class EMA(L.Callback):
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         parameters = _parameters(pl_module)
-        kept = self.average or parameters
-        self.average = {name: kept[name].to(p.device, copy=True) for name, p in parameters.items()}
+        initial = self.average or parameters
+        self.average = {name: initial[name].to(p.device, copy=True) for name, p in parameters.items()}
 
     @torch.no_grad()
     def on_train_batch_end(
@@ -71,7 +71,7 @@ class EMA(L.Callback):
 
 
 def averaged(tensors: Mapping[str, Tensor], checkpoint: Mapping[str, Any]) -> dict[str, Tensor]:
-    """The tensors of a network's state with the average of a checkpoint in their place, if it has one."""
+    """Returns the tensors of a network, replaced by the average that the checkpoint holds, if it holds one."""
     return {**tensors, **checkpoint["callbacks"].get(_STATE_KEY, {}).get(_STATE, {})}
 
 

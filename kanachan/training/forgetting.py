@@ -1,9 +1,9 @@
-"""The stage that a run started from (--init), kept beside the run: what becomes of its encoder?
+"""Measures how far a run forgets the stage that it started from (--init), in two ways.
 
-Two answers. Its own question, put again: the loss of its decoder and heads, which stay as they were, over the encoder
-as it is now. And its weights: how far they have turned away from where they started.
+The loss of the previous stage: its decoder and heads, unchanged, over the encoder as it is now. And the drift of the
+encoder's weights: the cosine distance from where they started.
 
-A shape: P parts of the encoder.
+Shape: P parts of the encoder.
 """
 
 import shutil
@@ -31,16 +31,16 @@ class PreviousStage:
 
     Args:
         path: its weights file.
-        kept: where `keep` puts a copy, so that the run can be resumed when the file is gone.
+        copy: where `save_copy` writes a copy, so that the run can be resumed when the file is gone.
 
     Raises:
-        ValueError: it is no whole weights file.
+        ValueError: it is not a complete weights file.
     """
 
-    def __init__(self, path: Path, kept: Path) -> None:
+    def __init__(self, path: Path, copy: Path) -> None:
         self.path = path
-        self._kept = kept
-        with torch.random.fork_rng(devices=[]):  # the weights that the run draws are the same with and without this
+        self._copy = copy
+        with torch.random.fork_rng(devices=[]):  # the run initialises the same weights with and without this
             network, self._objective, _ = load_network(path)
         del network.encoder
         self._network: Network = network
@@ -48,35 +48,35 @@ class PreviousStage:
         self.lineage = lineage_of(read_weights(path))
         """the stages up to this one"""
 
-    def keep(self) -> None:
-        """Copies the weights file into the run's folder; one process of a run does it."""
-        if self.path != self._kept:
-            with replacing(self._kept) as temporary:
+    def save_copy(self) -> None:
+        """Copies the weights file into the run's folder; only one process of a run may call it."""
+        if self.path != self._copy:
+            with replacing(self._copy) as temporary:
                 shutil.copyfile(self.path, temporary)
-            self.path = self._kept
+            self.path = self._copy
 
     def join(self, network: Network, device: torch.device) -> None:
-        """Puts the encoder of `network` under the decoder and the heads; both must be where the run computes."""
+        """Attaches the encoder of `network` to the decoder and the heads, and moves these to the device of the run."""
         dtype = network.head.weight.dtype
         if "encoder" in dict(self._network.named_children()):
-            del self._network.encoder  # it is not ours to be moved
+            del self._network.encoder  # it belongs to the run, so it must not be moved
         self._network.to(device, dtype)
         self._objective.to(device)
         self._network.encoder = network.encoder
 
     def loss(self, batch: Batch) -> Tensor:
-        """The loss that the former stage had minimised, with the encoder of today."""
+        """Computes the loss of the previous stage with the current encoder."""
         return self._objective.loss(self._network(batch), batch)["loss"]
 
     def drift(self, state: Mapping[str, Tensor]) -> dict[str, float]:
-        """1 - cosine between the encoder's weights then and now, 0 for no change: of `embeddings`, `block_01`, …
+        """Computes 1 - cosine between the encoder's initial and current weights, for `embeddings`, `block_01`, …
 
         Args:
             state: the state of the run's module, all tensors whole.
         """
         products: dict[str, list[Tensor]] = {}
         with safe_open(self.path, framework="pt") as opened:
-            for name in opened.keys():  # noqa: SIM118, it is no mapping
+            for name in opened.keys():  # noqa: SIM118, it is not a mapping
                 part = _part(name)
                 if part is not None:
                     now = state[_STATE_PREFIX + name].detach().flatten()
@@ -88,24 +88,24 @@ class PreviousStage:
         return dict(sorted(zip(products, drift_P.clamp(min=0).tolist(), strict=True)))
 
 
-def former_stage(init: str | None, out: Path, *, is_resumed: bool) -> PreviousStage | None:
-    """The stage that a run in `out` started from; None if it started from scratch.
+def open_previous_stage(init: str | None, out: Path, *, is_resumed: bool) -> PreviousStage | None:
+    """Opens the stage that a run in `out` started from; returns None if it started from scratch.
 
-    A resumed run takes its own copy. Where that is gone, it says so and goes on without.
+    A resumed run opens its own copy. If that is gone, prints a message and returns None.
     """
-    kept = out / INIT_NAME
+    copy = out / INIT_NAME
     if init is None:
         return None
     if not is_resumed:
-        return PreviousStage(weights_file(init), kept)
-    if kept.exists():
-        return PreviousStage(kept, kept)
-    print(f"{kept} is gone: the curves old/… and drift/… end here", file=sys.stderr)
+        return PreviousStage(weights_file(init), copy)
+    if copy.exists():
+        return PreviousStage(copy, copy)
+    print(f"{copy} is gone: the curves old/… and drift/… end here", file=sys.stderr)
     return None
 
 
 def _part(name: str) -> str | None:
-    """Which part of the encoder a tensor of a weights file belongs to; None for what is measured in no part."""
+    """Returns the part of the encoder to which a tensor of a weights file belongs; None if it is not measured."""
     if not name.startswith(ENCODER_PREFIX):
         return None
     first, *rest = name.removeprefix(ENCODER_PREFIX).split(".")

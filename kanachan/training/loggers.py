@@ -1,4 +1,4 @@
-"""Where the figures of a run go: metrics.csv always, wandb if wanted, and the terminal."""
+"""The outputs of a run's metrics: metrics.csv always, wandb if enabled, and the terminal."""
 
 import csv
 import json
@@ -29,18 +29,18 @@ _STEP = "step"
 _SECONDS_BETWEEN_LINES = 30
 _SECONDS_TO_REACH_WANDB = 20
 _SECONDS_TO_FINISH_WANDB = 60
-"""for what is not sent yet when the run ends; the files remain, and `wandb sync` sends them"""
+"""for what is not yet sent when the run ends; the files remain, and `wandb sync` sends them"""
 
 
 class MetricsFile(Logger):
-    """Rows of figures with the optimiser step before them; a column that turns up later is empty in earlier rows.
+    """Writes rows of metrics, each after its optimiser step; a column that is added later is empty in earlier rows.
 
     Args:
-        kept_step: rows up to this step stay (a resumed run gives that of its checkpoint), without the validation of
-            the step itself: it comes after the checkpoint and will come again.
+        last_step: rows up to this step are retained (a resumed run passes that of its checkpoint), without the
+            validation of the step itself, which comes after the checkpoint and is repeated.
     """
 
-    def __init__(self, path: Path, kept_step: int = -1) -> None:
+    def __init__(self, path: Path, last_step: int = -1) -> None:
         super().__init__()
         self.path = path
         self._columns = [_STEP]
@@ -48,7 +48,7 @@ class MetricsFile(Logger):
         if path.exists():
             for row in self._read():
                 is_validation = not row.get("train/loss")
-                if int(row[_STEP]) + is_validation <= kept_step:
+                if int(row[_STEP]) + is_validation <= last_step:
                     rows.append(row)
         self._write(rows)
 
@@ -61,7 +61,7 @@ class MetricsFile(Logger):
         return ""
 
     def log_hyperparams(self, params: Any, *args: Any, **kwargs: Any) -> None:
-        """The settings are in config.yaml."""
+        """Does nothing: the settings are in config.yaml."""
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         row = {_STEP: str(step), **{name: repr(float(value)) for name, value in metrics.items()}}
@@ -88,7 +88,7 @@ class MetricsFile(Logger):
 
 
 def wandb_mode(config: TrainConfig) -> str:
-    """What `auto` means here: on-line if a key is set up, else off-line."""
+    """Returns the mode of wandb; `auto` is online if a key is set up, else offline."""
     if config.run.wandb != "auto":
         return config.run.wandb
     return "online" if _has_wandb_key() else "offline"
@@ -103,24 +103,24 @@ def wandb_logger(
     *,
     is_resumed: bool,
 ) -> WandbLogger:
-    """The wandb run of this folder; a resumed run goes on in the same one. If wandb does not answer, the run is kept
-    off-line, with a message.
+    """Starts the wandb run of this folder; a resumed run continues the same one. If wandb does not respond, the run is
+    logged offline, with a message.
 
     Args:
-        data: where the data come from.
-        lineage: the stages before this one, whose last one becomes the artifact that this run uses.
+        data: the description of the data.
+        lineage: the stages before this one; the last becomes the artifact that this run uses.
     """
     import wandb
 
-    if not is_resumed:  # an id that is there is of an earlier try, which came to nothing
+    if not is_resumed:  # an existing id belongs to an earlier attempt that failed
         (out / _WANDB_ID_NAME).unlink(missing_ok=True)
     try:
         return _started(config, out, data, lineage, is_offline=mode == "offline")
     except wandb.errors.Error as error:
         if mode == "offline":
-            raise ValueError(f"wandb: {error}; --run.wandb disabled does without it") from error
+            raise ValueError(f"wandb: {error}; --run.wandb disabled turns it off") from error
         print(
-            f"wandb does not answer ({' '.join(str(error).split())}). The run goes on off-line; to send it later: "
+            f"wandb does not respond ({' '.join(str(error).split())}). The run continues offline; to send it later: "
             f"wandb sync {out / 'wandb'}/offline-run-*",
             file=sys.stderr,
         )
@@ -153,19 +153,19 @@ def _started(
             finish_timeout=_SECONDS_TO_FINISH_WANDB,
         ),
     )
-    run = logger.experiment  # starts it
+    run = logger.experiment  # starts the run
     if lineage:
         _use_artifact(run, _artifact(lineage), is_offline=is_offline)
     return logger
 
 
 def _id_in_sweep() -> str | None:
-    """The id that the agent of a sweep has given to this run, if there is one; wandb then takes no other."""
+    """Returns the id that the agent of a sweep has assigned to this run, if any; wandb then accepts no other."""
     return os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
 
 
 def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:
-    """Ends the run; the last stage of `lineage`, if any, becomes the artifact that it has made."""
+    """Ends the run; the last stage of `lineage`, if any, becomes its output artifact."""
     run = logger.experiment
     if lineage:
         run.log_artifact(_artifact(lineage))
@@ -173,7 +173,7 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
 
 
 def _artifact(lineage: Sequence[Mapping[str, Any]]) -> Any:
-    """The last stage of a lineage. The same one is the same artifact in every run: that is the link between them."""
+    """Makes the artifact of the last stage of a lineage. Runs of the same stage share it, which links them."""
     import wandb
 
     *earlier, own = lineage
@@ -190,15 +190,15 @@ def _artifact_name(entry: Mapping[str, Any]) -> str:
 
 def _use_artifact(run: Any, artifact: Any, *, is_offline: bool) -> None:
     if is_offline:
-        # `use_artifact` refuses to work off-line; this is what it does with an artifact that the server may not have,
-        # less the waiting. The file of the run holds it, and `wandb sync` makes the link.
+        # `use_artifact` refuses to work offline; this does what it does with an artifact that the server may not have,
+        # without waiting. The file of the run holds it, and `wandb sync` makes the link.
         run._log_artifact(artifact, is_user_created=True, use_after_commit=True)
     else:
         run.use_artifact(artifact)
 
 
 class ReliabilityPoint(NamedTuple):
-    """A group of decisions with like predictions."""
+    """A group of decisions with similar predictions."""
 
     predicted: float
     actual: float
@@ -207,11 +207,11 @@ class ReliabilityPoint(NamedTuple):
 
 
 def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
-    """Gives wandb, if it is used, a chart of what came true over what was predicted, with the diagonal to compare.
+    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison.
 
-    It is wandb's own line chart over a table: nothing has to be drawn here, the numbers stay numbers, off-line as a
-    JSON file in the run's folder, and the browser shows several runs in one chart. (A chart of one's own making needs
-    a connection, to be registered; a picture would need a plotting library and could not be compared.)
+    It is wandb's line chart over a table: nothing has to be drawn here, the numbers stay numbers, offline as a JSON
+    file in the run's folder, and the browser shows several runs in one chart. (A custom chart needs a connection, to
+    be registered; a picture would need a plotting library and could not be compared.)
     """
     for logger in trainer.loggers:
         if isinstance(logger, WandbLogger):
@@ -225,12 +225,12 @@ def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit
 
 
 class Progress(L.Callback):
-    """A bar on a terminal; elsewhere a plain line now and then."""
+    """Shows a progress bar on a terminal; elsewhere prints a line at intervals."""
 
     def __init__(self, total_steps: int) -> None:
         self.total_steps = total_steps
         self._bar: tqdm | None = None
-        # A terminal without a size (some containers) would show nothing of a bar.
+        # On a terminal without a size (some containers) a bar would not be visible.
         self._is_terminal = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).lines > 1
         self._first_step = 0
         self._started = self._shown = 0.0
@@ -250,15 +250,15 @@ class Progress(L.Callback):
             return
         if self._bar is not None:
             self._bar.update(trainer.global_step - self._bar.n)
-            self._bar.set_postfix(_shown_figures(trainer), refresh=False)
+            self._bar.set_postfix(_shown_metrics(trainer), refresh=False)
         elif time.monotonic() - self._shown > _SECONDS_BETWEEN_LINES:
             self._shown = time.monotonic()
             self._print_line(trainer)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        figures = ", ".join(f"{name} {value:.4f}" for name, value in validation_metrics(trainer).items())
+        metrics = ", ".join(f"{name} {value:.4f}" for name, value in validation_metrics(trainer).items())
         if trainer.is_global_zero:
-            self._say(f"step {trainer.global_step}: validation {figures}")
+            self._print(f"step {trainer.global_step}: validation {metrics}")
 
     def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         if self._bar is not None:
@@ -269,17 +269,17 @@ class Progress(L.Callback):
         steps = trainer.global_step - self._first_step
         seconds_per_step = (time.monotonic() - self._started) / steps
         left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
-        figures = "".join(f", {name} {value}" for name, value in _shown_figures(trainer).items())
-        self._say(f"step {trainer.global_step} of {self.total_steps}{figures}, {left} left")
+        metrics = "".join(f", {name} {value}" for name, value in _shown_metrics(trainer).items())
+        self._print(f"step {trainer.global_step} of {self.total_steps}{metrics}, {left} left")
 
-    def _say(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         if self._bar is not None:
             self._bar.write(line, file=sys.stderr)
         else:
             print(line, file=sys.stderr, flush=True)
 
 
-def _shown_figures(trainer: L.Trainer) -> dict[str, str]:
+def _shown_metrics(trainer: L.Trainer) -> dict[str, str]:
     return {
         name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
         for name, key, digits in (

@@ -1,8 +1,8 @@
-"""One stage of the curriculum for Lightning: network, objective, optimiser, and what is written to the log.
+"""One stage of the curriculum for Lightning: network, objective, optimiser, and the rows of the log.
 
 Losses are summed on the device and read once every `log_every` optimiser steps, so that logging never waits for the
-device in between; work is counted on the CPU. `train/samples`, the decisions seen so far on all ranks, is written with
-every row: it is the axis on which runs with different batches can be compared.
+device in between; floating-point operations are counted on the CPU. `train/samples`, the decisions seen so far on all
+ranks, is written with every row: it is the axis on which runs with different batches can be compared.
 """
 
 import time
@@ -33,10 +33,10 @@ class StageModule(L.LightningModule):
     """Trains a network for an objective.
 
     Args:
-        total_steps: optimiser steps of the whole run; the learning rate reaches its last value with the last one.
+        total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last.
         log_every: optimiser steps between two rows of the log.
-        model: the sizes of the network, from which its work is computed for the log.
-        former: the stage that the run started from, which validations are compared with.
+        model: the sizes of the network, from which its floating-point operations are computed for the log.
+        previous: the stage that the run started from, whose forgetting is measured in validations.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class StageModule(L.LightningModule):
         total_steps: int,
         log_every: int,
         model: ModelConfig,
-        former: PreviousStage | None = None,
+        previous: PreviousStage | None = None,
     ) -> None:
         super().__init__()
         self.network = network
@@ -58,8 +58,8 @@ class StageModule(L.LightningModule):
         self.meter = Meter(model, trains_encoder=optim.encoder_learning_rate != 0)
         self.samples = 0
         self.optimised: list[list[nn.Parameter]] = []
-        """the parameters by the optimiser's groups"""
-        self.metrics = ValidationMetrics(objective, former)
+        """the parameters of each group of the optimiser"""
+        self.metrics = ValidationMetrics(objective, previous)
         self._training = DistributedSums()
         self.skipped = SkippedSteps(optim.skip_limit)
         self._gradient_norms: dict[str, Tensor | float] = {}
@@ -88,8 +88,8 @@ class StageModule(L.LightningModule):
     # Training --------------------------------------------------------------------------------------------------------
 
     def on_fit_start(self) -> None:
-        if self.metrics.former is not None and self.trainer.is_global_zero:
-            self.metrics.former.keep()
+        if self.metrics.previous is not None and self.trainer.is_global_zero:
+            self.metrics.previous.save_copy()
         for logger in self.trainer.loggers:
             if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
                 logger.experiment.define_metric("train/samples")
@@ -98,9 +98,9 @@ class StageModule(L.LightningModule):
     def on_train_start(self) -> None:
         self._logged_step = self._noted_step = self.trainer.global_step
         if self._logged_step % self.log_every == 0:
-            # A checkpoint of such a step may be older than the row of the step, which the first run has written.
+            # The checkpoint of such a step may be older than its row, which the first run has already written.
             self._training = DistributedSums()
-        self._log_former_stage()
+        self._log_previous_stage()
         self.meter.start()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
@@ -123,18 +123,18 @@ class StageModule(L.LightningModule):
         gradient_clip_val: float | None = None,
         gradient_clip_algorithm: str | None = None,
     ) -> None:
-        if not is_sharded(self.trainer):  # else DeepSpeed clips, and leaves steps out
+        if not is_sharded(self.trainer):  # otherwise DeepSpeed clips and skips steps
             self._gradient_norms["gradient_norm"] = self.skipped.clip(optimizer, gradient_clip_val or 0.0)
 
     def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
         self.log_if_due()
-        self.meter.ask()
+        self.meter.start_waiting()
 
     def _ends_step(self, batch_idx: int) -> bool:
         return (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0
 
     def log_if_due(self) -> None:
-        """Writes the row of this optimiser step, once; whoever saves a checkpoint calls it before."""
+        """Writes the row of this optimiser step, once; must be called before a checkpoint is saved."""
         step = self.trainer.global_step
         if is_sharded(self.trainer) and step > self._noted_step:
             self._gradient_norms["gradient_norm"], was_skipped = outcome_of_step(self.trainer)
@@ -148,12 +148,12 @@ class StageModule(L.LightningModule):
                     self.log(name, row[f"train/{name}"], prog_bar=True, logger=False)
 
     def require_finite(self, step: int) -> None:
-        """Raises ValueError if too many steps in a row were left out, or weights are no longer finite."""
+        """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
         self.skipped.checked_total(step)
         if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
             raise ValueError(
                 f"weights are no longer finite after step {step}: lower optim.learning_rate; "
-                "the last checkpoint is from before it happened"
+                "the last checkpoint is from before that"
             )
 
     def on_train_end(self) -> None:
@@ -178,7 +178,7 @@ class StageModule(L.LightningModule):
         return row
 
     def _speed(self) -> dict[str, float]:
-        """What the meters of all ranks have counted since the last row. Every rank must call it."""
+        """Returns the throughput of all ranks since the last row. Every rank must call it."""
         meter, strategy = self.meter, self.trainer.strategy
         device = strategy.root_device
         work, seconds = meter.work, meter.seconds
@@ -206,7 +206,7 @@ class StageModule(L.LightningModule):
 
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)
-        # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only spares a warning.
+        # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only avoids a warning.
         for name, mean in row.items():
             if name.startswith(PREFIX) and name != f"{PREFIX}rows":
                 self.log(name, mean, prog_bar=name == f"{PREFIX}loss", logger=False, sync_dist=True)
@@ -215,27 +215,27 @@ class StageModule(L.LightningModule):
                 unit = "points" if self.objective.has_value else "probability"
                 log_reliability(self.trainer, self.metrics.points, unit, self.samples)
             self._write(row)
-        self.meter.leave_out(time.perf_counter() - self._validation_start)
+        self.meter.exclude(time.perf_counter() - self._validation_start)
 
     @torch.no_grad()
-    def _log_former_stage(self) -> None:
-        """Writes the row with which the curves of the former stage begin."""
+    def _log_previous_stage(self) -> None:
+        """Writes the first point of the curves of the previous stage, before the first step."""
         trainer, metrics = self.trainer, self.metrics
-        if metrics.former is None or trainer.global_step or not trainer.val_dataloaders:
+        if metrics.previous is None or trainer.global_step or not trainer.val_dataloaders:
             return
         metrics.start(self.network, trainer)
-        numbers = metrics.former_batches
+        numbers = metrics.previous_batches
         self.on_validation_model_eval()
         for index, batch in zip(range(numbers.stop), trainer.val_dataloaders, strict=False):
             if index in numbers:
                 trainer.strategy.validation_step(batch.to(trainer.strategy.root_device), index)
         self.on_validation_model_train()
-        row = metrics.former_metrics(trainer)
+        row = metrics.previous_metrics(trainer)
         if trainer.is_global_zero:
             self._write(row)
 
     def on_validation_end(self) -> None:
-        self.meter.ask()
+        self.meter.start_waiting()
 
     # The log ---------------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class StageModule(L.LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.samples = checkpoint["samples"]
-        # Lightning counts batches of a process, of which a step takes fewer if there are more processes now
+        # Lightning counts the batches of one process; a step has fewer of them if there are more processes now
         progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
         for counts in (progress["total"], progress["current"]):
             added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches

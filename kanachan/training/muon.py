@@ -1,10 +1,10 @@
 """Muon for the matrices of encoder and decoder and AdamW for everything else, as one optimiser.
 
-Muon steps along the momentum with all its singular values made nearly equal, so that directions in which a matrix
+Muon steps along the momentum after making its singular values nearly equal, so that directions in which a matrix
 rarely gets a gradient are learned as fast as the others. See https://kellerjordan.github.io/posts/muon/ for the method
 and its polynomial, and https://arxiv.org/abs/2502.16982 for steps as long as AdamW's. torch.optim.Muon always computes
-in bf16, which a CPU without units for it does ten to sixty times as slowly as fp32; and it cannot leave out a step
-unless the CPU waits for the GPU.
+in bf16, which is ten to sixty times as slow as fp32 on a CPU without units for it; and it cannot skip a step unless
+the CPU waits for the GPU.
 
 Shapes: M, N rows and columns of a matrix.
 """
@@ -21,16 +21,17 @@ _POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 _ITERATIONS = 5
 _LEAST_NORM = 1e-7
 _LENGTH = 0.2
-"""the usual root mean square of a step of AdamW's, over the rate"""
+"""the usual root mean square of a step of AdamW, divided by the learning rate"""
 
 
 class MuonWithAdamW(AdamW):
-    """An optimiser like any other: made, saved, scheduled and told to leave a step out (`found_inf`) as AdamW is.
+    """Muon and AdamW as one optimiser, which is constructed, saved, scheduled and made to skip a step (`found_inf`) as
+    AdamW is.
 
     Args:
-        groups: as `optimizers.parameter_groups` makes them; those in which `is_muons` is true are Muon's.
-            In each, a step shrinks what decays by `lr` x `weight_decay`.
-        betas: AdamW's.
+        groups: as `optimizers.parameter_groups` makes them; those in which `is_muons` is true are updated
+            by Muon. In each, a step shrinks what decays by `lr` x `weight_decay`.
+        betas: of AdamW.
     """
 
     def __init__(self, groups: list[dict[str, Any]], betas: tuple[float, float]) -> None:
@@ -58,7 +59,7 @@ class MuonWithAdamW(AdamW):
     def _move(self, matrix_MN: Tensor, rate: float, decay: float) -> None:
         state = self.state[matrix_MN]
         if not state:
-            # the number of steps, because AdamW looks for it in what it loads
+            # the number of steps, because AdamW expects it in a loaded state
             state["step"] = torch.zeros((), device=matrix_MN.device)
             state["momentum_buffer"] = torch.zeros_like(matrix_MN)
         momentum_MN, gradient_MN = state["momentum_buffer"], matrix_MN.grad
@@ -66,7 +67,7 @@ class MuonWithAdamW(AdamW):
         found_inf: Tensor | None = getattr(self, "found_inf", None)
         is_taken: Tensor | float = 1.0
         if found_inf is not None:
-            # all of it on the device: with its own value the momentum stays as it is, and the step becomes none
+            # all on the device: lerping the momentum towards itself leaves it unchanged, and the step becomes zero
             gradient_MN = gradient_MN.where(found_inf == 0, momentum_MN)
             is_taken = 1 - found_inf
         state["step"] += is_taken
@@ -77,7 +78,7 @@ class MuonWithAdamW(AdamW):
 
 
 def orthogonalize(matrix_MN: Tensor) -> Tensor:
-    """The matrix with its singular values brought near 1 (0.7 to 1.2), by Newton and Schulz's iteration."""
+    """Brings the singular values of a matrix near 1 (0.7 to 1.2) by the Newton-Schulz iteration."""
     is_tall = matrix_MN.shape[0] > matrix_MN.shape[1]
     wide = matrix_MN.T if is_tall else matrix_MN
     if wide.is_cuda:

@@ -1,4 +1,4 @@
-"""The optimiser, groups and rates of the parameters, clipping, steps that are left out."""
+"""The optimiser: parameter groups, learning rates, clipping, skipped steps."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ ADAM_STATES = ("exp_avg", "exp_avg_sq")
 
 
 def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimizer:
-    """The optimiser of the settings, for the parameters that learn."""
+    """Makes the configured optimiser for the trainable parameters."""
     groups, betas = parameter_groups(network, optim), (optim.beta1, optim.beta2)
     if optim.optimizer == "muon":
         return MuonWithAdamW(groups, betas)
@@ -22,10 +22,10 @@ def make_optimizer(network: nn.Module, optim: OptimConfig) -> torch.optim.Optimi
 
 
 def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, Any]]:
-    """Groups for the optimiser: encoder and the rest, matrices with weight decay and all other parameters without, and
-    for Muon the matrices of encoder and decoder (`is_muons`) apart from those of the heads.
+    """Groups parameters for the optimiser: encoder and the rest, matrices with weight decay and all other parameters
+    without, and for Muon the matrices of encoder and decoder (`is_muons`) apart from those of the heads.
 
-    Each group says its `part`, "encoder" or "decoder". A frozen parameter is in no group.
+    Each group has a `part`, "encoder" or "decoder". Frozen parameters are in none.
     """
     embeddings = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
     groups: dict[tuple[bool, bool, bool], list[nn.Parameter]] = {}
@@ -48,11 +48,12 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
 
 
 def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "decoder") -> Callable[[int], float]:
-    """The share of the peak at step 0, 1, ...: linear up over `warmup` steps, then a cosine down to `final_factor`.
+    """Returns the schedule of the learning rate, as a function from the step to the fraction of the peak: a linear
+    warmup over `warmup` steps, then a cosine down to `final_factor`.
 
     Args:
-        part: of the network, "encoder" or "decoder"; the encoder begins after `encoder_frozen` steps, and warms up
-            towards where the cosine is by then.
+        part: of the network, "encoder" or "decoder"; the encoder starts after `encoder_frozen` steps, and warms up to
+            the value of the cosine at that point.
     """
     frozen = optim.encoder_frozen if part == "encoder" else 0
 
@@ -67,10 +68,10 @@ def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "deco
 
 
 def gradient_norms(network: nn.Module, gradient_of: Callable[[nn.Parameter], Tensor | None]) -> dict[str, Tensor]:
-    """The norm of the gradient of the encoder and of the rest, where they have one."""
+    """Computes the gradient norm of the encoder and of the rest, where they have gradients."""
     norms: dict[str, list[Tensor]] = {"encoder": [], "decoder": []}
     for name, parameter in network.named_parameters():
-        # one after the other: a whole gradient may have to be put together from those of other processes
+        # one after the other: a whole gradient may have to be gathered from other processes
         gradient = gradient_of(parameter) if parameter.requires_grad else None
         if gradient is not None:
             norms["encoder" if _is_encoder(name) else "decoder"].append(torch.linalg.vector_norm(gradient))
@@ -82,12 +83,12 @@ def _is_encoder(name: str) -> bool:
 
 
 class SkippedSteps:
-    """Counts the steps that were left out because their gradient was not finite.
+    """Counts the steps that were skipped because their gradient was not finite.
 
     The counts stay on the device, so that counting never waits for it.
 
     Args:
-        limit: how many in a row end the run.
+        limit: the number in a row that ends the run.
     """
 
     def __init__(self, limit: int) -> None:
@@ -97,8 +98,8 @@ class SkippedSteps:
         self._longest: Tensor | float = 0.0
 
     def clip(self, optimizer: torch.optim.Optimizer, max_norm: float) -> Tensor:
-        """Clips the gradients to a norm, 0 for none, and has the optimiser leave out its next step if they are not
-        finite; returns their norm before."""
+        """Clips the gradients to a norm, 0 for none, and makes the optimiser skip its next step if they are not finite;
+        returns their norm before clipping."""
         gradients = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         norm = nn.utils.get_total_norm([p.grad for p in gradients])
         if max_norm:
@@ -109,21 +110,21 @@ class SkippedSteps:
         return norm
 
     def add(self, is_skipped: Tensor | float) -> None:
-        """Counts a step: 1 if it was left out, else 0."""
+        """Counts a step: 1 if it was skipped, else 0."""
         self._total = self._total + is_skipped
         self._in_a_row = (self._in_a_row + is_skipped) * is_skipped
         self._longest = torch.maximum(torch.as_tensor(self._longest), torch.as_tensor(self._in_a_row))
 
     def checked_total(self, step: int) -> int:
-        """How many there were up to `step`.
+        """Returns the number of skipped steps up to `step`.
 
         Raises:
-            ValueError: too many followed one another.
+            ValueError: too many in a row.
         """
         if float(self._longest) >= self.limit:
             raise ValueError(
                 f"gradients were not finite in {int(float(self._longest))} optimiser steps in a row before step "
-                f"{step}, and these steps were left out: lower optim.learning_rate, or look at the data; the last "
+                f"{step}, and these steps were skipped: lower optim.learning_rate, or check the data; the last "
                 "checkpoint is from before"
             )
         self._longest = self._in_a_row

@@ -1,7 +1,7 @@
 """Command line and YAML files → TrainConfig, and back to config.yaml.
 
 Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < --config files < --model.size < the rest
-of the command line. Imports nothing heavy, so that --help and the message about a wrong setting come at once.
+of the command line. Imports nothing heavy, so that --help and messages about wrong settings are immediate.
 """
 
 import sys
@@ -32,23 +32,23 @@ USAGE = (
     f"{PROGRAM} --stage STAGE --data.path DIR [--init WEIGHTS] [--config YAML] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
-DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. What is not given here
-comes from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. A setting that is not given
+here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 DEFAULT_SIZE = "small"
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
 
-# What a resumed run may change: where things are and how they are shown, never what is computed.
+# Settings that a resumed run may change: where things are and how they are shown, never what is computed.
 _SHOWN = ("wandb", "project", "name", "measure_peak")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
-_KEPT = ("checkpoint_every",)
+_STORED = ("checkpoint_every",)
 _READ = ("path", "verify")
-MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_KEPT)) | frozenset(
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)) | frozenset(
     f"data.{name}" for name in _READ
 )
 
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
-"""the settings of which a model size consists"""
+"""the settings that a model size determines"""
 
 _SECTIONS: dict[str, type] = {
     "data": DataConfig,
@@ -61,14 +61,14 @@ _SECTIONS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Request:
-    """What one call of kanachan-train asks for."""
+    """The configuration of a call of kanachan-train, and whether it resumes a run."""
 
     config: TrainConfig
     resume: bool
 
 
 def requested(argv: Sequence[str]) -> Request:
-    """Reads the command line; after a mistake, prints the usage and one line, and exits with status 2."""
+    """Parses the command line; on an error, prints the usage and a one-line message and exits with status 2."""
     try:
         return _requested(_files_first(argv))
     except (ArgumentError, ValueError, OSError) as error:
@@ -76,7 +76,7 @@ def requested(argv: Sequence[str]) -> Request:
 
 
 def stage_path(stage: str) -> Path:
-    """Where the stage's default settings are: inside an installed package, else in the checkout."""
+    """Returns the path of the stage's default settings: inside an installed package, else in the checkout."""
     package = Path(__file__).parents[1]
     installed = package / "configs"
     folder = installed if installed.is_dir() else package.parent / "configs"
@@ -84,7 +84,7 @@ def stage_path(stage: str) -> Path:
 
 
 def stage_file(stage: str) -> Path:
-    """The stage's default settings; raises ValueError if they are missing."""
+    """Returns the file of the stage's default settings; raises ValueError if it is missing."""
     path = stage_path(stage)
     if not path.is_file():
         raise ValueError(f"{path} is missing: the installation is incomplete")
@@ -98,7 +98,7 @@ def save_config(config: TrainConfig, path: Path) -> None:
 
 
 def load_config(path: Path) -> TrainConfig:
-    """Reads what `save_config` wrote.
+    """Reads a configuration that `save_config` wrote.
 
     Raises ValueError naming the file and the key if a key is unknown or missing.
     """
@@ -108,18 +108,18 @@ def load_config(path: Path) -> TrainConfig:
         sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
         config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path}: no complete configuration of a run: {error}") from error
+        raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
     require_stage(config.stage)
     return config
 
 
 def plain(config: Any) -> dict[str, Any]:
-    """The configuration as nested dicts, lists and scalars."""
+    """Converts the configuration to nested dicts, lists and scalars."""
     return {key: _plain(value) for key, value in asdict(config).items()}
 
 
 def holds_run(folder: Path) -> bool:
-    """Whether a run that could go on, or has ended, is in the folder."""
+    """Returns whether the folder holds a run that has ended or could be resumed."""
     return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
 
 
@@ -142,7 +142,7 @@ def _requested(argv: list[str]) -> Request:
         raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
     parser = _parser(defaults, size)
     if _on_command_line(argv, "run.passes") is not None and _on_command_line(argv, "run.steps") is None:
-        argv = [*argv, "--run.steps=null"]  # of a file, which would make the passes mean nothing
+        argv = [*argv, "--run.steps=null"]  # overrides steps from a file, which would take precedence over passes
     values = parser.parse_args(argv if _on_command_line(argv, "model.size") is None else _with_sizes(argv, size))
     if values.stage is None:
         raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")
@@ -155,21 +155,21 @@ def _requested(argv: list[str]) -> Request:
     if saved_file is not None:
         out = _on_command_line(argv, "run.out")
         if out is not None and Path(out).resolve() != saved_file.parent.resolve():
-            raise ValueError(f"--run.out {out}: --resume {resume} goes on in its own folder; leave --run.out out")
+            raise ValueError(f"--run.out {out}: --resume {resume} continues in its own folder; remove --run.out")
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
         if not holds_run(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
     if not _resumes(Path(config.run.out), resume):
         return Request(config, resume=False)
     saved = load_config(Path(config.run.out) / CONFIG_NAME)
-    if config.run.precision == "auto":  # as it was chosen for the run that is there
+    if config.run.precision == "auto":  # as it was chosen for the saved run
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
     _require_same(saved, config)
     return Request(config, resume=True)
 
 
 def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
-    """The stage's own file; a registered stage whose settings are all in --config files needs none."""
+    """Returns the stage's default file; a registered stage whose settings are all in --config files needs none."""
     if stage not in STAGES:
         return None
     return stage_file(stage) if not has_config or stage_path(stage).is_file() else None
@@ -178,14 +178,14 @@ def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
 def _require_folder(data_path: str) -> None:
     if Path(data_path).is_file():
         raise ValueError(
-            f"--data.path {data_path}: a file; shards in a folder are needed: kanachan-pack makes them of annotations"
+            f"--data.path {data_path}: a file; a folder of shards is needed: kanachan-pack makes it of annotations"
         )
     if not Path(data_path).is_dir():
         raise ValueError(f"--data.path {data_path}: there is no such folder")
 
 
 def _resumes(out: Path, resume: str | None) -> bool:
-    """Whether the run continues the one in its folder; refuses to begin another there."""
+    """Returns whether the run continues the one in its folder; refuses to start another there."""
     if not holds_run(out):
         return False
     if resume is None:
@@ -227,7 +227,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
         "--init",
         type=str | None,
         default=None,
-        help="weights file or run folder of an earlier stage: its encoder, and nothing else, is taken over",
+        help="weights file or run folder of an earlier stage; its encoder, and nothing else, is loaded",
     )
     parser.add_argument(
         "--resume",
@@ -243,7 +243,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
                 "--model.size",
                 type=Literal[tuple(MODEL_SIZES)],
                 default=size,
-                help="sets those of width, layers, heads, feedforward and decoder_layers that are not given beside it: "
+                help="sets width, layers, heads, feedforward and decoder_layers where they are not given: "
                 + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
             )
     parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
@@ -259,7 +259,7 @@ def _config(values: Namespace) -> TrainConfig:
 
 
 def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str | None:
-    """The value of `key` on the command line, else in the last --config file that has it, else in the defaults.
+    """Returns `key` from the command line, else from the last --config file that has it, else from the defaults.
 
     Needed before the parser exists: the stage chooses the default file, the size chooses defaults.
     """
@@ -275,14 +275,14 @@ def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str |
 
 
 def _with_sizes(argv: list[str], size: str) -> list[str]:
-    """The command line with what its --model.size means behind the --config files, before all other settings."""
+    """Inserts the settings of --model.size after the --config files, before all other settings."""
     sizes = {key: value for key, value in asdict(MODEL_SIZES[size]).items() if key in _SIZES}
     num_files = sum(2 if argument == "--config" else argument.startswith("--config=") for argument in argv)
     return [*argv[:num_files], *(f"--model.{key}={value}" for key, value in sizes.items()), *argv[num_files:]]
 
 
 def _files_first(argv: Sequence[str]) -> list[str]:
-    """The command line with its --config files in front: jsonargparse lets what comes later win."""
+    """Moves the --config files to the front: in jsonargparse, later arguments override earlier ones."""
     files, settings = [], []
     arguments = iter(argv)
     for argument in arguments:
@@ -313,7 +313,7 @@ def _yaml(path: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ValueError(f"{path}: no YAML: {error}") from error
+        raise ValueError(f"{path}: not YAML: {error}") from error
     if values is None:
         return {}
     if not isinstance(values, dict):

@@ -14,13 +14,13 @@ class ShardSource:
     """The train, validation and test splits of `config.path`.
 
     Args:
-        world: processes that will share the rows.
-        segments: make the batches for the packed arrangement (`kanachan.models.attention`).
-        hidden: with hidden hands.
+        world: number of processes that share the rows.
+        segments: make the batches for varlen attention (`kanachan.models.attention`).
+        hidden: read hidden hands too.
 
     Raises:
         ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, a batch cannot be
-            shared out, or hidden hands are asked for and not there.
+            split over the processes, or `hidden` is set and they have no hidden hands.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class ShardSource:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Of the training split, whose weights come out."""
+        """The vocabulary of the training split, which the weights will have."""
         return self._shards["train"].vocabulary
 
     @property
@@ -74,7 +74,7 @@ class ShardSource:
         return self._batches(share.rank, share.world, share.pin)
 
     def validation_batches(self, share: Share, limit: int | None) -> EvalLoader | list[Batch]:
-        """Makes the batches of the validation split, none if it is empty; with as few rows as fit into `limit`."""
+        """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
         if "validation" not in self._shards:
             return []
         size = self.config.validation_batch
@@ -82,7 +82,7 @@ class ShardSource:
             self._shards["validation"],
             batch=size,
             actor_first=self.config.actor_first,
-            # Lightning would take the first batches of a window, which are its shortest rows.
+            # Lightning would take the first batches of a window, which hold its shortest rows.
             limit=limit * size if limit is not None else None,
             rank=share.rank,
             world=share.world,

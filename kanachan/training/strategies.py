@@ -1,7 +1,7 @@
-"""How a run is spread over processes: one alone, DDP, or DeepSpeed's ZeRO, on GPUs and, for tests, on CPUs.
+"""Distribution of a run over processes: a single one, DDP, or DeepSpeed's ZeRO, on GPUs and, for tests, on CPUs.
 
-Whatever the strategy, a checkpoint is the same single file with all weights and all states of the optimiser in full, so
-that a run can go on with another number of processes and under another strategy (with Muon: plain or DDP).
+Whatever the strategy, a checkpoint is one file with all weights and all optimiser states in full, so that a run can
+be resumed with another number of processes and another strategy (with Muon: plain or DDP).
 """
 
 import os
@@ -26,16 +26,16 @@ _TIMEOUT = timedelta(minutes=10)
 
 
 def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tuple[StrategyName, str]:
-    """What `run.strategy` means here, and why.
+    """Resolves `run.strategy` for these devices; returns the strategy and the reason for it.
 
     Raises:
-        ValueError: several processes were asked for, and a strategy for one.
+        ValueError: the strategy is for one process, and there are several.
     """
     world = devices.world
     if run.strategy == "plain" and world.size > 1:
         raise ValueError(f"--run.strategy plain: it is for one process, and there are {world.size}")
     if run.strategy != "auto":
-        return run.strategy, "as asked for"
+        return run.strategy, "as set"
     if world.size == 1:
         return "plain", "one process"
     memory = torch.cuda.get_device_properties(0).total_memory if devices.is_gpu else _main_memory() // world.devices
@@ -45,8 +45,8 @@ def chosen_strategy(run: RunConfig, devices: Devices, num_parameters: int) -> tu
     if whole <= room:
         return "ddp", f"it fits: {sizes}"
     if num_parameters * (4 + 16 / world.size) <= room:  # 16: DeepSpeed copies its share of the weights
-        return "zero2", f"gradients and states must be shared out: {sizes}"
-    return "zero3", f"weights must be shared out too: {sizes}"
+        return "zero2", f"gradients and states must be sharded: {sizes}"
+    return "zero3", f"weights must be sharded too: {sizes}"
 
 
 def _main_memory() -> int:
@@ -54,10 +54,10 @@ def _main_memory() -> int:
 
 
 def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_batch: int) -> Strategy:
-    """The strategy for Lightning's trainer.
+    """Makes the strategy for Lightning's trainer.
 
     Raises:
-        ValueError: `run.deepspeed` does not fit.
+        ValueError: `run.deepspeed` does not fit the strategy.
     """
     is_gpu = devices.is_gpu
     if run.deepspeed is not None and name not in ZERO_STAGES:
@@ -72,42 +72,43 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
 
 
 def precision_for(strategy: Strategy, devices: Devices) -> Literal["32-true", "bf16-mixed"]:
-    """Lightning's name of the precision; DeepSpeed does the mixing itself."""
+    """Returns Lightning's name of the precision; DeepSpeed applies mixed precision itself."""
     return "bf16-mixed" if devices.use_bf16 and not isinstance(strategy, ZeroStrategy) else "32-true"
 
 
 def is_lost_process(error: RuntimeError) -> bool:
-    """Whether the error is that another process does not answer any more; gloo has no class for it."""
+    """Returns whether the error means that another process is gone; gloo has no class for it."""
     signs = ("Connection closed by peer", "Connection reset by peer", "Timed out waiting", "Broken pipe")
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
 
 
-# What a module asks of the strategy ----------------------------------------------------------------------------------
+# Access of a module to the strategy ----------------------------------------------------------------------------------
 
 
 def is_sharded(trainer: L.Trainer) -> bool:
-    """Whether DeepSpeed holds gradients and states, clips, and leaves out steps that are not finite."""
+    """Returns whether DeepSpeed holds gradients and states, clips, and skips steps that are not finite."""
     return isinstance(trainer.strategy, ZeroStrategy)
 
 
 def gradient_of(trainer: L.Trainer) -> Callable[[nn.Parameter], Tensor | None]:
-    """Gives the whole gradient of a parameter, after the last backward pass of a step and before the step. Under ZeRO
-    every rank must call it."""
+    """Returns a function that returns the whole gradient of a parameter, valid between the last backward pass of a step
+    and the step. Under ZeRO every rank must call it."""
     return whole_gradient if is_sharded(trainer) else lambda parameter: parameter.grad
 
 
 def outcome_of_step(trainer: L.Trainer) -> tuple[float, bool]:
-    """Returns the norm of the gradient of the last step, and whether the step was left out. Under ZeRO alone."""
+    """Returns the norm of the gradient of the last step, and whether the step was skipped. Under ZeRO only."""
     assert isinstance(trainer.strategy, ZeroStrategy)
     return trainer.strategy.outcome_of_step()
 
 
 def network_tensors(trainer: L.Trainer) -> dict[str, Tensor]:
-    """The whole network, as its weights file has it, on rank 0 at least. Every rank must call it."""
+    """Returns the tensors of the network by their names in a weights file, on rank 0 at least. Every rank must call
+    it."""
     return tensors_of_network(trainer.strategy.lightning_module_state_dict())
 
 
 def tensors_of_network(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Returns the tensors of the network in the state of a `TrainableModule`, by the names of a weights file."""
+    """Returns the tensors of the network in the state of a `TrainableModule`, by their names in a weights file."""
     prefix = "network."
     return {name.removeprefix(prefix): tensor for name, tensor in state.items() if name.startswith(prefix)}

@@ -1,6 +1,6 @@
-"""What training costs: floating-point operations by formula, and how a run's speed compares with the device's.
+"""The cost of training: floating-point operations by formula, and the speed of a run relative to its device.
 
-Shapes as in kanachan.data.batch; L number of rows, whatever they are.
+Shapes as in kanachan.data.batch; L rows of any kind.
 """
 
 import resource
@@ -25,11 +25,11 @@ _PRODUCTS = 4
 
 @dataclass(frozen=True)
 class FlopCount:
-    """What some batches ask of the device; padding is no work."""
+    """The work of some batches, padding excluded."""
 
     decisions: int
     tokens: int
-    """that pass the encoder: own tokens of each decision, events of each group"""
+    """tokens that pass through the encoder: own tokens of each decision, events of each group"""
     flops: float
     """floating-point operations to train on them, by the formula of `count_flops`"""
 
@@ -41,13 +41,13 @@ NO_WORK = FlopCount(0, 0, 0.0)
 
 
 def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> FlopCount:
-    """The work of a batch that is on the CPU.
+    """Counts the work of a batch, which must be on the CPU.
 
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
     pass. With width D, feed-forward width M, a situation of O own tokens that sees V in all and has A candidates, a
     group of E events: an encoder block costs (4 D² + 2 D M) (O + E) weights and 2 D (O V + E²) of attention; a decoder
     block (6 D² + 2 D M) A, 2 D² (O + E) for keys and values, and 2 D A (A + V) of attention. Embeddings, heads, norms
-    and the optimiser are left out, and so is what is computed a second time to save memory.
+    and the optimiser are excluded, and so is what is computed a second time to save memory.
 
     Args:
         trains_encoder: whether the backward pass goes through the encoder.
@@ -70,20 +70,20 @@ def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True
 
 
 def training_flops(model: ModelConfig, batches: Sequence[Batch]) -> float:
-    """Floating-point operations to train on one decision of the batches, by the formula of `count_flops`."""
+    """Returns the floating-point operations to train on one decision of the batches, as `count_flops` counts them."""
     work = sum((count_flops(model, batch) for batch in batches), NO_WORK)
     return work.flops / work.decisions
 
 
 def _lengths(token_LX: Tensor) -> NDArray[np.int64]:
-    """[L]: how many of each row are no padding."""
+    """Counts the tokens of each row that are not padding [L]."""
     return np.count_nonzero(token_LX.numpy(), axis=1)
 
 
 class Meter:
-    """The work of this process since the last row of the log, and the time it took.
+    """Measures the work of this process since the last row of the log, and the time it took.
 
-    Counts on the CPU, before a batch leaves for the device, and never asks the device for anything.
+    Counts on the CPU, before a batch leaves for the device, and never waits for the device.
 
     Args:
         trains_encoder: as for `count_flops`.
@@ -93,27 +93,27 @@ class Meter:
         self.model = model
         self.trains_encoder = trains_encoder
         self.peak: float | None = None
-        """floating-point operations that the device makes in a second, if they were measured"""
+        """floating-point operations per second of the device, if they were measured"""
         self.start()
 
     def start(self) -> None:
-        """Begins a row; the program is about to ask for its first batch."""
+        """Starts a row; the first batch is about to be fetched."""
         self.work = NO_WORK
         self.waited = 0.0
-        """seconds in which there was no batch to compute; a GPU may still have been at work on the one before"""
-        self._started = self._asked = time.perf_counter()
+        """seconds of waiting for batches, during which a GPU may still have been busy with the previous one"""
+        self._started = self._waiting_since = time.perf_counter()
 
     def count(self, batch: Batch) -> None:
-        """A batch has come."""
-        self.waited += time.perf_counter() - self._asked
+        """Ends the wait for a batch, and counts its work."""
+        self.waited += time.perf_counter() - self._waiting_since
         self.work += count_flops(self.model, batch, trains_encoder=self.trains_encoder)
 
-    def ask(self) -> None:
-        """All that the program had to do with the last batch is done: from here on it waits for the next."""
-        self._asked = time.perf_counter()
+    def start_waiting(self) -> None:
+        """Starts the wait for the next batch, once the last one is processed."""
+        self._waiting_since = time.perf_counter()
 
-    def leave_out(self, seconds: float) -> None:
-        """So much of the time was not the training's."""
+    def exclude(self, seconds: float) -> None:
+        """Excludes time that was not spent on training."""
         self._started += seconds
 
     @property
@@ -122,7 +122,7 @@ class Meter:
 
 
 def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
-    """What the device makes of the product of two square matrices: the best of several, of ever larger ones.
+    """Measures the product of two square matrices on the device: the best of several sizes, each twice the last.
 
     Takes a few tenths of a second, and leaves torch's random numbers as they are.
     """
@@ -136,7 +136,7 @@ def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 
 
 def _seconds_of_product(size: int, device: torch.device, dtype: torch.dtype) -> float:
-    """The least of several; random numbers, because some devices are faster with constant ones."""
+    """Times a product, the fastest of several; of random numbers, as some devices are faster with constants."""
     generator = torch.Generator(device).manual_seed(0)
     left, right = (torch.randn(size, size, generator=generator, device=device).to(dtype) for _ in range(2))
     seconds = []
@@ -155,7 +155,7 @@ def _wait_for(device: torch.device) -> None:
 
 
 def peak_memory(device: torch.device) -> int:
-    """Bytes: the most that tensors have taken on a GPU, or that this process has taken of the main memory, so far."""
+    """Returns the peak memory so far, in bytes: of tensors on a GPU, else of this process in main memory."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

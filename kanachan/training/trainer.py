@@ -1,4 +1,4 @@
-"""One run of one stage: data, network, trainer and log are put together here, and the weights file comes out."""
+"""One run of one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA
-from kanachan.training.forgetting import PreviousStage, former_stage
+from kanachan.training.forgetting import PreviousStage, open_previous_stage
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.training.module import StageModule
 from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, save_config
@@ -55,21 +55,21 @@ from kanachan.training.strategies import (
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.weights_writer import WeightsWriter
 
-_MOST_SHAPES = 64  # of packed rows that are compiled; what comes after them is not
+_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
 
 
 @dataclass(frozen=True)
 class _Resumption:
-    """The checkpoint that a run goes on from."""
+    """The checkpoint that a run resumes from."""
 
     path: Path
     step: int
 
 
 def run_stage(request: Request) -> int:
-    """Trains, validates, writes the weights file; returns the exit status.
+    """Trains, validates and writes the weights file; returns the exit status.
 
-    Raises ValueError for what the user can mend, OSError if something cannot be written.
+    Raises ValueError for what the user can correct, OSError if something cannot be written.
     """
     out = Path(request.config.run.out)
     if request.resume and (out / WEIGHTS_NAME).is_file():
@@ -81,56 +81,56 @@ def run_stage(request: Request) -> int:
 
 
 def _run(request: Request, held: ExitStack) -> int:
-    """`held` is where the claim on the run folder is kept."""
+    """Runs the stage; `held` holds the lock on the run folder."""
     config, out = request.config, Path(request.config.run.out)
     is_zero = this_rank() == 0
     signals = StopSignals()
     _set_up(config.run)
     devices = devices_of(config.run)
-    # kept with the run, so that it goes on in the same precision wherever it is resumed
+    # saved with the run, so that it has the same precision wherever it is resumed
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     data = _data(config, devices)
     steps = _steps(config.run, data)
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
-    former = former_stage(config.init, out, is_resumed=resumption is not None)
-    stage, lineage = _stage(config, devices, data.vocabulary, steps, former, inherits=resumption is None)
+    previous = open_previous_stage(config.init, out, is_resumed=resumption is not None)
+    stage, lineage = _stage(config, devices, data.vocabulary, steps, previous, inherits=resumption is None)
     if resumption is not None and resumption.step >= steps:
-        # nothing is left but to validate and to write the weights, for which one process is enough
+        # only the validation and the weights file are missing, for which one process is enough
         if not is_zero:
             return 0
         devices = replace(devices, world=World(1, 1))
-        strategy, told = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
+        strategy, summary = _strategy(replace(config, run=replace(config.run, strategy="plain")), devices, stage)
     else:
-        strategy, told = _strategy(config, devices, stage)
+        strategy, summary = _strategy(config, devices, stage)
     mode = wandb_mode(config)
     loggers: list[Logger] = []
     if is_zero:
-        held.enter_context(_claimed(out))
-        save_config(config, out / CONFIG_NAME)  # of a resumed run too, which may be placed elsewhere now
+        held.enter_context(_locked(out))
+        save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
         if mode != "disabled":
-            ancestors = former.lineage if former else []
+            ancestors = previous.lineage if previous else []
             is_resumed = resumption is not None
             loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
-    snapshots = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
-    writer = WeightsWriter(config, data, snapshots)
+    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
+    writer = WeightsWriter(config, data, checkpoints)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
-    callbacks += [snapshots]  # last: what the others have done in a step is in the step's checkpoint
+    callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
-        _announce(config, data, stage, steps, resumption, f"{told}, wandb {mode}")
+        _announce(config, data, stage, steps, resumption, f"{summary}, wandb {mode}")
     try:
         _fit(trainer, stage, data, resumption)
     except Stopped as stopped:
         _finish_wandb(loggers, [])
         if is_zero:
-            print(f"{stopped}; go on with: kanachan-train --resume {out}", flush=True)
+            print(f"{stopped}; resume with: kanachan-train --resume {out}", flush=True)
         return 130 if stopped.signal_name == "SIGINT" else 0
     if is_zero:
         _finish(trainer, stage, data, best, writer)
@@ -138,7 +138,7 @@ def _run(request: Request, held: ExitStack) -> int:
 
 
 def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _Resumption | None) -> None:
-    """Raises ConnectionError if another process of the run is gone."""
+    """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(
             stage, datamodule=SourceData(data), ckpt_path=resumption.path if resumption else None, weights_only=True
@@ -151,18 +151,17 @@ def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _
             raise
         raise ConnectionError(
             f"rank {this_rank()} has lost another process of the run (look for its message; it may have been killed). "
-            f"Go on with: kanachan-train --resume {trainer.default_root_dir}. [{str(error).splitlines()[0]}]"
+            f"Resume with: kanachan-train --resume {trainer.default_root_dir}. [{str(error).splitlines()[0]}]"
         ) from error
 
 
 def _finish(
     trainer: L.Trainer, stage: StageModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
 ) -> None:
-    """Writes the weights file, and says what came out."""
+    """Writes the weights file, and prints the metrics of the validation."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
-        trainer.validate(
-            stage, datamodule=SourceData(data), verbose=False
-        )  # a run that was killed just before its last validation
+        # a run that was killed just before its last validation
+        trainer.validate(stage, datamodule=SourceData(data), verbose=False)
     metrics, best_step = best.latest[1], None
     if best.patience is not None and best.step is not None:
         metrics, best_step = best.metrics, best.step
@@ -173,22 +172,22 @@ def _finish(
 
 
 def _set_up(config: RunConfig) -> None:
-    # What Lightning says of its own accord is about other ways of using it.
+    # Lightning's hints do not apply to this use of it.
     logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
     logging.getLogger("lightning.fabric").setLevel(logging.ERROR)
-    # but not that a process has ended and it ends the others
+    # except the message that a process has ended, so that the others are ended
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
-    warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # at DeepSpeed's calls
+    warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)
 
 
 @contextmanager
-def _claimed(out: Path) -> Iterator[None]:
-    """Makes the run folder and keeps others out of it, or says at once, before anything is trained, that it cannot be
-    written or that another process has it."""
+def _locked(out: Path) -> Iterator[None]:
+    """Makes and locks the run folder; raises, before anything is trained, if it cannot be written or another process
+    has locked it."""
     (out / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
     with locking(out / CHECKPOINTS / ".lock", f"{out}: another process is training in this folder"):
         remove_unfinished(out / CHECKPOINTS)
@@ -211,7 +210,7 @@ def _steps(run: RunConfig, data: DataSource) -> int:
     if run.steps is not None:
         return run.steps
     if data.steps_per_epoch is None:
-        raise ValueError(f"run.steps is missing: {data.name} has no end that run.passes could count")
+        raise ValueError(f"run.steps is missing: {data.name} is endless, so run.passes does not apply")
     return max(1, round(run.passes * data.steps_per_epoch))
 
 
@@ -220,11 +219,11 @@ def _stage(
     devices: Devices,
     vocabulary: Vocabulary,
     steps: int,
-    former: PreviousStage | None,
+    previous: PreviousStage | None,
     *,
     inherits: bool,
 ) -> tuple[StageModule, list[dict[str, Any]]]:
-    """The network to be trained, and the stages before it."""
+    """Makes the module to be trained; returns it and the stages before it."""
     network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
     lineage = []
     if config.init is not None and inherits:
@@ -232,48 +231,48 @@ def _stage(
         actor_first = weights.card["config"]["data"]["actor_first"]
         if actor_first != config.data.actor_first:
             raise ValueError(
-                f"--init {config.init}: its encoder has seen seats as data.actor_first {str(actor_first).lower()} has "
-                "them: give this run the same"
+                f"--init {config.init}: its encoder was trained with data.actor_first {str(actor_first).lower()}: "
+                "give this run the same"
             )
         inherit_encoder(network, config.model, weights, vocabulary)
         lineage = lineage_of(weights)
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
         _compile(network, is_dynamic=not devices.use_varlen)
-    stage = StageModule(network, objective, config.optim, steps, config.run.log_every, config.model, former)
+    stage = StageModule(network, objective, config.optim, steps, config.run.log_every, config.model, previous)
     return stage, lineage
 
 
 def _compile(network: Network, is_dynamic: bool) -> None:
-    """Has the network compiled at its first use, in training and in validation: once for batches of all shapes, or, as
-    packed rows come in few shapes, once for each of these."""
+    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
+    or, as varlen batches have few shapes, once for each of these."""
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
     if shutil.which(compiler) is None:
         raise ValueError(
-            f"run.compile needs a C++ compiler, and {compiler} is not there: install one, name yours in the "
+            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
             "environment variable CXX, or leave run.compile off"
         )
-    # else lengths that happen to be equal in the first batch are taken to be always so, and it is compiled again
+    # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
     torch.fx.experimental._config.use_duck_shape = False
     torch._dynamo.config.recompile_limit = _MOST_SHAPES
     network.compile(dynamic=is_dynamic)
 
 
 def _strategy(config: TrainConfig, devices: Devices, stage: StageModule) -> tuple[Strategy, str]:
-    """The strategy, and what to tell of it and of the devices."""
+    """Makes the strategy; returns it and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.optim.average and name == "zero3":
-        raise ValueError("optim.average needs whole weights in every process, and zero3 shares them out: take zero2")
+        raise ValueError("optim.average needs whole weights in every process, and zero3 shards them: use zero2")
     if config.optim.optimizer == "muon" and name in ZERO_STAGES:
         raise ValueError(
-            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shares them out: take "
-            "--run.strategy ddp, or begin a run with --optim.optimizer adamw"
+            f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shards them: use "
+            "--run.strategy ddp, or start a run with --optim.optimizer adamw"
         )
     strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
     world, attention = devices.world, "packed" if devices.use_varlen else "padded"
-    told = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
-    told += f" on {world.nodes} machines" if world.nodes > 1 else ""
-    return strategy, f"{told}, {name} ({reason}), {'bf16' if devices.use_bf16 else 'fp32'}, {attention}"
+    summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
+    summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
+    return strategy, f"{summary}, {name} ({reason}), {'bf16' if devices.use_bf16 else 'fp32'}, {attention}"
 
 
 def _trainer(
@@ -288,7 +287,7 @@ def _trainer(
     accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
     plugins: list[Any] = [CheckpointFiles()]
     if devices.world.size == 1 or not is_launched():
-        plugins.append(LightningEnvironment())  # whatever Lightning thinks of the variables of a cluster
+        plugins.append(LightningEnvironment())  # whatever Lightning infers from the variables of a cluster
     return L.Trainer(
         accelerator="gpu" if devices.is_gpu else "cpu",
         devices=devices.world.devices,
@@ -315,21 +314,21 @@ def _trainer(
 
 
 def _announce(
-    config: TrainConfig, data: DataSource, stage: StageModule, steps: int, resumption: _Resumption | None, told: str
+    config: TrainConfig, data: DataSource, stage: StageModule, steps: int, resumption: _Resumption | None, summary: str
 ) -> None:
     encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
     length = f"steps: {steps:,} of {config.data.batch} decisions"
-    rows = "decisions without end"
+    rows = "an endless number of decisions"
     if data.num_train_rows is not None:
-        length += f" ({steps * config.data.batch / data.num_train_rows:.2f} passes)"
+        length += f" ({steps * config.data.batch / data.num_train_rows:.2f} epochs)"
         rows = f"{data.num_train_rows:,} decisions"
-    start = f"goes on from step {resumption.step}" if resumption else f"encoder from {config.init or 'scratch'}"
+    start = f"resumed from step {resumption.step}" if resumption else f"encoder from {config.init or 'scratch'}"
     print(
         f"stage {config.stage}, {start}\n"
         f"network: {network:,} parameters, {encoder:,} of them in the encoder\n"
         f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
         f"{length}\n"
-        f"devices: {told}\n"
+        f"devices: {summary}\n"
         f"folder: {config.run.out}",
         flush=True,
     )

@@ -1,14 +1,13 @@
-"""What a validation computes: losses, how good the network is at each kind of decision, whether it can be believed, and
-what becomes of the encoder that it started from.
+"""The metrics of a validation: losses, quality by kind of decision, calibration, and forgetting of the previous stage.
 
-All of it is computed on the device, and is one row of the log:
+They are computed on the device and form one row of the log:
 
 - `validation/<part>`: means over all rows of the parts of the loss and of `top1` (whether the action taken has the
-  greatest score), and, in other stages than imitation, `explained_variance`; `validation/rows`: their number
-- `kind/<kind>/accuracy`, `…/recall` and, in imitation, `…/loss`: as `decision_metrics` has them
-- `calibration/error`: mean distance of what was predicted from what came true, over groups of decisions with like
-  predictions: in imitation 15 bins of the probability of the top choice, in the other stages tenths of the predicted
-  value, in points; the groups themselves go to wandb as a chart
+  highest score), and, in stages other than imitation, `explained_variance`; `validation/rows`: their number
+- `kind/<kind>/accuracy`, `…/recall` and, in imitation, `…/loss`: as in `decision_metrics`
+- `calibration/error`: mean distance of prediction from outcome over groups of decisions with similar predictions: in
+  imitation 15 bins of the probability of the top choice, in the other stages tenths of the predicted value, in points;
+  the groups themselves are logged to wandb as a chart
 - `old/<stage>_loss`, `drift/<part>`: see `kanachan.training.forgetting`; also before the first step
 
 Shapes: B decisions, K kinds, S sums, G groups, N decisions of all ranks.
@@ -34,41 +33,41 @@ from kanachan.training.forgetting import PreviousStage
 from kanachan.training.loggers import ReliabilityPoint
 
 NUM_TENTHS = 10
-MOST_BATCHES_OF_FORMER = 4
-"""of a validation, on each rank, that are also put to the former stage: evenly spread, and the same ones each time"""
+MAX_BATCHES_OF_PREVIOUS = 4
+"""batches of a validation, on each rank, that the previous stage also evaluates: evenly spread, always the same"""
 PREFIX = "validation/"
-_KINDS, _CONFIDENCE, _FORMER = "kinds", "confidence", "former"
-"""names of sums; those of the objective's parts begin with PREFIX"""
+_KINDS, _CONFIDENCE, _PREVIOUS = "kinds", "confidence", "previous"
+"""names of sums; those of the objective's parts start with PREFIX"""
 
 
 class ValidationMetrics:
     """Computes the row of a validation from its batches.
 
     Args:
-        former: the stage that the run started from, if any.
+        previous: the stage that the run started from, if any.
     """
 
-    def __init__(self, objective: Objective, former: PreviousStage | None = None) -> None:
-        self.former = former
+    def __init__(self, objective: Objective, previous: PreviousStage | None = None) -> None:
+        self.previous = previous
         self.points: list[ReliabilityPoint] = []
-        """what came true over what was predicted, of the last validation that was computed"""
+        """outcomes over predictions, of the last validation that was computed"""
         self._objective = objective
         self._meter = DecisionMeter(objective.vocabulary)
-        self.former_batches = range(0)
-        """numbers of the batches of the validation that are put to the former stage"""
-        self._begin()
+        self.previous_batches = range(0)
+        """numbers of the batches of the validation that the previous stage also evaluates"""
+        self._reset()
 
     def start(self, network: Network, trainer: L.Trainer) -> None:
-        """Begins a validation of a network."""
-        self._begin()
-        if self.former is not None:
-            self.former.join(network, trainer.strategy.root_device)
+        """Starts a validation of a network."""
+        self._reset()
+        if self.previous is not None:
+            self.previous.join(network, trainer.strategy.root_device)
             count = int(trainer.num_val_batches[0])
-            self.former_batches = range(0, count, math.ceil(count / MOST_BATCHES_OF_FORMER))
+            self.previous_batches = range(0, count, math.ceil(count / MAX_BATCHES_OF_PREVIOUS))
 
     def update(self, batch: Batch, index: int, output: Output) -> None:
-        """Adds a batch. Called within a validation step: there, and not after it, weights that are shared out over
-        processes are at hand, and the precision is that of the run.
+        """Adds a batch. Must be called within a validation step, where weights that are sharded over processes are
+        gathered, and the precision is that of the run.
 
         Args:
             index: number of the batch in this validation.
@@ -88,16 +87,16 @@ class ValidationMetrics:
             self._sums.add({_CONFIDENCE: confidence_sums(measures)})
         self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=len(batch))
         self._sums.add({_KINDS: kind_sums(measures)})
-        if self.former is not None and index in self.former_batches:
-            loss = self.former.loss(batch).detach()
-            self._sums.add({_FORMER: torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])})
+        if self.previous is not None and index in self.previous_batches:
+            loss = self.previous.loss(batch).detach()
+            self._sums.add({_PREVIOUS: torch.stack([loss * len(batch), torch.full_like(loss, len(batch))])})
 
     def compute(self, trainer: L.Trainer) -> dict[str, float]:
         """Returns the row of all batches of all ranks. Every rank must call it; rank zero alone has the drift."""
         has_value = self._objective.has_value
         totals = self._sums.totals(trainer)
         kinds_SK, confidence_GS = totals.pop(_KINDS), totals.pop(_CONFIDENCE, None)
-        former = self._former_metrics(trainer, totals.pop(_FORMER)) if self.former is not None else {}
+        previous = self._previous_metrics(trainer, totals.pop(_PREVIOUS)) if self.previous is not None else {}
         row, count = means_of(totals)
         if has_value:
             mean, square, error = (row.pop(f"{PREFIX}_{name}") for name in ("target", "target_square", "error_square"))
@@ -106,22 +105,22 @@ class ValidationMetrics:
         self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
         row |= kind_metrics(kinds_SK, has_probability=not has_value)
         row["calibration/error"] = calibration_error(self.points)
-        return {**row, **former, f"{PREFIX}rows": count}
+        return {**row, **previous, f"{PREFIX}rows": count}
 
-    def former_metrics(self, trainer: L.Trainer) -> dict[str, float]:
-        """Returns the metrics of the former stage alone. Every rank must call it; rank zero alone has the drift."""
-        return self._former_metrics(trainer, self._sums.totals(trainer)[_FORMER])
+    def previous_metrics(self, trainer: L.Trainer) -> dict[str, float]:
+        """Returns the metrics of the previous stage alone. Every rank must call it; rank zero alone has the drift."""
+        return self._previous_metrics(trainer, self._sums.totals(trainer)[_PREVIOUS])
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._sums, self._values = DistributedSums(), Values()
 
-    def _former_metrics(self, trainer: L.Trainer, sums_S: NDArray[np.float64]) -> dict[str, float]:
-        assert self.former is not None
+    def _previous_metrics(self, trainer: L.Trainer, sums_S: NDArray[np.float64]) -> dict[str, float]:
+        assert self.previous is not None
         total, weight = sums_S.tolist()
-        row = {f"old/{self.former.stage}_loss": total / weight}
+        row = {f"old/{self.previous.stage}_loss": total / weight}
         state = trainer.strategy.lightning_module_state_dict()
         if trainer.is_global_zero:
-            row |= {f"drift/{part}": drift for part, drift in self.former.drift(state).items()}
+            row |= {f"drift/{part}": drift for part, drift in self.previous.drift(state).items()}
         return row
 
 
@@ -171,7 +170,7 @@ def confidence_bins(sums_GS: NDArray[np.float64]) -> list[ReliabilityPoint]:
 
 
 class Values:
-    """Predicted values and what came true."""
+    """Predicted values and their outcomes."""
 
     def __init__(self) -> None:
         self._pairs: list[Tensor] = []
@@ -180,7 +179,7 @@ class Values:
         self._pairs.append(torch.stack([value_B.detach().float(), target_B.float()]))
 
     def tenths(self, trainer: L.Trainer) -> list[ReliabilityPoint]:
-        """Decisions of all ranks by the size of the prediction, in ten equal groups. Every rank must call it."""
+        """Groups the decisions of all ranks into ten equal groups by prediction. Every rank must call it."""
         value_N, target_N = self._of_all_ranks(trainer).cpu().double().numpy()
         groups = np.array_split(np.argsort(value_N, kind="stable"), NUM_TENTHS)
         return [
@@ -190,7 +189,7 @@ class Values:
         ]
 
     def _of_all_ranks(self, trainer: L.Trainer) -> Tensor:
-        """[2, N]: each rank puts its own into a table of zeros, and the sum of the tables is the whole."""
+        """Gathers [2, N]: each rank writes its part into a table of zeros, and the tables are summed."""
         mine, strategy, rank = torch.cat(self._pairs, dim=1), trainer.strategy, trainer.global_rank
         counts = torch.zeros(trainer.world_size, dtype=torch.int64, device=mine.device)
         counts[rank] = mine.shape[1]
@@ -201,6 +200,6 @@ class Values:
 
 
 def calibration_error(points: list[ReliabilityPoint]) -> float:
-    """Mean distance of prediction from outcome over the groups, weighted by their decisions."""
+    """Computes the mean distance of prediction from outcome over the groups, weighted by their decisions."""
     total = sum(point.decisions for point in points)
     return sum(abs(point.predicted - point.actual) * point.decisions for point in points) / total

@@ -1,4 +1,4 @@
-"""The weights files of a run, with the card that says where they come from."""
+"""Writes the weights files of a run, with a card that records their origin."""
 
 from pathlib import Path
 from typing import Any
@@ -15,22 +15,22 @@ from kanachan.training.strategies import network_tensors, tensors_of_network
 
 
 class WeightsWriter:
-    """Writes the network of a run with a card that says where it comes from."""
+    """Writes the network of a run with a card that records its origin."""
 
-    def __init__(self, config: TrainConfig, data: DataSource, snapshots: CheckpointCallback) -> None:
+    def __init__(self, config: TrainConfig, data: DataSource, checkpoints: CheckpointCallback) -> None:
         self.config = config
         self.out = Path(config.run.out)
         self.data = data
-        self.snapshots = snapshots
+        self._checkpoints = checkpoints
 
     def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
-        """Writes what the trainer has now. Every rank must call it."""
+        """Writes the current network. Every rank must call it."""
         tensors = network_tensors(trainer)
         if trainer.is_global_zero:
             write_weights(path, tensors, self._card(metrics, trainer.global_step))
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
-        """Writes the weights file, from the last checkpoint or of the best step, and the card beside it; returns the
+        """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the
         lineage, this stage last."""
         if best_step is None:
             checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
@@ -53,7 +53,7 @@ class WeightsWriter:
             steps=step,
             samples=step * config.data.batch,
             metrics=metrics,
-            lineage=self.snapshots.lineage,
+            lineage=self._checkpoints.lineage,
             data=self.data.description,
             config=plain(config),
         )

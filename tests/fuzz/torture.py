@@ -73,7 +73,7 @@ class Torture:
         took, said = time.monotonic() - start, self._said("tortured")
         if "term" in fault or fault == "usr1":
             assert status == 0, f"{fault}: status {status}\n{said}"
-            assert "go on with: kanachan-train --resume" in said, said
+            assert "resume with: kanachan-train --resume" in said, said
         elif fault == "full disk":
             assert status == 1 and "could not be written (is the disk full?)" in said, said
         elif fault == "kill":

@@ -93,7 +93,7 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
         (["--stage", "rank", "--data.path", ".", "--model.widt", "8"], "--model.widt"),
         (["--stage", "rank", "--data.path", ".", "--model.width", "wide"], "model.width"),
         (["--stage", "rank", "--data.path", ".", "--model.size", "huge"], "huge"),
-        (["--stage", "rank", "--data.path", __file__], "a file; shards in a folder are needed"),
+        (["--stage", "rank", "--data.path", __file__], "a file; a folder of shards is needed"),
         (["--stage", "rank", "--data.path", ".", "--run.seed", "-1"], "run.seed must be from 0 to 4294967295, not -1"),
         (["--stage", "rank", "--data.path", ".", "--objective.rank_points", "[1,.nan,0,0]"], "must be finite numbers"),
         (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),

@@ -106,7 +106,7 @@ def test_a_run_of_which_a_process_was_killed_is_restarted(machine: Path, shards:
     out, err = script.communicate(timeout=120)
     assert script.returncode == 0, out + err
     assert "the run ended with status 1; starting it again from its last checkpoint" in err
-    assert out.count("2 x CPU, ddp") == 2 and "goes on from step" in out
+    assert out.count("2 x CPU, ddp") == 2 and "resumed from step" in out
     assert steps_of(run) == list(range(1, STEPS + 1))
     assert (run / "weights.safetensors").is_file()
 

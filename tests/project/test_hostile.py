@@ -49,7 +49,7 @@ def write_torch(path: Path, trap: Trap) -> None:
 def test_a_checkpoint_runs_nothing(write: object, tmp_path: Path, sprung: Path) -> None:
     path = tmp_path / "last.ckpt"
     write(path, Trap(sprung))  # type: ignore[operator]
-    with pytest.raises(ValueError, match="last.ckpt: cut off, or no checkpoint"):
+    with pytest.raises(ValueError, match="last.ckpt: truncated, or not a checkpoint"):
         read_checkpoint(path)
     assert not sprung.exists()
 
@@ -65,7 +65,7 @@ def test_resuming_runs_nothing(
     for name in ("last.ckpt", "previous.ckpt"):
         write(out / "checkpoints" / name, Trap(sprung))  # type: ignore[operator]
     assert run("imitation", shards, out, *endless, "--resume", "auto") == 1
-    assert "no checkpoint" in capsys.readouterr().err
+    assert "not a checkpoint" in capsys.readouterr().err
     assert not sprung.exists()
 
 

@@ -1,4 +1,4 @@
-"""kanachan-evaluate --prior: policies from values are measured as imitation is."""
+"""kanachan-evaluate --prior: policies from values are evaluated as imitation is."""
 
 import json
 import math
@@ -36,12 +36,12 @@ def grading(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def entries_of(out: Path, *arguments: str) -> list[dict[str, Any]]:
-    """What kanachan-evaluate writes of each network."""
+    """Returns what kanachan-evaluate writes about each network."""
     assert evaluate.main([*arguments, "--json", str(out), *DRAWS]) == 0
     return json.loads(out.read_text())["weights"]
 
 
-def test_the_figures_of_the_policy_equal_a_plain_loop(
+def test_the_metrics_of_the_policy_equal_a_plain_loop(
     shards: Path, imitation: str, grading: str, tmp_path: Path
 ) -> None:
     given = [grading, str(shards), "--prior", imitation, "--temperature", "30"]
@@ -56,9 +56,7 @@ def test_the_figures_of_the_policy_equal_a_plain_loop(
     assert (entry["policy"]["prior"], entry["policy"]["temperature"]) == (imitation, 30)
 
 
-def test_the_figures_of_the_values_stay_what_they_are(
-    shards: Path, imitation: str, grading: str, tmp_path: Path
-) -> None:
+def test_the_metrics_of_the_values_do_not_change(shards: Path, imitation: str, grading: str, tmp_path: Path) -> None:
     (plain,) = entries_of(tmp_path / "plain.json", grading, str(shards))
     (entry,) = entries_of(
         tmp_path / "out.json", grading, str(shards), "--prior", imitation, "--temperature", "30", "--batch", "256"
@@ -67,7 +65,7 @@ def test_the_figures_of_the_values_stay_what_they_are(
     assert entry == plain
 
 
-def test_a_policy_that_stays_at_imitation_is_no_different_from_it(
+def test_a_policy_that_stays_at_imitation_does_not_differ_from_it(
     shards: Path, imitation: str, grading: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     given = [imitation, grading, str(shards), "--prior", imitation, "--temperature", "inf", "--compare"]
@@ -85,13 +83,13 @@ def test_the_temperature_of_a_divergence_is_that_of_the_validation_split(
 ) -> None:
     options = ["--prior", imitation, "--divergence", "0.05"]
     (entry,) = entries_of(tmp_path / "out.json", grading, str(shards), *options)
-    told = re.compile(r"0\.05 nats over 40 decisions: --temperature (\S+)")
-    (found,) = told.findall(capsys.readouterr().err)
+    report = re.compile(r"0\.05 nats over 40 decisions: --temperature (\S+)")
+    (found,) = report.findall(capsys.readouterr().err)
     assert entry["policy"]["temperature"] == pytest.approx(float(found), rel=1e-5)
     lines = tmp_path / "lines.txt"
     lines.write_text(Path(f"{shards}-test.txt").read_text())
     assert predict.main([grading, str(lines), *options, "--held-out", str(shards)]) == 0
-    assert told.findall(capsys.readouterr().err) == [found]
+    assert report.findall(capsys.readouterr().err) == [found]
 
 
 def test_a_prior_needs_values(shards: Path, imitation: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +100,7 @@ def test_a_prior_needs_values(shards: Path, imitation: str, capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--temperature", "3"], "--temperature means something only with --prior"),
+        (["--temperature", "3"], "--temperature needs --prior"),
         (["--prior", "x"], "either --temperature or --divergence"),
         (["--prior", "x", "--divergence", str(math.nan)], "--divergence must be positive"),
     ],

@@ -227,10 +227,10 @@ def test_words_say_what_the_numbers_are(weights: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--temperature", "3"], "--temperature means something only with --prior"),
+        (["--temperature", "3"], "--temperature needs --prior"),
         (["--held-out", "x"], "--held-out means something only with --prior"),
         (["--prior", "x"], "either --temperature or --divergence"),
-        (["--prior", "x", "--temperature", "1", "--divergence", "1"], "two ways to say the same"),
+        (["--prior", "x", "--temperature", "1", "--divergence", "1"], "exclude each other"),
         (["--prior", "x", "--temperature", "0"], "--temperature must be positive"),
         (["--prior", "x", "--divergence", "1"], "need each other"),
         (["--prior", "x", "--temperature", "1", "--held-out", "x"], "need each other"),

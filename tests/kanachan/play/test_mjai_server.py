@@ -363,7 +363,7 @@ def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
         (["0", "--grades", "1,2,3"], "4 grades"),
         (["0", "--prior", "x"], "--prior needs --temperature"),
         (["0", "--prior", "x", "--temperature", "0"], "--temperature must be positive, not 0"),
-        (["0", "--temperature", "5"], "--temperature means something only with --prior"),
+        (["0", "--temperature", "5"], "--temperature needs --prior"),
         (["0", "--sample", "0"], "--sample"),
     ],
 )

@@ -1,4 +1,4 @@
-"""How a run of kanachan-train ends, and that it survives whatever ends it."""
+"""How a run of kanachan-train ends, and that it can be resumed whatever ends it."""
 
 import os
 import random
@@ -39,7 +39,7 @@ def stopped_run(shards: Path, out: Path, rows: int) -> Path:
     return out / "checkpoints" / "last.ckpt"
 
 
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
+def test_a_killed_run_is_resumed_as_if_nothing_had_happened(shards: Path, tmp_path: Path) -> None:
     length = ("--run.steps", "30", "--run.checkpoint_every", "4", "--run.log_every", "2")
     assert run("grading", shards, tmp_path / "whole", *length) == 0
     rows = random.randrange(1, 12)
@@ -59,9 +59,9 @@ def test_a_stop_signal_leads_to_a_checkpoint_and_a_clean_exit(
     out = tmp_path / "run"
     signal_after_rows(out, 3, number)
     assert run("rank", shards, out, *ENDLESS) == status
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     step = read_checkpoint(out / "checkpoints" / "last.ckpt")["global_step"]
-    assert f"stopped by {number.name} after step {step}; go on with: kanachan-train --resume {out}" in said
+    assert f"stopped by {number.name} after step {step}; resume with: kanachan-train --resume {out}" in printed
 
 
 def test_a_stop_signal_does_not_wait_for_a_validation(
@@ -82,14 +82,14 @@ def test_a_stop_signal_does_not_wait_for_a_validation(
     assert read_checkpoint(tmp_path / "run" / "checkpoints" / "last.ckpt")["global_step"] == 2
 
 
-def test_a_run_that_has_ended_is_not_begun_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_that_has_ended_is_not_started_again(imitation: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = (imitation / "weights.safetensors").stat().st_mtime_ns
     assert train.main(["--resume", str(imitation)]) == 0
     assert "has ended already" in capsys.readouterr().out
     assert (imitation / "weights.safetensors").stat().st_mtime_ns == before
 
 
-def test_a_run_that_has_ended_is_not_begun_again_without_its_checkpoints_either(
+def test_a_run_that_has_ended_is_not_started_again_without_its_checkpoints_either(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = Path(shutil.copytree(imitation, tmp_path / "run"))
@@ -115,7 +115,7 @@ def test_two_processes_do_not_train_in_one_folder(
     assert f"error: {out}: another process is training in this folder" in capsys.readouterr().err
 
 
-def test_what_a_resumed_run_has_otherwise_is_kept_for_the_next_time(shards: Path, tmp_path: Path) -> None:
+def test_settings_that_a_resumed_run_changes_are_saved(shards: Path, tmp_path: Path) -> None:
     out, moved = tmp_path / "run", tmp_path / "moved"
     stopped_run(shards, out, 2)
     shutil.copytree(shards, moved)
@@ -125,7 +125,7 @@ def test_what_a_resumed_run_has_otherwise_is_kept_for_the_next_time(shards: Path
     assert (config.data.path, config.run.out) == (str(moved), str(out))
 
 
-def test_a_run_does_not_go_on_with_decisions_in_another_order(
+def test_a_run_is_not_resumed_with_decisions_in_another_order(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, other = tmp_path / "run", tmp_path / "shuffled"
@@ -136,7 +136,7 @@ def test_a_run_does_not_go_on_with_decisions_in_another_order(
     assert "it cannot go on in the same order" in capsys.readouterr().err
 
 
-def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
+def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
@@ -146,9 +146,9 @@ def test_a_checkpoint_cut_off_is_named_and_the_previous_one_goes_on(
     capsys.readouterr()
     signal_after_rows(out, 8, signal.SIGTERM)
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 0
-    said = capsys.readouterr()
-    assert f"{last}: cut off" in said.err and f"previous.ckpt, step {previous_step}" in said.err
-    assert f"goes on from step {previous_step}" in said.out
+    printed = capsys.readouterr()
+    assert f"{last}: truncated" in printed.err and f"previous.ckpt, step {previous_step}" in printed.err
+    assert f"resumed from step {previous_step}" in printed.out
 
 
 def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
@@ -159,8 +159,8 @@ def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files
     last.write_bytes(last.read_bytes()[:1000])
     (out / "checkpoints" / "previous.ckpt").write_bytes(b"")
     assert run("rank", shards, out, *ENDLESS, "--resume", "auto") == 1
-    said = capsys.readouterr().err
-    assert f"error: {last}: cut off" in said and "previous.ckpt: cut off" in said
+    printed = capsys.readouterr().err
+    assert f"error: {last}: truncated" in printed and "previous.ckpt: truncated" in printed
 
 
 def test_a_checkpoint_of_another_network_is_refused_with_advice(
@@ -173,7 +173,7 @@ def test_a_checkpoint_of_another_network_is_refused_with_advice(
     assert f"error: {last}: written in format version 1" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_named_and_spares_the_former_checkpoint(
+def test_a_full_disk_is_named_and_spares_the_previous_checkpoint(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"

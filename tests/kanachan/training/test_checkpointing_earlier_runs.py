@@ -1,4 +1,4 @@
-"""Runs that an earlier version of the program began are resumed by this one.
+"""Runs that an earlier version of the program started are resumed by this one.
 
 tests/golden/earlier_run/ is the folder of a run that the program wrote when its modules and classes had other names
 (commit fec84d3), stopped by SIGTERM after step 8, the step of a validation:
@@ -37,7 +37,7 @@ EARLIER = GOLDEN / "earlier_run"
 pytestmark = pytest.mark.usefixtures("threads")
 
 
-def figures(row: dict[str, str]) -> dict[str, float]:
+def metrics(row: dict[str, str]) -> dict[str, float]:
     return {name: float(value) for name, value in row.items() if value and name not in CLOCKED}
 
 
@@ -48,17 +48,18 @@ def test_a_run_of_an_earlier_program_is_resumed_with_the_losses_of_its_uninterru
     assert newest_checkpoint(out / "checkpoints")[1] == 8
     assert train.main(["--resume", str(out), "--data.path", str(shards), "--run.accelerator", "cpu"]) == 0
     with open(EARLIER / "uninterrupted.csv", newline="") as file:
-        expected = [figures(row) for row in csv.DictReader(file)]
-    found = [figures(row) for row in rows_of(out)]
+        expected = [metrics(row) for row in csv.DictReader(file)]
+    found = [metrics(row) for row in rows_of(out)]
     assert [row["step"] for row in found] == [row["step"] for row in expected]
     for row, expected_row in zip(found, expected, strict=True):
         assert row == pytest.approx(expected_row, rel=1e-4), expected_row["step"]
 
 
 def test_callbacks_keep_the_keys_that_their_state_has_in_checkpoints_of_earlier_programs(tmp_path: Path) -> None:
-    """Lightning finds the state of a callback by `state_key`, by default the name of its class, and passes over in
-    silence what it does not find: after a renaming, a resumed run would begin a new average, forget the stages that it
-    comes from, and count validations without progress from zero. So the keys are part of the format of checkpoints."""
+    """Lightning finds the state of a callback by `state_key`, by default the name of its class, and silently ignores
+    a state that it does not find: after a class is renamed, a resumed run would start a new average, lose the stages
+    that it comes from, and count validations without progress from zero. So the keys are part of the format of
+    checkpoints."""
     callbacks = {
         "Average": EMA(0.9),
         "Snapshots": CheckpointCallback(tmp_path, RunConfig(), 20, [], StopSignals()),

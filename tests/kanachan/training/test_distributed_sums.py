@@ -46,7 +46,7 @@ def test_what_was_taken_is_not_in_the_next_sums() -> None:
     assert sums.take(ALONE) == {"x": 1} and sums.totals(ALONE) == {}
 
 
-def test_a_saved_sum_is_shared_out_and_continued() -> None:
+def test_a_saved_sum_is_split_over_ranks_and_continued() -> None:
     first = DistributedSums()
     first.add_means({"loss": torch.tensor(3.0)}, weight=4)
     state = first.state_dict(ALONE)

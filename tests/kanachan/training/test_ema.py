@@ -1,4 +1,4 @@
-"""The moving average of the weights is what is validated and written, and training does not notice it."""
+"""The moving average of the weights is validated and written, and does not affect training."""
 
 import signal
 from pathlib import Path
@@ -24,7 +24,7 @@ def runs(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_training_does_not_notice_the_average(runs: Path) -> None:
+def test_the_average_does_not_affect_training(runs: Path) -> None:
     plain, average = (read_checkpoint(runs / name / "checkpoints" / "last.ckpt") for name in ("plain", "average"))
     assert all(tensor.equal(average["state_dict"][name]) for name, tensor in plain["state_dict"].items())
     losses = [[row["train/loss"] for row in rows_of(runs / name) if row["train/loss"]] for name in ("plain", "average")]
@@ -33,9 +33,9 @@ def test_training_does_not_notice_the_average(runs: Path) -> None:
 
 def test_the_average_is_validated_and_written(runs: Path) -> None:
     plain, average = (load_file(runs / name / "weights.safetensors") for name in ("plain", "average"))
-    kept = read_checkpoint(runs / "average" / "checkpoints" / "last.ckpt")["callbacks"]["Average"]["average"]
-    assert all(tensor.equal(average[name]) for name, tensor in kept.items())
-    assert not any(plain[name].equal(average[name]) for name in kept)
+    saved = read_checkpoint(runs / "average" / "checkpoints" / "last.ckpt")["callbacks"]["Average"]["average"]
+    assert all(tensor.equal(average[name]) for name, tensor in saved.items())
+    assert not any(plain[name].equal(average[name]) for name in saved)
     assert plain.keys() == average.keys()
     of_plain, of_average = (
         [float(row["validation/loss"]) for row in rows_of(runs / name) if row.get("validation/loss")]
@@ -63,14 +63,14 @@ def test_the_average_is_that_of_the_weights_after_each_step(shards: Path, tmp_pa
 
 
 def start_of(shards: Path, folder: Path) -> dict[str, torch.Tensor]:
-    """The weights before the first step: those of a run whose learning rate is next to nothing."""
+    """The weights before the first step: those of a run whose learning rate is nearly zero."""
     out = folder / "start"
     still = ("--optim.learning_rate", "1e-30", "--optim.weight_decay", "0", "--run.steps", "1")
     assert run("rank", shards, out, *still) == 0
     return load_file(out / "weights.safetensors")
 
 
-def test_a_run_that_was_stopped_goes_on_with_its_average(shards: Path, runs: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_is_resumed_with_its_average(shards: Path, runs: Path, tmp_path: Path) -> None:
     out = tmp_path / "stopped"
     signal_after_rows(out, 5, signal.SIGTERM)
     assert run("rank", shards, out, *EVERY_STEP, *AVERAGE) == 0
@@ -78,7 +78,7 @@ def test_a_run_that_was_stopped_goes_on_with_its_average(shards: Path, runs: Pat
     assert same_weights(out, runs / "average")
 
 
-def test_weights_that_are_shared_out_have_no_average(
+def test_weights_that_are_sharded_have_no_average(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rank", shards, tmp_path / "run", *AVERAGE, "--run.strategy", "zero3") == 1

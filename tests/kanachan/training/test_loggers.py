@@ -1,4 +1,4 @@
-"""The four stages of a tiny curriculum as their off-line wandb files hold them, and the dashboard that shows them."""
+"""The four stages of a tiny curriculum in their offline wandb files, and the dashboard that shows them."""
 
 import json
 import re
@@ -70,7 +70,7 @@ def curriculum(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[S
 
 
 def leet(out: Path, *options: str) -> str:
-    """What wandb's own program reads in the off-line files of a run."""
+    """Returns what wandb's program reads from the offline files of a run."""
     command = [str(CORE), "leet", "inspect", "--no-observability", *options, "--json", str(out / "wandb")]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -85,7 +85,7 @@ def history(out: Path) -> list[dict[str, Any]]:
 
 
 def logged(out: Path) -> set[str]:
-    """Names of the figures in wandb's file, but for its own."""
+    """Returns the names of the metrics in wandb's file, except its own."""
     names = {name for item in history(out) for name in item if not name.startswith("_")}
     return {name.partition(".")[0] for name in names} - {"trainer/global_step"}
 
@@ -97,7 +97,7 @@ def weights_artifacts(out: Path) -> list[dict[str, Any]]:
 
 def expected(stage: StageName) -> set[str]:
     """Every curve of a stage."""
-    is_imitation, former = stage == "imitation", previous_stage(stage)
+    is_imitation, previous = stage == "imitation", previous_stage(stage)
     parts = (*BOTH, *(() if is_imitation else OF_VALUES))
     names = {f"{split}/{part}" for split in ("train", "validation") for part in parts}
     names |= {f"train/{cost}" for cost in COSTS}
@@ -108,7 +108,7 @@ def expected(stage: StageName) -> set[str]:
     names |= {f"kind/{kind}/recall" for kind in KINDS if kind != "discard"}
     if is_imitation:
         return names | {f"kind/{kind}/loss" for kind in KINDS}
-    names |= {"validation/explained_variance", f"old/{former}_loss"}
+    names |= {"validation/explained_variance", f"old/{previous}_loss"}
     names |= {f"drift/{part}" for part in ("embeddings", "block_01", "block_02")}
     return names | ({"train/encoder_learning_rate"} if stage == "grading" else set())
 
@@ -117,7 +117,7 @@ def expected(stage: StageName) -> set[str]:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_every_curve_of_a_stage_is_in_its_off_line_files(stage: StageName, curriculum: dict[StageName, Path]) -> None:
+def test_every_curve_of_a_stage_is_in_its_offline_files(stage: StageName, curriculum: dict[StageName, Path]) -> None:
     assert logged(curriculum[stage]) == expected(stage)
     assert all("train/samples" in item for item in history(curriculum[stage]))
 
@@ -132,8 +132,8 @@ def test_all_scalars_are_in_the_metrics_file_too_with_one_row_for_each_validatio
     steps = [row["step"] for row in rows if row["kind/discard/accuracy"]]
     assert steps == [row["step"] for row in rows if row["validation/loss"]] == ["2", "4"]
     if stage != "imitation":
-        former = f"old/{previous_stage(stage)}_loss"
-        assert [row["step"] for row in rows if row[former]] == ["0", "2", "4"]
+        old_loss = f"old/{previous_stage(stage)}_loss"
+        assert [row["step"] for row in rows if row[old_loss]] == ["0", "2", "4"]
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -150,7 +150,7 @@ def test_the_reliability_chart_is_a_table_of_numbers(stage: StageName, curriculu
     assert charts[-1]["_wandb.visualize.calibration/reliability"]["panel_config"]["panelDefId"] == "wandb/line/v0"
 
 
-def test_a_resumed_run_keeps_the_curves_of_its_former_stage_though_that_is_gone(
+def test_a_resumed_run_continues_the_curves_of_its_previous_stage_though_that_is_gone(
     shards: Path, curriculum: dict[StageName, Path], tmp_path: Path
 ) -> None:
     init, out = tmp_path / "init", tmp_path / "rank"
@@ -241,15 +241,13 @@ def test_the_specification_has_a_section_for_each_question(
             assert named.issuperset([metrics] if isinstance(metrics, str) else metrics)
 
 
-def test_the_dashboard_says_for_whom_it_is_or_where_to_write_it(
-    dashboard: ModuleType, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_dashboard_needs_an_entity_or_a_file(dashboard: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         dashboard.main([])
     assert "--json" in capsys.readouterr().err
 
 
-def test_the_dashboard_says_how_to_log_in_where_there_is_no_key(
+def test_the_dashboard_explains_how_to_log_in_where_there_is_no_key(
     dashboard: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("WANDB_API_KEY", raising=False)
@@ -261,18 +259,18 @@ def test_the_dashboard_says_how_to_log_in_where_there_is_no_key(
     assert "`wandb login`" in line and "--json FILE" in line
 
 
-def test_a_run_goes_on_off_line_where_wandb_does_not_answer(
+def test_a_run_continues_offline_where_wandb_does_not_respond(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
     monkeypatch.setattr("kanachan.training.loggers._SECONDS_TO_REACH_WANDB", 2)
     out = tmp_path / "run"
-    monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are off-line
+    monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are offline
     wandb.teardown()  # it reads its environment once in a process
     assert run("imitation", shards, out, "--run.wandb", "online", "--run.steps", "3") == 0
     wandb.teardown()
-    assert "wandb does not answer" in capsys.readouterr().err
+    assert "wandb does not respond" in capsys.readouterr().err
     (file,) = out.glob("wandb/offline-run-*/run-*.wandb")
     assert file.stat().st_size > 1000
     assert (out / "weights.safetensors").is_file()

@@ -22,7 +22,7 @@ from tests.support.tiny_stage import MODEL, ROWS_PER_BATCH, Rows, batches, make_
 
 
 class SaveAt(L.Callback):
-    """Saves a checkpoint at one step of a run that goes on."""
+    """Saves a checkpoint at one step of a run that continues."""
 
     def __init__(self, step: int, path: Path) -> None:
         self.step, self.path = step, path
@@ -48,7 +48,7 @@ def test_every_parameter_is_in_one_group_and_only_matrices_decay() -> None:
         assert decay_of[name] == (0.1 if is_matrix else 0.0), name
 
 
-def test_the_encoder_may_have_a_learning_rate_of_its_own() -> None:
+def test_the_encoder_may_have_a_separate_learning_rate() -> None:
     network = make_stage().network
     groups = parameter_groups(network, OptimConfig(learning_rate=1e-3, encoder_learning_rate=1e-4))
     encoder = set(network.encoder.parameters())
@@ -62,7 +62,7 @@ def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> No
     assert factor(14) == pytest.approx(0.2) and factor(20) == pytest.approx(0.2)
 
 
-def test_the_encoder_begins_after_its_frozen_steps_with_a_warm_up_of_its_own() -> None:
+def test_the_encoder_starts_after_its_frozen_steps_with_a_separate_warmup() -> None:
     optim = OptimConfig(warmup=4, encoder_frozen=3, final_factor=0.2)
     encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
     assert [encoder(step) for step in range(4)] == [0, 0, 0, 0.25]
@@ -169,7 +169,7 @@ def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -
 
 
 class Slow:
-    """Batches that are long in coming."""
+    """Batches that are slow to arrive."""
 
     def __init__(self, loader: DataLoader, seconds: float) -> None:
         self.loader, self.seconds = loader, seconds
@@ -184,7 +184,7 @@ class Slow:
 
 
 class ReadBacks(TorchDispatchMode):
-    """Counts how often a tensor is made a plain number, for which a GPU would be waited for."""
+    """Counts how often a tensor is converted to a plain number, which would wait for a GPU."""
 
     count = 0
 
@@ -205,7 +205,7 @@ def test_tokens_and_operations_are_those_of_the_batches_since_the_last_row() -> 
 
 
 def seconds_of(rows: Rows) -> dict[int, float]:
-    """How long each row, of two steps, was according to its own figures."""
+    """Returns the duration of each row, of two steps, by its own metrics."""
     return {step: 2 * ROWS_PER_BATCH / speed for step, speed in rows.of("train/samples_per_second").items()}
 
 
@@ -213,7 +213,7 @@ def waited(rows: Rows) -> float:
     return sum(seconds * rows.of("train/data_wait")[step] for step, seconds in seconds_of(rows).items())
 
 
-def test_waiting_for_data_is_told_from_computing() -> None:
+def test_waiting_for_data_is_distinguished_from_computing() -> None:
     rows, start = Rows(), time.perf_counter()
     make_trainer(rows).fit(make_stage(), Slow(batches(24), 0.05))
     assert 6 * 0.05 <= waited(rows) < sum(seconds_of(rows).values()) <= time.perf_counter() - start
@@ -251,28 +251,28 @@ def test_between_two_rows_no_tensor_is_read_back() -> None:
 
 
 def learnt(stage: StageModule, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:
-    """Loss, gradients, and the bytes that were kept for the backward pass."""
-    kept = 0
+    """Returns loss, gradients, and the bytes that were stored for the backward pass."""
+    stored = 0
 
-    def keep(tensor: Tensor) -> Tensor:
-        nonlocal kept
-        kept += tensor.nbytes
+    def store(tensor: Tensor) -> Tensor:
+        nonlocal stored
+        stored += tensor.nbytes
         return tensor
 
     torch.manual_seed(1)
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    with torch.autograd.graph.saved_tensors_hooks(store, lambda tensor: tensor):
         loss = stage.objective.loss(stage.network(batch), batch)["loss"]
     loss.backward()
-    return loss, {name: p.grad.clone() for name, p in stage.network.named_parameters() if p.grad is not None}, kept
+    return loss, {name: p.grad.clone() for name, p in stage.network.named_parameters() if p.grad is not None}, stored
 
 
-def test_recomputing_gives_the_same_loss_and_gradients_and_keeps_less() -> None:
+def test_recomputing_gives_the_same_loss_and_gradients_and_stores_less() -> None:
     batch = batches(16, rows_per_batch=16).dataset[0]
     plain, recomputing = (make_stage("rank", model=replace(MODEL, layers=4, dropout=0.1)) for _ in range(2))
     recomputing.network.encoder.recomputes = True
-    (loss, gradients, kept), (loss_again, gradients_again, kept_again) = (
+    (loss, gradients, stored), (loss_again, gradients_again, stored_again) = (
         learnt(stage, batch) for stage in (plain, recomputing)
     )
     assert torch.equal(loss, loss_again) and gradients.keys() == gradients_again.keys()
     assert all(torch.equal(gradients[name], gradients_again[name]) for name in gradients)
-    assert kept_again < 0.7 * kept
+    assert stored_again < 0.7 * stored

@@ -1,4 +1,4 @@
-"""Muon for hidden matrices beside AdamW for the rest."""
+"""Muon for hidden matrices, and AdamW for the rest."""
 
 import signal
 from collections import OrderedDict
@@ -87,7 +87,7 @@ def test_a_step_of_muon_moves_a_matrix_along_all_directions_alike() -> None:
     assert float(torch.linalg.svdvals(matrix.grad).max() / torch.linalg.svdvals(matrix.grad).min()) > 50
 
 
-def test_a_loaded_state_goes_on_as_if_never_saved() -> None:
+def test_a_loaded_state_continues_as_if_never_saved() -> None:
     whole, first, second = network(), network(), network()
     of_whole, of_first = make_optimizer(whole, OPTIM), make_optimizer(first, OPTIM)
     for seed in range(3):
@@ -117,7 +117,7 @@ def test_matrices_of_encoder_and_decoder_and_nothing_else_are_muons() -> None:
     assert {name.split(".")[0] for name in names} == {"encoder", "decoder"}
 
 
-def test_an_encoder_that_stands_still_is_not_moved() -> None:
+def test_a_frozen_encoder_is_in_no_group() -> None:
     real, _ = build_network("rank", MODEL_SIZES["tiny"], ObjectiveConfig(), FOUR_PLAYERS)
     real.encoder.requires_grad_(False)
     optimizer = make_optimizer(real, OPTIM)
@@ -129,7 +129,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return pack_decisions(tmp_path_factory.mktemp("shards"))
 
 
-def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(shards: Path, tmp_path: Path) -> None:
+def test_a_stopped_run_is_resumed_as_if_it_had_not_been_stopped(shards: Path, tmp_path: Path) -> None:
     assert run("rank", shards, tmp_path / "whole", *MUON) == 0
     signal_after_rows(tmp_path / "stopped", 3, signal.SIGTERM)
     assert run("rank", shards, tmp_path / "stopped", *MUON) == 0
@@ -138,11 +138,11 @@ def test_a_run_that_was_stopped_goes_on_as_if_it_had_not_been(shards: Path, tmp_
     assert same_weights(tmp_path / "stopped", tmp_path / "whole")
 
 
-def test_matrices_that_are_cut_up_cannot_be_trained_so(
+def test_muon_is_refused_where_matrices_are_sharded(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rank", shards, tmp_path / "run", *MUON, "--run.strategy", "zero1") == 1
-    assert "zero1 (as asked for) shares them out: take --run.strategy ddp, or" in capsys.readouterr().err
+    assert "zero1 (as set) shards them: use --run.strategy ddp, or" in capsys.readouterr().err
 
 
 def test_two_processes_learn_what_one_learns(shards: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Steps whose gradient is not finite are left out and counted."""
+"""Steps whose gradient is not finite are skipped and counted."""
 
 import subprocess
 import sys
@@ -67,7 +67,7 @@ def test_too_many_in_a_row_are_an_error_however_many_came_singly() -> None:
         skipped.checked_total(12)
 
 
-def test_a_row_of_them_goes_on_after_a_checkpoint() -> None:
+def test_a_row_of_skipped_steps_continues_after_a_checkpoint() -> None:
     before, after = SkippedSteps(limit=3), SkippedSteps(limit=3)
     before.add(1)
     before.add(1)
@@ -79,7 +79,7 @@ def test_a_row_of_them_goes_on_after_a_checkpoint() -> None:
 
 
 @pytest.mark.slow
-def test_deepspeed_leaves_them_out_and_they_are_counted(tmp_path: Path) -> None:
+def test_steps_that_deepspeed_skips_are_counted(tmp_path: Path) -> None:
     wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.checkpoint_every", "1")
     out = tmp_path / "run"
     shards = pack_decisions(tmp_path)

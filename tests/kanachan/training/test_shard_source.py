@@ -26,7 +26,7 @@ def shard_data(folder: Path) -> ShardSource:
 
 
 class Recorder(L.LightningModule):
-    """Keeps what it is given."""
+    """Records the batches that it gets."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Recorder(L.LightningModule):
 
 
 class SaveAt(L.Callback):
-    """Saves at the end of a step, in the midst of Lightning's loop as real checkpoints are."""
+    """Saves at the end of a step, within Lightning's loop as real checkpoints are."""
 
     def __init__(self, step: int, path: Path) -> None:
         self.step = step

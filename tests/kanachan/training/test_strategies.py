@@ -1,4 +1,4 @@
-"""Several processes learn what one learns, whatever starts them and whatever is shared out among them."""
+"""Several processes learn what one learns, whatever starts them and whatever is sharded over them."""
 
 import json
 import os
@@ -31,7 +31,7 @@ QUICKLY = (
     *("--run.log_every", str(STEPS_OF_A_ROW)),
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
-"""of imitation: they move all scores alike, so that their gradient is rounding alone, which Adam makes large"""
+"""of imitation: they shift all scores alike, so that their gradient is only rounding, which Adam amplifies"""
 ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(2, 1))
 
 
@@ -73,14 +73,14 @@ def test_two_processes_have_the_losses_and_the_weights_of_one(trained: Path, sta
 
 
 def test_the_weights_of_all_strategies_evaluate_the_same(trained: Path, shards: Path) -> None:
-    figures = []
+    metrics = []
     for name in ("plain", *STRATEGIES):
         out = trained / f"rank-{name}"
         assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
-        figures.append(_numbers(json.loads((out / "evaluation-validation.json").read_text())))
-    assert len(figures[0]) > 10
-    for other in figures[1:]:
-        assert other == pytest.approx(figures[0], rel=1e-3, abs=1e-3)
+        metrics.append(_numbers(json.loads((out / "evaluation-validation.json").read_text())))
+    assert len(metrics[0]) > 10
+    for other in metrics[1:]:
+        assert other == pytest.approx(metrics[0], rel=1e-3, abs=1e-3)
 
 
 def _numbers(value: object) -> list[float]:
@@ -110,7 +110,7 @@ def assert_near(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-3 * scale + 1e-9)
 
 
-def test_a_run_goes_on_with_one_process_and_then_with_two_again(
+def test_a_run_is_resumed_with_one_process_and_then_with_two_again(
     shards: Path, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Under ZeRO 2, then alone, then under ZeRO 2: the losses are those of the run that was never moved."""
@@ -119,8 +119,8 @@ def test_a_run_goes_on_with_one_process_and_then_with_two_again(
     alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
     signal_after_rows(out, 6, signal.SIGTERM)
     assert train.main(alone) == 0
-    told = capsys.readouterr().out
-    assert "1 x CPU, plain (one process)" in told and "stopped by SIGTERM after step" in told
+    printed = capsys.readouterr().out
+    assert "1 x CPU, plain (one process)" in printed and "stopped by SIGTERM after step" in printed
     again = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "zero2")
     assert "2 x CPU, zero2" in made_by_two([Run(again)], tmp_path)
     assert losses_of(out) == pytest.approx(losses_of(trained / "rank-plain"), rel=1e-5)
@@ -130,7 +130,7 @@ def moving(folder: Path) -> tuple[str, ...]:
     return ("--run.steps", str(STEPS), *QUICKLY, "--init", str(folder / "imitation-plain"))
 
 
-def test_a_run_of_which_one_process_is_killed_ends_soon_and_goes_on_to_the_same_weights(
+def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_same_weights(
     shards: Path, trained: Path, tmp_path: Path
 ) -> None:
     out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_every", "2")
@@ -138,11 +138,13 @@ def test_a_run_of_which_one_process_is_killed_ends_soon_and_goes_on_to_the_same_
     wait_for_rows(out, 3)
     (second,) = psutil.Process(first.pid).children()
     second.kill()
-    said = first.communicate(timeout=90)[0]
-    assert first.returncode != 0 and ("has lost another process" in said or "terminated with code" in said), said
+    printed = first.communicate(timeout=90)[0]
+    assert first.returncode != 0 and ("has lost another process" in printed or "terminated with code" in printed), (
+        printed
+    )
     assert len(losses_of(out)) < STEPS // STEPS_OF_A_ROW
     again = arguments("rank", shards, out, *settings, "--resume", "auto")
-    assert "goes on from step" in made_by_two([Run(again)], tmp_path)
+    assert "resumed from step" in made_by_two([Run(again)], tmp_path)
     weights, expected = (load_file(folder / "weights.safetensors") for folder in (out, trained / "rank-ddp"))
     assert all(tensor.equal(weights[name]) for name, tensor in expected.items())
 
@@ -176,9 +178,9 @@ def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path
         )
         for rank in range(2)
     ]
-    told = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], told
-    assert "2 x CPU, ddp (it fits: " in told[0] and "devices:" not in told[1]
+    printed = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], printed
+    assert "2 x CPU, ddp (it fits: " in printed[0] and "devices:" not in printed[1]
     assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
 
 
@@ -191,7 +193,7 @@ def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
 
 
-def test_what_does_not_fit_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 2 * 10**10}[name])
     chosen = {n: chosen_strategy(RunConfig(), ON_CPU, n)[0] for n in (10**8, 5 * 10**8, 10**9)}
     assert chosen == {10**8: "ddp", 5 * 10**8: "zero2", 10**9: "zero3"}
@@ -200,20 +202,20 @@ def test_what_does_not_fit_is_shared_out(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     "config, message",
     [
-        ({"bf16": {"enabled": True}}, "leave out bf16: it is set by run.precision"),
-        ({"optimizer": {"type": "Adam"}}, "leave out optimizer: it is set by optim"),
-        ({"train_batch_size": 4}, "leave out train_batch_size: it is set by data.batch"),
-        ({"zero_optimization": {"stage": 3}}, "stage is 3, and --run.strategy says zero2"),
+        ({"bf16": {"enabled": True}}, "remove bf16: it is set by run.precision"),
+        ({"optimizer": {"type": "Adam"}}, "remove optimizer: it is set by optim"),
+        ({"train_batch_size": 4}, "remove train_batch_size: it is set by data.batch"),
+        ({"zero_optimization": {"stage": 3}}, "stage is 3, and --run.strategy is zero2"),
         ([], "a JSON object is expected"),
     ],
 )
-def test_deepspeed_settings_that_are_the_run_s_are_refused(config: object, message: str, tmp_path: Path) -> None:
+def test_deepspeed_settings_that_belong_to_the_run_are_refused(config: object, message: str, tmp_path: Path) -> None:
     (tmp_path / "deepspeed.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=message):
         make_strategy("zero2", RunConfig(deepspeed=str(tmp_path / "deepspeed.json")), ON_CPU, 16)
 
 
-def test_deepspeed_settings_of_the_user_s_are_taken_over(tmp_path: Path) -> None:
+def test_deepspeed_settings_of_the_user_are_merged(tmp_path: Path) -> None:
     path = tmp_path / "deepspeed.json"
     path.write_text('{"zero_optimization": {"reduce_bucket_size": 1234}}')
     config = make_strategy("zero2", RunConfig(deepspeed=str(path)), ON_CPU, 16).config
@@ -221,7 +223,7 @@ def test_deepspeed_settings_of_the_user_s_are_taken_over(tmp_path: Path) -> None
     assert config["zero_optimization"]["stage"] == 2
 
 
-@pytest.mark.parametrize("text, message", [("{", "no JSON"), (None, "No such file")])
+@pytest.mark.parametrize("text, message", [("{", "not JSON"), (None, "No such file")])
 def test_deepspeed_settings_that_cannot_be_read_are_named(text: str | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "deepspeed.json"
     if text is not None:
@@ -241,7 +243,7 @@ def test_settings_that_contradict_the_launcher_are_refused(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("step, world", [(None, World(2, 1)), (str((1 << 32) - 6), World(2, 1)), ("0", World(4, 2))])
-def test_only_a_task_of_srun_has_siblings(step: str | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_tasks_of_srun_count_as_processes(step: str | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     job = {"SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_NNODES": "2"}  # as in a batch script
     for name, value in (job if step is None else {**job, "SLURM_STEP_ID": step, "SLURM_NTASKS": "8"}).items():
         monkeypatch.setenv(name, value)
@@ -249,7 +251,7 @@ def test_only_a_task_of_srun_has_siblings(step: str | None, world: World, monkey
     assert devices_of(run_config).world == world
 
 
-def test_a_batch_that_cannot_be_shared_out_is_refused_before_training(
+def test_a_batch_that_cannot_be_split_is_refused_before_training(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("imitation", shards, tmp_path / "run", "--run.devices", "4") == 1

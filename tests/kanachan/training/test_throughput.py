@@ -45,7 +45,7 @@ def test_batches_of_unequal_size_count_by_their_decisions() -> None:
     assert training_flops(MODEL, parts) == pytest.approx(training_flops(MODEL, [whole]))
 
 
-def test_counting_is_quick_beside_computing() -> None:
+def test_counting_is_much_faster_than_computing() -> None:
     """Forward and backward of the small network take 0.1 s of a core and more."""
     batch = batch_of_annotations(random_annotations(64, seed=0), FOUR_PLAYERS)
     seconds = []
@@ -56,7 +56,7 @@ def test_counting_is_quick_beside_computing() -> None:
     assert min(seconds) < 0.001
 
 
-def test_measuring_matrix_products_is_quick_and_draws_no_random_numbers() -> None:
+def test_measuring_matrix_products_is_fast_and_draws_no_random_numbers() -> None:
     state, start = torch.get_rng_state(), time.perf_counter()
     peak = matrix_flops_per_second(torch.device("cpu"), torch.float32)
     assert 1e8 < peak < 1e15 and time.perf_counter() - start < 2
@@ -66,6 +66,6 @@ def test_measuring_matrix_products_is_quick_and_draws_no_random_numbers() -> Non
 def test_the_peak_of_memory_is_that_of_the_system_in_bytes() -> None:
     status = Path("/proc/self/status")
     if not status.exists():
-        pytest.skip("only Linux tells it in a file")
+        pytest.skip("only Linux reports it in a file")
     kibibytes = int(status.read_text().partition("VmHWM:")[2].split()[0])
     assert peak_memory(torch.device("cpu")) == pytest.approx(1024 * kibibytes, rel=0.05)

@@ -1,4 +1,4 @@
-"""The callbacks of a run with another learner than a stage of the curriculum, and a data source without end."""
+"""The callbacks of a run with a learner that is not a stage of the curriculum, and an endless data source."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -86,7 +86,7 @@ class Regression(L.LightningModule):
 
 
 class Stream:
-    """Batches made up one after another, as many as are asked for."""
+    """Endless batches, made up one after another."""
 
     def __init__(self, share: Share) -> None:
         self.share = share
@@ -124,7 +124,7 @@ class StreamSource:
 
 
 class StopAfter(L.Callback):
-    """Has a run stopped as a signal would."""
+    """Stops a run as a signal would."""
 
     def __init__(self, step: int | None, signals: StopSignals) -> None:
         self.step, self.signals = step, signals
@@ -135,7 +135,7 @@ class StopAfter(L.Callback):
 
 
 def fit(out: Path, stop_after: int | None = None, resume: Path | None = None) -> Regression:
-    """A run with all callbacks, of which the trainer of stages makes use too."""
+    """Runs all callbacks that the trainer of stages also uses."""
     (out / "checkpoints").mkdir(parents=True, exist_ok=True)
     module, source, signals = Regression(), StreamSource(), StopSignals()
     as_source: DataSource = source
@@ -178,7 +178,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_both_learners_are_what_callbacks_need() -> None:
+def test_both_learners_have_the_interface_that_callbacks_need() -> None:
     for module in (make_stage(), Regression()):
         learner: TrainableModule = trainable(module)
         assert learner is module
@@ -214,11 +214,11 @@ def test_the_average_of_another_learner_is_validated_and_written(whole: Path) ->
     assert checkpoint["callbacks"]["BestWeights"]["step"] in (None, 5)  # the checkpoint comes before its validation
 
 
-def test_every_checkpoint_of_another_learner_is_asked_whether_it_is_finite(tmp_path: Path) -> None:
+def test_every_checkpoint_of_another_learner_is_checked_for_finite_weights(tmp_path: Path) -> None:
     assert fit(tmp_path).checked == [4, 5, 8, 10]
 
 
-def test_a_run_on_a_source_without_end_takes_a_number_of_steps() -> None:
+def test_a_run_on_an_endless_source_needs_a_number_of_steps() -> None:
     assert _steps(RunConfig(steps=7), StreamSource()) == 7
     with pytest.raises(ValueError, match="run.steps is missing: made-up decisions"):
         _steps(RunConfig(), StreamSource())

@@ -1,4 +1,4 @@
-"""kanachan-train from shards to weights: what comes out."""
+"""kanachan-train from shards to weights."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-# What comes out ------------------------------------------------------------------------------------------------------
+# Weights and card ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -61,7 +61,7 @@ def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path
     assert read_weights(tmp_path / "run").card["config"]["run"]["precision"] == chosen
 
 
-def test_the_card_tells_stage_data_length_and_metrics(imitation: Path) -> None:
+def test_the_card_holds_stage_data_length_and_metrics(imitation: Path) -> None:
     card = read_weights(imitation).card
     assert (card["stage"], card["steps"], card["samples"], card["lineage"]) == ("imitation", 20, 640, [])
     assert card["data"]["decisions"] == {"train": 600, "validation": 80}
@@ -89,14 +89,14 @@ def test_an_encoder_of_another_size_is_refused_before_training(
     assert not (tmp_path / "rank" / "metrics.csv").exists()
 
 
-def test_an_encoder_that_knows_seats_otherwise_is_refused(
+def test_an_encoder_trained_on_other_seat_tokens_is_refused(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false") == 1
-    assert "data.actor_first true has them" in capsys.readouterr().err
+    assert "trained with data.actor_first true: give this run the same" in capsys.readouterr().err
 
 
-def test_a_run_killed_before_its_last_validation_is_validated_when_it_goes_on(shards: Path, tmp_path: Path) -> None:
+def test_a_run_killed_before_its_last_validation_is_validated_when_resumed(shards: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     short = (
         "--run.steps",
@@ -158,13 +158,13 @@ def test_an_out_folder_that_cannot_be_made_is_named_before_training(
 # Accounting ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_row_of_training_tells_speed_work_waiting_and_memory(imitation: Path) -> None:
+def test_every_row_of_training_holds_speed_work_waiting_and_memory(imitation: Path) -> None:
     rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
     assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
     for row in rows:
-        figures = {name: float(row[name]) for name in CLOCKED}
-        assert 0 <= figures.pop("train/data_wait") <= 1
-        assert all(figure > 0 for figure in figures.values()), figures
+        metrics = {name: float(row[name]) for name in CLOCKED}
+        assert 0 <= metrics.pop("train/data_wait") <= 1
+        assert all(metric > 0 for metric in metrics.values()), metrics
 
 
 def test_all_gradient_norms_of_a_row_are_those_of_its_step(shards: Path, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_compiling_without_a_compiler_is_refused_before_training(
 ) -> None:
     monkeypatch.setenv("CXX", "no-such-compiler")
     assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
-    assert "run.compile needs a C++ compiler, and no-such-compiler is not there" in capsys.readouterr().err
+    assert "run.compile needs a C++ compiler, and no-such-compiler was not found" in capsys.readouterr().err
     assert not (tmp_path / "run" / "metrics.csv").exists()
 
 
@@ -223,7 +223,7 @@ def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_
 # wandb ---------------------------------------------------------------------------------------------------------------
 
 
-def test_an_off_line_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:
+def test_an_offline_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:
     out = tmp_path / "run"
     assert run("rank", shards, out, "--run.wandb", "offline", "--run.steps", "4", "--init", str(imitation)) == 0
     wandb = str(Path(sys.executable).with_name("wandb"))
@@ -235,7 +235,7 @@ def test_an_off_line_run_can_be_read_back(shards: Path, tmp_path: Path, imitatio
     assert inspected["config"]["model"]["width"] == 16
 
 
-def test_the_sweep_looks_for_a_figure_that_validations_have(imitation: Path) -> None:
+def test_the_metric_of_the_sweep_is_logged_by_validations(imitation: Path) -> None:
     name = yaml.safe_load((CONFIGS / "sweep.yaml").read_text())["metric"]["name"]
     assert name.startswith("validation/") and float(rows_of(imitation)[-1][name]) > 0
 
@@ -243,11 +243,11 @@ def test_the_sweep_looks_for_a_figure_that_validations_have(imitation: Path) -> 
 def test_a_run_with_wandb_disabled_does_not_import_it(
     shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "wandb", None)  # whoever imports it now, fails
+    monkeypatch.setitem(sys.modules, "wandb", None)  # an import fails now
     assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
 
 
-def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path) -> None:
+def test_packed_rows_give_the_same_losses_as_padded_ones(shards: Path, tmp_path: Path) -> None:
     losses, settings = {}, ("--model.dropout", "0", "--run.steps", "8")
     for attention in ("padded", "packed"):
         out = tmp_path / attention
@@ -257,7 +257,7 @@ def test_packed_rows_teach_the_same_as_padded_ones(shards: Path, tmp_path: Path)
     assert len(set(losses["padded"])) == 8
 
 
-def test_a_damaged_shard_is_named_before_training_where_that_is_asked_for(
+def test_a_damaged_shard_is_named_before_training_if_shards_are_verified(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     copied = Path(shutil.copytree(shards, tmp_path / "shards"))

@@ -1,4 +1,4 @@
-"""What a validation tells besides the loss, against plain loops and the figures of kanachan-evaluate."""
+"""The metrics of a validation in addition to the loss, against plain loops and the metrics of kanachan-evaluate."""
 
 from pathlib import Path
 from typing import Any
@@ -17,26 +17,26 @@ from kanachan.evaluation.calibration import reliability
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.models.weights import make_card, write_weights
 from kanachan.training.distributed_sums import DistributedSums
-from kanachan.training.forgetting import INIT_NAME, PreviousStage, former_stage
+from kanachan.training.forgetting import INIT_NAME, PreviousStage, open_previous_stage
 from kanachan.training.loggers import ReliabilityPoint
 from kanachan.training.module import StageModule
-from kanachan.training.validation_metrics import MOST_BATCHES_OF_FORMER, Values, kind_metrics, kind_sums
+from kanachan.training.validation_metrics import MAX_BATCHES_OF_PREVIOUS, Values, kind_metrics, kind_sums
 from tests.support.tiny_stage import MODEL, Rows, batches, make_stage, make_trainer
 from tests.support.two_ranks import ALONE, Ranks
 
 NUM_ROWS = 211
 
 
-def validated(stage: StageModule, former: PreviousStage | None = None) -> Rows:
+def validated(stage: StageModule, previous: PreviousStage | None = None) -> Rows:
     """The rows of a validation in unequal batches."""
     rows = Rows()
-    stage.metrics.former = former
+    stage.metrics.previous = previous
     make_trainer(rows).validate(stage, batches(NUM_ROWS, rows_per_batch=25), verbose=False)
     return rows
 
 
 @torch.no_grad()
-def answers(stage: StageModule) -> tuple[DecisionRows, Batch, Tensor]:
+def predictions(stage: StageModule) -> tuple[DecisionRows, Batch, Tensor]:
     """Rows of decisions, all of them as one batch, and their predicted values if there are any."""
     whole = batches(NUM_ROWS, rows_per_batch=NUM_ROWS).dataset[0]
     output = stage.network.eval()(whole)
@@ -61,14 +61,14 @@ def imitated(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", ["imitation", "rank"])
-def test_figures_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
+def test_metrics_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
     stage = make_stage(name)
-    rows, _, _ = answers(stage)
+    rows, _, _ = predictions(stage)
     is_imitation = name == "imitation"
-    figures = decision_metrics(rows, has_probability=is_imitation, replicates=1)
+    metrics = decision_metrics(rows, has_probability=is_imitation, replicates=1)
     expected = {
-        f"kind/{key.replace('nll', 'loss')}": figure.value
-        for key, figure in figures.items()
+        f"kind/{key.replace('nll', 'loss')}": metric.value
+        for key, metric in metrics.items()
         if "/" in key and key.rpartition("/")[2] in ("accuracy", "nll", "recall")
     }
     ((_, logged),) = validated(stage).rows
@@ -82,14 +82,14 @@ def test_figures_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
 
 def test_the_calibration_error_of_imitation_is_that_of_an_evaluation() -> None:
     stage = make_stage()
-    expected = decision_metrics(answers(stage)[0], replicates=1)["ece"].value
+    expected = decision_metrics(predictions(stage)[0], replicates=1)["ece"].value
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["round_delta", "rank", "grading"])
 def test_the_calibration_error_of_a_value_is_the_mean_distance_over_its_tenths(name: StageName) -> None:
     stage = make_stage(name)
-    rows, whole, value_B = answers(stage)
+    rows, whole, value_B = predictions(stage)
     bins = reliability(rows.game_B, value_B.double().numpy(), stage.objective.target(whole).double().numpy())
     expected = sum(abs(b.predicted - b.actual.value) * b.actual.decisions for b in bins) / NUM_ROWS
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
@@ -132,18 +132,18 @@ def test_kinds_are_taken_over_the_decisions_of_all_ranks() -> None:
         assert metrics == pytest.approx(expected)
 
 
-# The former stage ----------------------------------------------------------------------------------------------------
+# The previous stage --------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()
-def test_the_old_loss_is_that_of_the_former_decoder_over_the_encoder_of_today(imitated: Path, tmp_path: Path) -> None:
+def test_the_old_loss_is_that_of_the_previous_decoder_over_the_current_encoder(imitated: Path, tmp_path: Path) -> None:
     stage = make_stage("rank")
-    logged = validated(stage, PreviousStage(imitated, tmp_path / "kept")).of("old/imitation_loss")
+    logged = validated(stage, PreviousStage(imitated, tmp_path / "copy")).of("old/imitation_loss")
     together = make_stage()
     own = {name: tensor for name, tensor in stage.network.state_dict().items() if name.startswith("encoder.")}
     together.network.load_state_dict({**load_file(imitated), **own})
     parts = batches(NUM_ROWS, rows_per_batch=25).dataset[::3]
-    assert len(parts) == 3 <= MOST_BATCHES_OF_FORMER
+    assert len(parts) == 3 <= MAX_BATCHES_OF_PREVIOUS
     losses = [float(together.objective.loss(together.network.eval()(part), part)["loss"]) for part in parts]
     expected = sum(loss * len(part) for loss, part in zip(losses, parts, strict=True)) / sum(map(len, parts))
     assert logged == {0: pytest.approx(expected, rel=1e-5)}
@@ -151,7 +151,7 @@ def test_the_old_loss_is_that_of_the_former_decoder_over_the_encoder_of_today(im
 
 def test_drift_is_one_less_the_cosine_of_each_part(imitated: Path, tmp_path: Path) -> None:
     stage = make_stage("rank")
-    row = validated(stage, PreviousStage(imitated, tmp_path / "kept")).rows[-1][1]
+    row = validated(stage, PreviousStage(imitated, tmp_path / "copy")).rows[-1][1]
     then, now = load_file(imitated), stage.network.state_dict()
     of_part = {
         "block_01": [name for name in then if name.startswith("encoder.blocks.0.")],
@@ -164,12 +164,12 @@ def test_drift_is_one_less_the_cosine_of_each_part(imitated: Path, tmp_path: Pat
     assert {name for name in row if name.startswith("drift/")} == {f"drift/{part}" for part in of_part}
 
 
-def test_a_run_begins_with_the_curves_of_its_former_stage(imitated: Path, tmp_path: Path) -> None:
+def test_a_run_starts_with_the_curves_of_its_previous_stage(imitated: Path, tmp_path: Path) -> None:
     rows, stage = Rows(), make_stage("rank")
     stage.network.encoder.load_state_dict(
         {n.removeprefix("encoder."): t for n, t in load_file(imitated).items() if n.startswith("encoder.")}
     )
-    stage.metrics.former = PreviousStage(imitated, tmp_path / INIT_NAME)
+    stage.metrics.previous = PreviousStage(imitated, tmp_path / INIT_NAME)
     trainer = make_trainer(rows, steps=4, val_check_interval=2)
     trainer.fit(stage, batches(24), batches(40))
     assert list(rows.of("old/imitation_loss")) == list(rows.of("drift/block_01")) == [0, 2, 4]
@@ -178,27 +178,27 @@ def test_a_run_begins_with_the_curves_of_its_former_stage(imitated: Path, tmp_pa
     assert stage.network.training and (tmp_path / INIT_NAME).read_bytes() == imitated.read_bytes()
 
 
-def test_a_former_stage_draws_no_random_numbers_and_lends_the_encoder_without_moving_it(
+def test_a_previous_stage_draws_no_random_numbers_and_uses_the_encoder_without_moving_it(
     imitated: Path, tmp_path: Path
 ) -> None:
     network, before = make_stage("rank").network, torch.get_rng_state()
-    former = PreviousStage(imitated, tmp_path / "kept")
+    previous = PreviousStage(imitated, tmp_path / "copy")
     assert torch.equal(torch.get_rng_state(), before)
     weight = network.encoder.token_embedding.weight
-    former.join(network, torch.device("cpu"))
-    former.join(network.double(), torch.device("cpu"))
+    previous.join(network, torch.device("cpu"))
+    previous.join(network.double(), torch.device("cpu"))
     assert network.encoder.token_embedding.weight is weight and weight.dtype == torch.float64
 
 
-def test_a_resumed_run_takes_its_own_copy_and_says_so_if_it_is_gone(
+def test_a_resumed_run_uses_its_own_copy_and_reports_if_it_is_gone(
     imitated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fresh = former_stage(str(imitated), tmp_path, is_resumed=False)
+    fresh = open_previous_stage(str(imitated), tmp_path, is_resumed=False)
     assert fresh is not None and fresh.stage == "imitation" and fresh.lineage[-1]["stage"] == "imitation"
-    assert former_stage(str(imitated), tmp_path, is_resumed=True) is None
+    assert open_previous_stage(str(imitated), tmp_path, is_resumed=True) is None
     assert f"{tmp_path / INIT_NAME} is gone" in capsys.readouterr().err
-    fresh.keep()
+    fresh.save_copy()
     imitated.unlink()
-    resumed = former_stage(str(imitated), tmp_path, is_resumed=True)
+    resumed = open_previous_stage(str(imitated), tmp_path, is_resumed=True)
     assert resumed is not None and resumed.lineage == fresh.lineage
-    assert former_stage(None, tmp_path, is_resumed=False) is None
+    assert open_previous_stage(None, tmp_path, is_resumed=False) is None
