@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     require_positive(parser, arguments, "batch")
     if arguments.prior is None and arguments.held_out is not None:
-        parser.error("--held-out means something only with --prior")
+        parser.error("--held-out needs --prior")
     check_options(parser, arguments)
     if (arguments.divergence is None) != (arguments.held_out is None):
         parser.error("--divergence and --held-out need each other")

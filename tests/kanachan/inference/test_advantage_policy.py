@@ -228,7 +228,7 @@ def test_words_say_what_the_numbers_are(weights: dict[str, str]) -> None:
     ("options", "why"),
     [
         (["--temperature", "3"], "--temperature needs --prior"),
-        (["--held-out", "x"], "--held-out means something only with --prior"),
+        (["--held-out", "x"], "--held-out needs --prior"),
         (["--prior", "x"], "either --temperature or --divergence"),
         (["--prior", "x", "--temperature", "1", "--divergence", "1"], "exclude each other"),
         (["--prior", "x", "--temperature", "0"], "--temperature must be positive"),
