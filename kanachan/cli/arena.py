@@ -1,4 +1,4 @@
-"""kanachan-arena: two players in duplicate games, and how surely one is better."""
+"""kanachan-arena: compares two players in duplicate games."""
 
 import argparse
 import hashlib
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 PROGRAM = "kanachan-arena"
 FORMAT_VERSION = 2
 _LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
-_DESCRIPTION = """Lets two players, A and B, play duplicate games: each wall is played once in each seating, so that
-both get what its tiles bring. Prints ranks, points and habits of both and the differences, with 95 % intervals from
-drawing whole walls anew; a test whether the mean ranks differ (signs of the walls' differences are drawn); and how many
-games a given difference would need to be seen. Fix the number of games beforehand: to stop when the result pleases
-makes it worth nothing. Games are a function of players, settings, seed and kind of device, whatever the number of
-processes. Ctrl-C prints the result so far."""
+_DESCRIPTION = """Plays duplicate games between two players, A and B: each wall is played once in each seating, so that
+both get the same tiles. Prints ranks, points and habits of both and the differences, with 95 % intervals from a
+bootstrap of whole walls; a test whether the mean ranks differ (signs of the walls' differences are flipped at random);
+and how many games are needed to detect a given difference. Fix the number of games in advance: to stop at a favourable
+result invalidates it. Games are a function of players, settings, seed and kind of device, for any number of processes.
+Ctrl-C prints the result so far."""
 _LABELS: dict[str, tuple[str, int, float]] = {
     "mean_rank": ("mean rank", 3, 1),
     "rank_1": ("1st %", 1, 100),
@@ -55,7 +55,7 @@ _LABELS: dict[str, tuple[str, int, float]] = {
     "riichi_rate": ("riichi % of rounds", 1, 100),
     "won_points": ("points of a win", 0, 1),
 }
-"""of each figure: name, digits, scale"""
+"""of each metric: name, digits, scale"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.resume and arguments.json is None:
-        parser.error("--resume goes on with the journal beside --json FILE: name it")
+        parser.error("--resume continues the journal of --json FILE: name it")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
@@ -84,8 +84,8 @@ def _parser() -> argparse.ArgumentParser:
         "--format",
         choices=get_args(Format),
         default="1v3",
-        help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then the "
-        "seats exchanged, 2 games a wall (default: %(default)s)",
+        help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then with "
+        "seats swapped, 2 games a wall (default: %(default)s)",
     )
     _add_rules(parser)
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
@@ -100,26 +100,26 @@ def _parser() -> argparse.ArgumentParser:
         "--difference",
         type=float,
         default=0.05,
-        help="difference of mean ranks for which to tell the number of games needed (default: %(default)s)",
+        help="difference of mean ranks for which the number of games needed is computed (default: %(default)s)",
     )
     add_bootstrap_option(parser)
-    parser.add_argument("--json", metavar="FILE", help="where to write all figures; the journal is FILE.games")
+    parser.add_argument("--json", metavar="FILE", help="where to write all metrics; the journal is FILE.games")
     parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file a game")
     parser.add_argument(
         "--resume",
         action="store_true",
-        help="go on with the run whose journal is beside --json, however it ended; --games may be more than before",
+        help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
     parser.add_argument(
         "--processes",
         type=int,
         default=num_cores(),
-        help="processes, each with engines and networks of its own (default: all %(default)s cores)",
+        help="processes, each with its own engines and networks (default: all %(default)s cores)",
     )
     parser.add_argument(
         "--together",
         type=int,
-        help="games that advance together in a process; networks keep 2 MB (small) or 39 MB (base) for each, or up to "
+        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     add_device_option(parser)
@@ -127,8 +127,8 @@ def _parser() -> argparse.ArgumentParser:
         "--precision",
         choices=get_args(Precision),
         default="fp32",
-        help="bf16: networks multiply in bf16, quicker on CPUs with units for it (AMX, AVX512-BF16); between two "
-        "actions that are nearly equal the choice may then not be kanachan-bot's (default: %(default)s)",
+        help="bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the "
+        "choice between two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
     )
     return parser
 
@@ -137,19 +137,19 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     add_table_options(
         parser,
         rules="mjsoul",
-        room=", which models are told; grading points are Mahjong Soul's of that room, under any rules",
+        room=", an input of the models; grading points are Mahjong Soul's of that room, under any rules",
     )
     parser.add_argument(
         "--grades",
         type=_grades,
         default=(DEFAULT_GRADE, DEFAULT_GRADE),
         metavar="G[,G]",
-        help="grade of all players, or of A and of B, 0 ... 15, likewise (default: 14)",
+        help="grade of all players, or of A and of B, 0 ... 15, an input likewise (default: 14)",
     )
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of the epilog, and breaks those of the description."""
+    """Preserves the lines of the epilog, and wraps those of the description."""
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         if text.startswith("A PLAYER"):
@@ -259,11 +259,13 @@ def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) ->
             file=sys.stderr,
         )
     if stop.received is not None:
-        print(f"{PROGRAM}: interrupted; --resume goes on" if json_path else f"{PROGRAM}: interrupted", file=sys.stderr)
+        print(
+            f"{PROGRAM}: interrupted; --resume continues" if json_path else f"{PROGRAM}: interrupted", file=sys.stderr
+        )
 
 
 def _hashes(spec: AgentSpec) -> tuple[str, ...]:
-    """Of weights files, so that a run is not gone on with by other players."""
+    """Returns hashes of the weights files, so that a run cannot be resumed with other players."""
     if not spec.files:
         return ()
     # Heavy imports come only now, after the arguments have been found valid.
@@ -274,14 +276,14 @@ def _hashes(spec: AgentSpec) -> tuple[str, ...]:
 
 def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argparse.Namespace) -> None:
     """Prints the statistics, and writes them to the file of --json."""
-    from kanachan.play.statistics import as_json, figures_of_games
+    from kanachan.play.statistics import as_json, match_statistics
 
     results, num_illegal = run.results, int(isinstance(run.error, IllegalAction))
-    outcome = figures_of_games(results, match, arguments.points, arguments.bootstrap)
-    needed = _needed(outcome, match, arguments.difference)
+    statistics = match_statistics(results, match, arguments.points, arguments.bootstrap)
+    needed = _needed(statistics, match, arguments.difference)
     try:
-        print(_report(results, num_games, match, arguments, outcome, needed, num_illegal), flush=True)
-    finally:  # the figures are not lost with the reader of the table (`| head`)
+        print(_report(results, num_games, match, arguments, statistics, needed, num_illegal), flush=True)
+    finally:  # the file is written even if the reader of the table has gone (`| head`)
         if arguments.json:
             content = {
                 "format_version": FORMAT_VERSION,
@@ -292,18 +294,18 @@ def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argpa
                 "rounds": sum(result.rounds for result in results),
                 "decisions": _decisions(results),
                 "illegal_actions": num_illegal,
-                **as_json(outcome),
+                **as_json(statistics),
                 "games_needed": {"difference": arguments.difference, "games": needed},
                 "bootstrap": arguments.bootstrap,
             }
             write_json(Path(arguments.json), content)
 
 
-def _needed(outcome: "MatchStatistics", match: Match, wanted: float) -> int | None:
+def _needed(statistics: "MatchStatistics", match: Match, difference: float) -> int | None:
     from kanachan.play.statistics import FEWEST_WALLS
 
-    test = outcome.test
-    return test.games_for(wanted, num_seatings(match.format)) if test.whole_walls >= FEWEST_WALLS else None
+    test = statistics.test
+    return test.games_for(difference, num_seatings(match.format)) if test.whole_walls >= FEWEST_WALLS else None
 
 
 def _decisions(results: Sequence[GameResult]) -> dict[str, int]:
@@ -318,45 +320,45 @@ def _report(
     num_games: int,
     match: Match,
     arguments: argparse.Namespace,
-    outcome: "MatchStatistics",
+    statistics: "MatchStatistics",
     needed: int | None,
     num_illegal: int,
 ) -> str:
     from kanachan.evaluation.tables import table, with_interval
     from kanachan.play.statistics import FEWEST_WALLS
 
-    test = outcome.test
+    test = statistics.test
     so_far = f" of {num_games:,}" if len(results) < num_games else ""
     lines = [f"{letter}: {name}" for letter, name in zip(PLAYERS, match.players, strict=True)]
     lines += [
         f"{match.format}, {match.rules}, {STYLES[match.style]}, room {match.room}, grades "
         f"{','.join(map(str, match.grades))}, seed {match.seed}, {match.precision}",
         f"{len(results):,}{so_far} games on {test.walls:,} walls, {sum(result.rounds for result in results):,} rounds",
-        f"[brackets]: 95 % intervals from {arguments.bootstrap:,} draws of whole walls",
+        f"[brackets]: 95 % intervals from {arguments.bootstrap:,} bootstrap samples of whole walls",
     ]
 
-    def cells(name: str, figures: Sequence["Estimate"]) -> list[str]:
+    def cells(name: str, estimates: Sequence["Estimate"]) -> list[str]:
         label, digits, scale = _LABELS[name]
-        *sides, last = figures
-        shown = [with_interval(figure, digits, scale) for figure in sides]
+        *sides, last = estimates
+        shown = [with_interval(side, digits, scale) for side in sides]
         mark = "*" if test.walls >= FEWEST_WALLS and (last.low > 0 or last.high < 0) else ""
         return [label, *shown, with_interval(last, digits, scale, sign="+"), mark]
 
     rows = [
-        cells(name, [outcome.players["A"][name], outcome.players["B"][name], outcome.differences[name]])
+        cells(name, [statistics.players["A"][name], statistics.players["B"][name], statistics.differences[name]])
         for name in _LABELS
     ]
     if so_far:
-        lines.append("short games end first: those that were being played when it stopped are missing")
+        lines.append("short games end first: those that were not finished at the stop are missing")
     decisions = _decisions(results)
     lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
-    lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls drawn)")
+    lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls flipped)")
     if test.walls < FEWEST_WALLS:
-        lines.append("few walls: the intervals say little, and how many games are needed cannot be told")
+        lines.append("few walls: the intervals are not reliable, and the number of games needed is not known")
     elif test.whole_walls < FEWEST_WALLS:
-        lines.append(f"{test.whole_walls} whole walls: how many games are needed cannot be told")
+        lines.append(f"{test.whole_walls} whole walls: the number of games needed is not known")
     elif needed is None:
-        lines.append("no wall shows a difference: how many games are needed cannot be told")
+        lines.append("no wall has a difference: the number of games needed is not known")
     else:
         lines.append(
             f"a difference of {arguments.difference:g} in mean rank needs {needed:,} games (80 % power at 5 %)"

@@ -1,4 +1,4 @@
-"""kanachan-bot: a player at an mjai table, over standard input and output, as Mortal's program speaks."""
+"""kanachan-bot: a player at an mjai table, over standard input and output, with the protocol of Mortal's program."""
 
 import argparse
 import os
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from kanachan.play.rank_forecast import RankForecast
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
-_DESCRIPTION = f"""Plays at an mjai table: one event a line from standard input, one answer a line to standard output,
-{{"type":"none"}} where nothing can be or is to be done (Mortal's program is silent there). Tiles that the seat cannot
-see may be "?"; they are not looked at. An answer has "meta", as Mortal's: q_values and mask_bits over 46 actions (of
-the best option that each stands for the policy's log probability, or the expected points divided by the stage's scale),
-is_greedy, shanten before the draw, at_furiten, kan_select; and besides, of all candidates, probabilities,
-expected_points and rank_probabilities as far as the weights tell them. A line that is no event, or cannot follow on
-those before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
-With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which nothing can be done is answered with
-"meta":{{"mask_bits":0}}, and so is an error, of which standard error tells; after the last line one with model_tag and
-phi_matrix follows: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
-weights of the stage rank; else from the scores alone). mjai-reviewer wants a program that takes nothing but the seat: a
-script with the line exec {PROGRAM} WEIGHTS "$1"."""
+_DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
+standard output, {{"type":"none"}} where the seat cannot act or passes (Mortal's program does not answer there). Tiles
+that the seat cannot see may be "?"; they are ignored. An answer has "meta", as Mortal's: q_values and mask_bits over 46
+actions (for the best option of each, the policy's log probability, or the expected points divided by the stage's
+scale), is_greedy, shanten before the draw, at_furiten, kan_select; in addition, for all candidates, probabilities,
+expected_points and rank_probabilities where the weights predict them. A line that is not an event, or cannot follow the
+lines before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
+With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which the seat cannot act is answered with
+"meta":{{"mask_bits":0}}, and so is an error, which is reported on standard error; the last line of the output has
+model_tag and phi_matrix: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
+weights of the stage rank; else from the scores alone). mjai-reviewer requires a program whose only argument is the
+seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
     if arguments.rank_weights is not None and os.environ.get(REVIEW_MODE) != "1":
-        parser.error(f"--rank-weights means something only in review mode ({REVIEW_MODE}=1)")
+        parser.error(f"--rank-weights has an effect only in review mode ({REVIEW_MODE}=1)")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
@@ -59,31 +59,31 @@ def _run(arguments: argparse.Namespace) -> None:
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
     forecast = _forecast(arguments, policy, style) if is_reviewing else None
-    writer = ObservationEncoder(policy.vocabulary, arguments.room, style, _grades_of(arguments, policy.vocabulary))
-    mind = MjaiBot(
+    encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, _grades_of(arguments, policy.vocabulary))
+    player = MjaiBot(
         policy,
         arguments.seat,
         arguments.rules,
-        writer,
+        encoder,
         sampling=arguments.sample,
         seed=arguments.seed,
         forecast=forecast,
     )
-    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, writer), policy.vocabulary.num_seats)
-    serve(Bot(mind, is_reviewing), sys.stdin.buffer, sys.stdout)
+    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder), policy.vocabulary.num_seats)
+    serve(Bot(player, is_reviewing), sys.stdin.buffer, sys.stdout)
     if forecast is not None:
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
         write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
 
 
-def _warm_up(mind: "MjaiBot", num_seats: int) -> None:
-    """Lets the network answer once before anybody waits: the first answer takes ten times as long."""
-    seat = mind.seat
+def _warm_up(player: "MjaiBot", num_seats: int) -> None:
+    """Computes one answer in advance, as the first one takes ten times as long."""
+    seat = player.seat
     hand = "1m 4m 7m 2p 5p 8p 3s 6s 9s E S W N".split()
     hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
-    mind.start_round({**start, "scores": [25_000] * num_seats, "tehais": hands, "dora_marker": "P"})
-    mind.follow({"type": "tsumo", "actor": seat, "pai": "F"})
+    player.start_round({**start, "scores": [25_000] * num_seats, "tehais": hands, "dora_marker": "P"})
+    player.follow({"type": "tsumo", "actor": seat, "pai": "F"})
 
 
 def _policy(arguments: argparse.Namespace) -> "Policy":
@@ -97,25 +97,25 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
 
 def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "RankForecast":
     from kanachan.inference.policy import Policy
-    from kanachan.play.rank_forecast import RankForecast, foretells_ranks, require_ranks
+    from kanachan.play.rank_forecast import RankForecast, predicts_ranks, require_ranks
 
     if arguments.rank_weights is not None:
         weights = Policy.load(arguments.rank_weights, policy.device)
         return RankForecast(require_ranks(weights, arguments.rank_weights), style)
     values = getattr(policy, "value", policy)
-    return RankForecast(values if foretells_ranks(values) else None, style)
+    return RankForecast(values if predicts_ranks(values) else None, style)
 
 
 def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[int, ...]:
     """Returns the grades by seat.
 
     Raises:
-        ValueError: the weights are for another number of seats than the options.
+        ValueError: the weights are for a number of seats that the options do not fit.
     """
     grades = tuple(arguments.grades or [arguments.grade] * vocabulary.num_seats)
     if len(grades) != vocabulary.num_seats or arguments.seat >= vocabulary.num_seats:
         raise ValueError(
-            f"{arguments.weights}: for games of {vocabulary.num_seats}: give a seat from 0 to "
+            f"{arguments.weights}: for games of {vocabulary.num_seats} players: give a seat from 0 to "
             f"{vocabulary.num_seats - 1}, and {vocabulary.num_seats} --grades"
         )
     return grades
@@ -137,7 +137,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
     )
-    table = parser.add_argument_group("the table, of which mjai does not tell")
+    table = parser.add_argument_group("the table, which mjai does not describe")
     add_table_options(table, rules="tenhou")
     grades = table.add_mutually_exclusive_group()
     grades.add_argument(
@@ -149,16 +149,16 @@ def _parser() -> argparse.ArgumentParser:
         help="grade of all players: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
     )
     grades.add_argument("--grades", type=_grades, metavar="G,G,G,G", help="the grades by seat instead")
-    choice = parser.add_argument_group("the choice; without these the option of the greatest score")
+    choice = parser.add_argument_group("the choice; by default the option of the highest score")
     choice.add_argument(
-        "--sample", type=float, metavar="T", help="draw an option, with probabilities from the scores divided by T"
+        "--sample", type=float, metavar="T", help="sample an option from the softmax of the scores divided by T"
     )
-    choice.add_argument("--seed", type=int, default=0, help="of what is drawn (default: %(default)s)")
+    choice.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
     add_options(parser)
     parser.add_argument(
         "--rank-weights",
         metavar="WEIGHTS",
-        help="in review mode: weights of the stage rank for phi_matrix, unless WEIGHTS are",
+        help="in review mode: weights of the stage rank for phi_matrix, unless WEIGHTS are of that stage",
     )
     parser.add_argument(
         "--threads",

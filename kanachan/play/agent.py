@@ -1,8 +1,8 @@
-"""Whoever can sit at a table of the arena: one contract, and the names by which a command line chooses.
+"""The interface of the agents that play at a table of the arena, and of the requests that they receive.
 
 An agent is given many requests at once, of as many games, and returns an action for each. Its action depends on that
-request and on what the agent has seen of its game, never on the others that it was given: random numbers are a function
-of the seed, the player, the wall, the seat and the number of the request.
+request and on the earlier requests of the same game, never on the other requests of the batch: random numbers are a
+function of the seed, the player, the wall, the seat and the number of the request.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,7 +19,7 @@ from kanachan.inference.choice import Action
 
 
 class GameKey(NamedTuple):
-    """A game of the arena."""
+    """A wall, and one of the seatings in which it is played."""
 
     wall: int
     seating: int
@@ -27,61 +27,61 @@ class GameKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ActRequest:
-    """A moment at which a seat must act, as its agent is given it."""
+    """A turn at which a seat must act, as its agent receives it."""
 
     game: GameKey
     number: int
-    """how many requests the seat had before in this game"""
+    """how many requests the seat has had before in this game"""
     turn: Turn
     observation: Observation
     unlogged: Event | None = None
-    """mjai: a closed kan that may be robbed, of which the engine's events do not tell yet"""
+    """mjai: a closed kan that may be robbed and is not among the engine's events yet"""
 
 
 class BatchKey(NamedTuple):
-    """Names requests that are best answered together."""
+    """A key of requests that are best evaluated together."""
 
     name: Hashable
     size: int
-    """how many at a time; 1: none waits for another"""
+    """the preferred number of requests in a batch; 1: none waits for another"""
 
 
 UNBATCHED = BatchKey(None, 1)
 
 
 class Agent(Protocol):
-    """See the module's description."""
+    """A player: chooses an action for each request."""
 
     plays_forced: bool
-    """whether it wants to be asked where only one action is possible"""
+    """whether it is also queried where only one action is possible"""
 
     def group(self, request: ActRequest) -> BatchKey:
-        """Returns with which others this request is best given to `act`: a game waits a while for so many."""
+        """Returns the key of the requests that `act` is best given together: a game waits a while for a full batch."""
         ...
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        """Returns an action for each request. At most one request is of the same seat of the same game.
+        """Returns an action for each request. A seat of a game has at most one of the requests.
 
         Raises:
-            IllegalAction: what it wants to do is impossible (`illegal`).
+            IllegalAction: the action is not possible (`illegal`).
         """
         ...
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        """Forgets a game, of which `events` (mjai, all hands open) is the whole log."""
+        """Deletes the state of a game; `events` (mjai, all hands open) is its whole log."""
         ...
 
     def close(self) -> None:
-        """Ends what was started."""
+        """Closes the programs that were started."""
         ...
 
 
 class IllegalAction(ValueError):
-    """A player wants what the rules do not allow; the text names the situation."""
+    """A player has chosen an action that the rules do not allow; the text names the situation."""
 
 
 def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabulary) -> IllegalAction:
-    """The error that a player wants what is impossible."""
+    """Returns the error for an action, `wanted`, that is not possible."""
     observation, turn = request.turn.observation, request.turn
     wind = "East South West".split()[observation.round_wind]
     possible = ", ".join(describe_action(token, vocabulary) for token in turn.options)
@@ -93,18 +93,19 @@ def illegal(player: str, request: ActRequest, wanted: str, vocabulary: Vocabular
 
 
 def uniform_hash(*parts: int | str) -> float:
-    """A number in 0 ... 1, 1 excluded, that looks random and is the same for the same parts."""
+    """Returns a pseudo-random number in 0 ... 1, 1 excluded, that is a function of the parts."""
     digest = blake2b(repr(parts).encode(), digest_size=8).digest()
     return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
 
 
 @dataclass(frozen=True, slots=True)
 class SeededSampler:
-    """The lots that one player of the arena draws."""
+    """Draws the random numbers of one player of the arena."""
 
     seed: int
     player: str
-    """so that two players who are the same but for this play differently"""
+    """a letter, so that two copies of a player act differently"""
 
     def of(self, request: ActRequest) -> float:
+        """Returns a number in 0 ... 1, 1 excluded, for a request."""
         return uniform_hash(self.seed, self.player, request.game.wall, request.turn.seat, request.number)

@@ -1,4 +1,4 @@
-"""Makes the player that a specification names."""
+"""Creates the agent that a specification describes."""
 
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import Agent, SeededSampler
@@ -7,27 +7,26 @@ from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 
 def make_agent(
-    spec: AgentSpec, lots: SeededSampler, vocabulary: Vocabulary, device: str = "cpu", *, use_bf16: bool = False
+    spec: AgentSpec, sampler: SeededSampler, vocabulary: Vocabulary, device: str = "cpu", *, use_bf16: bool = False
 ) -> Agent:
-    """The player of a name.
+    """Creates the agent of a specification.
 
     Args:
-        device: where networks are computed.
-        use_bf16: they multiply in bf16.
+        device: of the networks.
+        use_bf16: multiply in bf16.
 
     Raises:
-        ValueError: weights that cannot be read, or not together.
-        OSError: a program that cannot be started.
+        ValueError: the weights cannot be read, or not be used together; or a program cannot be started.
     """
     if spec.kind == "random":
-        return RandomAgent(lots)
+        return RandomAgent(sampler)
     if spec.kind == "rule":
-        return RuleAgent(spec.temperament, lots, vocabulary)
+        return RuleAgent(spec.temperament, sampler, vocabulary)
     if spec.kind == "mjai":
         from kanachan.play.mjai_agent import MjaiAgent
 
         return MjaiAgent(spec.command, vocabulary)
-    # torch is imported only for those who need it
+    # torch is imported only for agents with a network
     from kanachan.play.policy_agent import load_policy_agent
 
-    return load_policy_agent(spec, lots, vocabulary, device, use_bf16=use_bf16)
+    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16)

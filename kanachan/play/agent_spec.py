@@ -1,4 +1,4 @@
-"""Parses how players are named on the command line."""
+"""Parses the specifications of players on the command line."""
 
 import math
 import re
@@ -14,14 +14,14 @@ SPEC_HELP = f"""A PLAYER is one of
   random                            any possible action
   rule, rule:TEMPERAMENT            plays by rules; one of {", ".join(t.name for t in TEMPERAMENTS)}
                                     (default: {TEMPERAMENTS[0].name})
-  WEIGHTS                           weights file or run folder of any stage: the action of the greatest score
-  WEIGHTS@T                         drawn instead, with probabilities from the scores divided by T
+  WEIGHTS                           weights file or run folder of any stage: the action of the highest score
+  WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
   WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
                                     stage, at a temperature in POINTS (see kanachan-predict): the most probable action
-  WEIGHTS+VALUES~POINTS@T           drawn instead
+  WEIGHTS+VALUES~POINTS@T           sampled instead
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
-                                    seat; {{seat}} in COMMAND is replaced by the seat, or else the seat stands behind it
-                                    (mjai does not tell of rules, room and grades: COMMAND must say them itself, as
+                                    seat; {{seat}} in COMMAND is replaced by the seat; without it the seat is appended
+                                    (mjai does not transmit rules, room and grades: COMMAND must specify them, as
                                     kanachan-bot does with --rules, --style, --room and --grade)
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
@@ -30,7 +30,7 @@ _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+
 
 @dataclass(frozen=True, slots=True)
 class AgentSpec:
-    """What `SPEC_HELP` describes, read."""
+    """A player as `SPEC_HELP` describes it, parsed."""
 
     text: str
     kind: Kind
@@ -41,19 +41,19 @@ class AgentSpec:
     points: float = math.inf
     """temperature of the advantages"""
     temperature: float | None = None
-    """None: the action of the greatest score"""
+    """None: the action of the highest score"""
 
     @property
     def files(self) -> list[str]:
-        """Weights files or run folders."""
+        """The weights files or run folders."""
         return [path for path in (self.weights, self.values) if path]
 
 
 def parse_agent(text: str) -> AgentSpec:
-    """Reads the name of a player.
+    """Parses the specification of a player.
 
     Raises:
-        ValueError: it names none.
+        ValueError: there is not a player of this name, or a part of the text is not valid.
     """
     kind, _, rest = text.partition(":")
     if text == "random":
@@ -75,7 +75,7 @@ def parse_agent(text: str) -> AgentSpec:
 
 
 def _parse_policy(text: str) -> AgentSpec:
-    if Path(text).exists():  # whatever its name looks like
+    if Path(text).exists():  # even if its name looks like one with a temperature
         return AgentSpec(text, "policy", weights=text)
     rest, temperature = text, None
     if match := _TAIL.fullmatch(text):

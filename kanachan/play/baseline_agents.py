@@ -1,4 +1,4 @@
-"""Players without a network: random, and by rules."""
+"""Agents without a network: random, and rule-based."""
 
 import math
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, Seeded
 
 
 class RandomAgent:
-    """Any possible action, all alike."""
+    """Chooses among the possible actions with equal probabilities."""
 
     plays_forced = False
 
-    def __init__(self, lots: SeededSampler) -> None:
-        self._lots = lots
+    def __init__(self, sampler: SeededSampler) -> None:
+        self._sampler = sampler
 
     def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED
@@ -25,7 +25,7 @@ class RandomAgent:
         chosen = []
         for request in requests:
             actions = request.observation.actions
-            token = actions[int(self._lots.of(request) * len(actions))]
+            token = actions[int(self._sampler.of(request) * len(actions))]
             chosen.append(Action(token, -math.log(len(actions))))
         return chosen
 
@@ -37,14 +37,14 @@ class RandomAgent:
 
 
 class RuleAgent:
-    """`annotate.simulation.rule_agent.RuleBasedAgent`, never careless."""
+    """Plays as `annotate.simulation.rule_agent.RuleBasedAgent`, without careless actions."""
 
     plays_forced = False
 
-    def __init__(self, temperament: str, lots: SeededSampler, vocabulary: Vocabulary) -> None:
-        liking = next(each for each in TEMPERAMENTS if each.name == temperament)
-        seed = int(uniform_hash(lots.seed, lots.player) * (1 << 32))
-        self._player = RuleBasedAgent(liking, seed, vocabulary)
+    def __init__(self, temperament: str, sampler: SeededSampler, vocabulary: Vocabulary) -> None:
+        named = next(each for each in TEMPERAMENTS if each.name == temperament)
+        seed = int(uniform_hash(sampler.seed, sampler.player) * (1 << 32))
+        self._player = RuleBasedAgent(named, seed, vocabulary)
 
     def group(self, request: ActRequest) -> BatchKey:
         return UNBATCHED

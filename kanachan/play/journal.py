@@ -1,4 +1,4 @@
-"""The journal of a match, from which an interrupted one is resumed."""
+"""The journal of a match, from which an interrupted match is resumed."""
 
 import json
 import os
@@ -10,13 +10,13 @@ from kanachan.play.match import GameResult, Match
 
 
 class Journal:
-    """The results of games that have ended, a line each, so that a run can go on after whatever ended it.
+    """The results of games that have ended, a line each, so that an interrupted run can be resumed.
 
     Args:
-        path: None keeps nothing.
+        path: None: results are not written to a file.
 
     Raises:
-        ValueError: a journal is there that is not to be gone on with, is damaged, or is of another match.
+        ValueError: the file is there but `resume` is false, is damaged, or is of another match.
     """
 
     def __init__(self, path: Path | None, match: Match, resume: bool) -> None:
@@ -24,13 +24,14 @@ class Journal:
         self.results: dict[GameKey, GameResult] = {}
         self._header = json.dumps({"arena": 2, **asdict(match)})
         content = path.read_bytes() if path is not None and path.exists() else b""
-        # a line that was cut off is a game to be played again
+        # the game of a line that was cut off is played again
         whole = content[: content.rfind(b"\n") + 1]
         if path is None or whole.count(b"\n") < 2:  # a header alone is of a run that ended before its first game
             return
         if not resume:
             raise ValueError(
-                f"{path}: the games of an earlier run; go on with them by --resume, or remove the file to begin anew"
+                f"{path}: the games of an earlier run; continue them by --resume, or remove the file to "
+                "start from scratch"
             )
         first, *lines = whole.decode(errors="replace").splitlines()
         self._check(first, self._header)
@@ -47,18 +48,19 @@ class Journal:
             theirs, ours = json.loads(first), json.loads(header)
             differing = [name for name in ours if theirs[name] != ours[name]]
         except (ValueError, LookupError, TypeError):
-            raise ValueError(f"{self.path}: no journal of kanachan-arena") from None
+            raise ValueError(f"{self.path}: not a journal of kanachan-arena") from None
         if differing:
             name = differing[0]
             raise ValueError(
                 f"{self.path}: of another match: {name} is {theirs[name]} there, {ours[name]} here; remove the file to "
-                "begin anew"
+                "start from scratch"
             )
 
     def _add(self, result: GameResult) -> None:
         self.results[result.game] = result
 
     def add(self, result: GameResult) -> None:
+        """Appends a result to the file."""
         if self.path is not None:
             if not self.results:
                 self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A match of duplicate games: who sits where on which wall, and the result of a game."""
+"""A match of duplicate games: the seats of the players on each wall, and the result of a game."""
 
 import hashlib
 import json
@@ -19,10 +19,10 @@ _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
 
 @dataclass(frozen=True, kw_only=True)
 class Match:
-    """Everything that decides how the games go."""
+    """All settings on which the results of the games depend."""
 
     players: tuple[str, str]
-    """names, A's and B's (`kanachan.play.agent`)"""
+    """specifications of A and B (`kanachan.play.agent_spec`)"""
     weights: tuple[tuple[str, ...], ...] = ((), ())
     """of each player: the hashes of its weights files"""
     format: Format = "1v3"
@@ -34,21 +34,22 @@ class Match:
     """A's and B's"""
     seed: int = 0
     precision: Precision = "fp32"
-    """in which networks multiply"""
+    """of the multiplications of networks"""
     device: str = "cpu"
-    """the kind of device that they are on: numbers are rounded otherwise on another"""
+    """the kind of device that networks are on: another one rounds differently"""
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """That of the games, by the number of seats that the format has."""
+        """The vocabulary of the games, by the number of seats that the format has."""
         return _vocabulary_of(self.format)
 
     @property
     def key(self) -> str:
-        """8 hexadecimal digits that differ for other settings."""
+        """A hash of the settings, 8 hexadecimal digits."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:8]
 
     def game_id(self, game: GameKey) -> str:
+        """Returns the name of a game's record."""
         return f"arena-{self.key}-{game.wall:06}-{game.seating}"
 
 
@@ -57,13 +58,13 @@ def _vocabulary_of(format_: Format) -> Vocabulary:
 
 
 def num_seatings(format_: Format) -> int:
-    """How many games are played on a wall."""
+    """Returns how many games are played on a wall."""
     return _vocabulary_of(format_).num_seats if format_ == "1v3" else 2
 
 
 def players_by_seat(format_: Format, game: GameKey) -> tuple[str, ...]:
-    """Who sits where. 1v3: A in every seat in turn. 2v2: A with one partner seat, which changes from wall to wall, then
-    in the two other seats."""
+    """Returns the player of each seat, "A" or "B". 1v3: A is in every seat in turn. 2v2: A is in seat 0 and a partner
+    seat, which changes from wall to wall, then in the two other seats."""
     num_seats = _vocabulary_of(format_).num_seats
     if format_ == "1v3":
         return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
@@ -73,7 +74,7 @@ def players_by_seat(format_: Format, game: GameKey) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class GameResult:
-    """What came of one game; lists are by seat."""
+    """The result of one game; lists are by seat."""
 
     wall: int
     seating: int
@@ -86,7 +87,7 @@ class GameResult:
     rounds: int
     wins: list[int]
     won_points: list[int]
-    """what all wins brought, honba and deposits included"""
+    """points gained by all wins, honba and deposits included"""
     deal_ins: list[int]
     """rounds"""
     calls: list[int]
@@ -94,12 +95,14 @@ class GameResult:
     riichis: list[int]
     """rounds"""
     decisions: list[int]
-    """how often there were two or more actions"""
+    """turns with two or more possible actions"""
 
     @property
     def game(self) -> GameKey:
+        """The key of the game."""
         return GameKey(self.wall, self.seating)
 
     @classmethod
     def of_json(cls, value: Mapping[str, Any]) -> Self:
+        """Returns the result that a line of a journal holds."""
         return cls(**value)

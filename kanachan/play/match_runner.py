@@ -13,7 +13,7 @@ from kanachan.play.workers import ExecutionConfig, play_match
 
 
 class MatchRun(NamedTuple):
-    """What a run of a match has come to."""
+    """The outcome of a run of a match."""
 
     results: list[GameResult]
     """of all games of the match that have ended, in the order of the games"""

@@ -1,12 +1,12 @@
 """An external program at the table: mjai events over its standard input and output, one JSON object a line.
 
-A program serves one seat. It is sent all events that this seat can see, in pieces that end where it must act; the tiles
-that it cannot see are "?". A program may end with its game: the next one has another.
+A program serves one seat. It is sent all events that this seat can see, in chunks that end where it must act; the tiles
+that it cannot see are "?". A program may exit at the end of its game: the next game then gets a new one.
 
-Programs answer either every line, or only those at which they can act, as Mortal does. A pass does not tell which: it
-may be the answer to start_game, with others to come. Nor does waiting, as a program may load its network at any line.
-So the first program of a command is asked about a made-up turn before its first game, a draw, after which nobody can
-pass: whoever answers every line says `none` to each line before it. Then lines need only be counted.
+Programs answer either every line, or only those at which they can act, as Mortal does. A pass does not show which: it
+may be the answer to start_game, with others to come. Nor does a delay, as a program may load its network at any line.
+So the first program of a command is probed before its first game with a made-up turn, a draw, at which a pass is not
+possible: a program that answers every line answers `none` to each line before it. From then on answers are counted.
 """
 
 import json
@@ -27,25 +27,25 @@ from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
 
 ANSWER_SECONDS = 120.0
-"""how long a program may think, starting up included"""
+"""the time limit of an answer, including the start of the program"""
 _END_SECONDS = 5.0
-_THINKING_TOGETHER = BatchKey(None, 16)
-"""programs think at the same time; alone, each would be waited for"""
+_CONCURRENT = BatchKey(None, 16)
+"""programs compute their answers at the same time"""
 _MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku")
-"""what a seat can do with the first tile that it draws"""
+"""the types of event that answer the first draw of a seat"""
 _NAMES = ["", "", "", ""]
 
 
 class ProgramEnded(ValueError):
-    """A program has ended, or has closed its input or output."""
+    """A program has exited, or has closed its input or output."""
 
 
 class Program:
-    """A running program and how far it was told of its game.
+    """A running program, its input and its output.
 
     Args:
-        command: `{seat}` in it stands for the seat; where it stands nowhere, the seat is the last argument.
-        answers_all: whether it answers every line; None: `try_out` will tell.
+        command: `{seat}` in it is replaced by the seat; without it the seat is appended.
+        answers_all: whether the program answers every line; None: `probe` finds out.
     """
 
     def __init__(self, command: Sequence[str], seat: int, answers_all: bool | None = None) -> None:
@@ -54,31 +54,31 @@ class Program:
             words.append(str(seat))
         self.name = " ".join(words)
         self.seat = seat
-        self.asked: Sequence[Mapping[str, Any]] = ()
-        """the events that it was sent last"""
-        self.has_rested = False
-        """whether it has said nothing since a game ended"""
-        self._is_deaf = False
-        # a session of its own: Ctrl-C is for the arena, which closes its programs
+        self.last_sent: Sequence[Mapping[str, Any]] = ()
+        """the events that were sent last"""
+        self.is_between_games = False
+        """whether a game has ended and the program has not answered since"""
+        self._is_input_closed = False
+        # in a new session, as Ctrl-C is for the arena, which closes its programs
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True, bufsize=0
             )
         except OSError as error:
             raise ValueError(
-                f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path, and what it takes"
+                f"mjai:{self.name} cannot be started: {error.strerror}; give the program's path, and its arguments"
             ) from None
         self._answers_all = answers_all
         self._buffer = b""
 
-    def try_out(self) -> bool:
-        """Plays a made-up game of one draw: whether the program answers every line.
+    def probe(self) -> bool:
+        """Plays a made-up game of one draw, and returns whether the program answers every line.
 
         Raises:
-            ValueError: it answers neither so nor only where it can act, or not by a move.
+            ValueError: the program answers some of the lines before the draw but not all, or the draw not by a move.
         """
         before, after = _made_up_game(self.seat)
-        self.ask(before)
+        self.send(before)
         answers = [self._read()]
         while answers[-1]["type"] == PASS and len(answers) < len(before):
             answers.append(self._read())
@@ -89,48 +89,48 @@ class Program:
                 f"{self.name}: answers some of the lines at which it cannot act; it must answer all of them or none"
             )
         self._answers_all = len(answers) > 1
-        self.tell_end(after)
+        self.send_end(after)
         return self._answers_all
 
-    def ask(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Sends events, at the last of which it must act. That it cannot hear them, its answer tells."""
-        self.asked = events
+    def send(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Sends events, at the last of which the program must act. A closed input is reported by `answer`."""
+        self.last_sent = events
         lines = "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(lines.encode())
         except BrokenPipeError:
-            self._is_deaf = True
+            self._is_input_closed = True
 
     def answer(self) -> Event:
-        """What it does.
+        """Returns the program's answer to the events that were sent last.
 
         Raises:
-            ProgramEnded: it will not say.
-            ValueError: what it says is no mjai, or takes too long.
+            ProgramEnded: the program has exited, or closed its input or output.
+            ValueError: the answer is not an mjai event, or is not there in time.
         """
         assert self._answers_all is not None
-        return self._last_of(len(self.asked) if self._answers_all else 1)
+        return self._last_of(len(self.last_sent) if self._answers_all else 1)
 
-    def tell_end(self, events: Sequence[Mapping[str, Any]]) -> None:
-        """Sends the last events of a game, at which it need not act and may end itself."""
-        self.ask(events)
+    def send_end(self, events: Sequence[Mapping[str, Any]]) -> None:
+        """Sends the last events of a game, at which the program need not act and may exit."""
+        self.send(events)
         with suppress(ProgramEnded):
             if self._answers_all:
                 self._last_of(len(events))
-        self.has_rested = True
+        self.is_between_games = True
 
     def _last_of(self, num: int) -> Event:
         return [self._read() for _ in range(num)][-1]
 
     def _read(self) -> Event:
-        """The next line.
+        """Reads the next line.
 
         Raises:
-            ProgramEnded: there will be none.
-            ValueError: there is none in time, or it is no mjai.
+            ProgramEnded: there are no more lines.
+            ValueError: the line is not there in time, or is not an mjai event.
         """
-        if self._is_deaf:
+        if self._is_input_closed:
             raise self._ended()
         assert self._process.stdout is not None
         output, end = self._process.stdout.fileno(), time.monotonic() + ANSWER_SECONDS
@@ -150,7 +150,7 @@ class Program:
             raise ValueError(f"{self.name}: an mjai event expected as answer, not {line[:200]!r}")
         if event["type"] == "error":
             raise ValueError(f"{self.name}: answers with an error: {line.decode()[:500]}")
-        self.has_rested = False
+        self.is_between_games = False
         return event
 
     def _ended(self) -> ProgramEnded:
@@ -160,14 +160,14 @@ class Program:
             return ProgramEnded(f"{self.name}: the program has closed its input or output, but has not ended")
         return ProgramEnded(f"{self.name}: the program has ended, with status {status}")
 
-    def hang_up(self) -> None:
-        """Closes its input, at which it should end."""
+    def close_input(self) -> None:
+        """Closes the program's input, at which it should exit."""
         assert self._process.stdin is not None
         self._process.stdin.close()
 
     def close(self, seconds: float = _END_SECONDS) -> None:
-        """Closes its input and, if it does not end in so many seconds, ends it."""
-        self.hang_up()
+        """Closes the program's input and kills the program if it has not exited after so many seconds."""
+        self.close_input()
         assert self._process.stdout is not None
         try:
             self._process.wait(seconds)
@@ -178,7 +178,8 @@ class Program:
 
 
 def _made_up_game(seat: int) -> tuple[list[Event], list[Event]]:
-    """A game that nine terminals and honours abort at the first draw, as the dealer sees it, up to the draw and on."""
+    """Returns the events of a game that is aborted by nine terminals and honours at the first draw, as the dealer sees
+    them: up to the draw, and after it."""
     hand = "1m 9m 1p 9p 1s 9s E S W N 4m 5p 6s".split()
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
     hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(len(_NAMES))]
@@ -198,38 +199,40 @@ class _Seated:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._num_rounds = self._num_in_round = 0
-        """rounds that it knows of, and events of the log of the last of them"""
+        """rounds that were sent so far, and events of the last of them in the log"""
         self._ahead: Event | None = None
-        """an event that it was told before the log has it"""
+        """an event that was sent before it is in the log"""
 
-    def ask(self, request: ActRequest) -> None:
+    def send(self, request: ActRequest) -> None:
+        """Sends the events up to a request."""
         events: list[Event] = [json.loads(text) for text in request.turn.observation.new_events()]
         lines = self._new(events)
         if request.unlogged is not None:
             lines.append(request.unlogged)
             self._ahead = request.unlogged
-        self.program.ask(lines)
+        self.program.send(lines)
 
     def declare_riichi(self) -> None:
-        # the engine tells the seat itself nothing of it
+        """Sends the seat's own declaration, after which the program must discard."""
+        # the engine does not report it to the seat itself
         self._num_in_round += 1
-        self.program.ask([{"type": "reach", "actor": self.program.seat}])
+        self.program.send([{"type": "reach", "actor": self.program.seat}])
 
     def end(self, log: Sequence[Event]) -> None:
-        """Tells what has happened since it was asked last."""
+        """Sends the events since the last request."""
         starts = [place for place, event in enumerate(log) if event["type"] == "start_kyoku"]
         rest = self._new(log[starts[self._num_rounds - 1] + self._num_in_round :])
-        self.program.tell_end([self._hidden(event) for event in rest])
+        self.program.send_end([self._hidden(event) for event in rest])
 
     def _new(self, events: Sequence[Event]) -> list[Event]:
-        """Those of the log's next events that the program does not know."""
+        """Returns those of the log's next events that have not been sent yet."""
         lines: list[Event] = []
         for event in events:
             kind, (ahead, self._ahead) = event["type"], (self._ahead, None)
-            is_known = ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"])
-            # what was told ahead is in the log, but the engine may not say so once more
-            self._num_in_round += 1 + (ahead is not None and not is_known)
-            if is_known:
+            is_sent = ahead is not None and (kind, event.get("actor")) == (ahead["type"], ahead["actor"])
+            # what was sent ahead is in the log, but the engine may not report it once more
+            self._num_in_round += 1 + (ahead is not None and not is_sent)
+            if is_sent:
                 continue
             if kind == "start_kyoku":
                 self._num_rounds += 1
@@ -240,7 +243,7 @@ class _Seated:
         return lines
 
     def _hidden(self, event: Event) -> Event:
-        """An event of the log, in which all hands are open and walls are told, as the seat is told of it."""
+        """Returns an event of the log, which shows all hands and walls, as the seat sees it."""
         seat = self.program.seat
         if event["type"] == "start_kyoku":
             hands = [hand if owner == seat else ["?"] * len(hand) for owner, hand in enumerate(event["tehais"])]
@@ -250,7 +253,7 @@ class _Seated:
 
 
 class MjaiAgent:
-    """Programs of one command, as many as there are games and seats at a time; they play game after game."""
+    """Plays by programs of one command: one for each game and seat at a time, reused in later games."""
 
     plays_forced = True
 
@@ -260,16 +263,16 @@ class MjaiAgent:
         self._seated: dict[tuple[GameKey, int], _Seated] = {}
         self._idle: dict[int, list[Program]] = {}
         self._answers_all: bool | None = None
-        """whether the command's programs answer every line; None: not known yet"""
+        """whether the command's programs answer every line; None: not probed yet"""
 
     def group(self, request: ActRequest) -> BatchKey:
-        return _THINKING_TOGETHER
+        return _CONCURRENT
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        asked = [self._at(request) for request in requests]
-        for seated, request in zip(asked, requests, strict=True):  # all think at the same time
-            seated.ask(request)
-        return [Action(self._answer(*pair)) for pair in zip(asked, requests, strict=True)]
+        queried = [self._at(request) for request in requests]
+        for seated, request in zip(queried, requests, strict=True):  # all compute at the same time
+            seated.send(request)
+        return [Action(self._answer(*pair)) for pair in zip(queried, requests, strict=True)]
 
     def _at(self, request: ActRequest) -> _Seated:
         key = request.game, request.turn.seat
@@ -278,11 +281,11 @@ class MjaiAgent:
         return self._seated[key]
 
     def _program(self, seat: int) -> Program:
-        """One that is in no game."""
+        """Returns a program that is not in a game."""
         idle = self._idle.setdefault(seat, [])
         if self._answers_all is None:
             idle.append(Program(self._command, seat))
-            self._answers_all = idle[-1].try_out()
+            self._answers_all = idle[-1].probe()
         return idle.pop() if idle else Program(self._command, seat, self._answers_all)
 
     def _answer(self, seated: _Seated, request: ActRequest) -> int:
@@ -305,17 +308,17 @@ class MjaiAgent:
         return choice.token
 
     def _first_answer(self, seated: _Seated) -> Event:
-        """What a program does. One that has ended with the game before is replaced: that it would was not to be seen
-        as long as it was ending."""
+        """Returns the answer of a program. A program that exited after the previous game is replaced: this was not
+        visible while it was exiting."""
         program = seated.program
         try:
             return program.answer()
         except ProgramEnded:
-            if not program.has_rested:
+            if not program.is_between_games:
                 raise
         program.close()
         seated.program = Program(self._command, program.seat, self._answers_all)
-        seated.program.ask(program.asked)
+        seated.program.send(program.last_sent)
         return seated.program.answer()
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
@@ -328,9 +331,9 @@ class MjaiAgent:
         idle = [program for programs in self._idle.values() for program in programs]
         programs = [*(seated.program for seated in self._seated.values()), *idle]
         for program in programs:
-            program.hang_up()
+            program.close_input()
         end = time.monotonic() + _END_SECONDS
-        for program in programs:  # those that do not end are waited for together
+        for program in programs:  # the time limit is for all of them together
             program.close(max(0.0, end - time.monotonic()))
 
 

@@ -16,22 +16,22 @@ PROGRAM = "kanachan-bot"
 
 
 class Bot:
-    """Answers the lines of a game, whatever they are.
+    """Answers every line of a game, invalid ones included.
 
     Args:
-        is_reviewing: every answer has `meta`, and none is an error: the review would end there.
+        is_reviewing: every answer has `meta`, and none is an error, at which the review would end.
     """
 
-    def __init__(self, mind: "MjaiBot", is_reviewing: bool = False) -> None:
-        self._mind = mind
+    def __init__(self, player: "MjaiBot", is_reviewing: bool = False) -> None:
+        self._player = player
         self._is_reviewing = is_reviewing
         self._has_failed = False
-        """whether the lines since the last error were errors too"""
+        """whether all lines since the last error were errors too"""
         self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
         self._is_in_game = False
 
     def answer(self, line: str) -> Event:
-        """The answer to one line."""
+        """Returns the answer to one line."""
         try:
             event = parse_event(line)
         except ValueError as error:
@@ -44,39 +44,39 @@ class Bot:
         return answer or self._nothing
 
     def _refused(self, message: str) -> Event:
-        self._mind.leave_round()
+        self._player.leave_round()
         if not self._is_reviewing:
             return {"type": "error", "message": message}
         if not self._has_failed:
-            print(f"{PROGRAM}: {message}; the rest of the round is passed over", file=sys.stderr)
+            print(f"{PROGRAM}: {message}; the rest of the round is skipped", file=sys.stderr)
         self._has_failed = True
         return self._nothing
 
     def _answer(self, event: Event) -> Event | None:
         kind = event["type"]
         if kind == "start_game":
-            self._mind.leave_round()
+            self._player.leave_round()
             self._is_in_game = False
             require_four_players(event)
-            if type(event.get("id")) is int and event["id"] != self._mind.seat:
-                raise ValueError(f"the id is {event['id']}, but this program plays seat {self._mind.seat}")
+            if type(event.get("id")) is int and event["id"] != self._player.seat:
+                raise ValueError(f"the id is {event['id']}, but this program plays seat {self._player.seat}")
             self._is_in_game = True
         elif kind in ("end_game", "end_kyoku"):
-            self._mind.leave_round()
+            self._player.leave_round()
             self._is_in_game = self._is_in_game and kind != "end_game"
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            self._mind.start_round(seen_event(event))
+            self._player.start_round(seen_event(event))
         elif kind != "none":
-            if not self._mind.is_in_round:
+            if not self._player.is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
-            return self._mind.follow(seen_event(event), event.get("can_act") is not False)
+            return self._player.follow(seen_event(event), event.get("can_act") is not False)
         return None
 
 
 def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
-    """Answers line after line, each at once; empty lines have no answer."""
+    """Writes the answer to each line as soon as the line is read; empty lines have none."""
     for line in lines:
         text = line.decode(errors="replace").strip()
         if text:
@@ -84,5 +84,6 @@ def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:
 
 
 def write_answer(value: Any, output: TextIO) -> None:
+    """Writes `value` as a line of JSON, and flushes the output."""
     output.write(json.dumps(value, separators=(",", ":")) + "\n")
     output.flush()

@@ -1,8 +1,8 @@
-"""What Mortal's program says beside an answer (`meta`): values and a bit mask over 46 actions.
+"""The `meta` that Mortal's program adds to an answer: values and a bit mask over 46 actions.
 
-The 46 are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi whatever is discarded,
+The 46 are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi with any discard,
 38 39 40 chi with the lowest, middle or highest tile, 41 pon, 42 kan, 43 win, 44 abort the round, 45 pass. An action has
-the value of the best option that it stands for, so that the greatest of the values is that of the best option.
+the value of the best of its options, so that the highest value is that of the best option.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ _FIRST_CHI = 38
 
 
 def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
-    """The one of the 46 actions that an option is counted as.
+    """Returns the one of the 46 actions that includes an option.
 
     Args:
-        after_reach: riichi is declared, and the question is by which discard.
+        after_reach: riichi is declared, and its discard is to be chosen.
     """
     name, at = vocabulary.action.describe(token)
     if name == "discard":
@@ -37,7 +37,7 @@ def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> i
 
 
 def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
-    """`q_values`, in ascending order of the actions that the bits of `mask_bits` name."""
+    """Returns `mask_bits`, a bit for each action, and `q_values` in ascending order of these actions."""
     actions = sorted(values)
     return {
         "q_values": [rounded(values[action]) for action in actions],
@@ -46,8 +46,8 @@ def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
 
 
 def values46(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
-    """`q_values` and `mask_bits` of the options, by token; with kans on one's own turn also `kan_select`, the same by
-    the kind of tile (0 ... 33)."""
+    """Returns `q_values` and `mask_bits` of options, given by token; with kans on the seat's own turn also
+    `kan_select`, the same by the kind of tile (0 ... 33)."""
     best: dict[int, float] = {}
     best_kan: dict[int, float] = {}
     for token, value in values.items():

@@ -1,10 +1,10 @@
-"""Trained networks as players: the situations of many games are scored together, in batches of a few fixed shapes.
+"""Trained networks as agents: requests of many games are evaluated together, in batches of a few fixed shapes.
 
-How the numbers of a row are rounded can depend on the shape of its batch, and then so could, once in a long game, a
-choice. So a row's shape follows from the row alone, and a batch always has the same number of rows, some of which may
-fill up: what a player does never depends on how many games advance together.
+How a row is rounded can depend on the shape of its batch, and so, on rare occasions, can a choice. So a row's shape
+depends on the row alone, and all batches of a shape have the same number of rows, some of which may be padding: the
+actions of a player never depend on how many games advance together.
 
-Shapes: A candidates of a situation; otherwise as in kanachan.models.kv_cache.
+Shapes: A candidates; otherwise as in kanachan.models.kv_cache.
 """
 
 import math
@@ -35,24 +35,24 @@ _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64
 _FIRST_SLOTS = 64
 _ROWS = {"cpu": 16, "gpu": 64}
-"""that pass a network at once; with many more, 128 games would not fill them"""
+"""of a batch; many more would not be filled by 128 games"""
 
 
 class Shape(NamedTuple):
-    """Of the rows that are computed together."""
+    """The sizes of a batch."""
 
     new: int
     """new events"""
     seen: int
-    """events in all"""
+    """all events"""
     tiles: int
     candidates: int
     rows: int
 
 
 def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
-    """A row has the first that holds it. Nineteen of twenty have one of the first three: since its last decision a seat
-    has seen four discards at most, and there is one dora indicator."""
+    """Returns all shapes; a row gets the first that it fits into. 95 % of rows fit into one of the first three: since
+    its last decision a seat has seen four discards at most, and there is one dora indicator."""
     few = max(rows // 4, 1)
     return (
         Shape(4, 32, 15, 14, rows),
@@ -65,24 +65,24 @@ def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
 
 @dataclass(slots=True)
 class _Seat:
-    """What is kept of the round that a seat of a game is in."""
+    """The stored events of the round that a seat of a game is in."""
 
     slot: int
     events: tuple[int, ...] = ()
 
 
 class CachedPolicy(Policy):
-    """A policy that stores the events of each seat, and computes the new ones alone.
+    """A policy that caches the events of each seat, and computes only the new ones.
 
-    Its predictions have scores and values; the rest is left out for speed.
+    Its predictions have scores and values; the other fields are None, for speed.
 
     Args:
-        policies: one, or imitation and values; copies of their networks store the events.
+        policies: one, or imitation and values; copies of their networks cache the events.
         points: the temperature of the advantages, where there are two.
         use_bf16: multiply in bf16.
 
     Raises:
-        ValueError: the two are not fit to be used together.
+        ValueError: the two cannot be used together.
     """
 
     def __init__(self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False) -> None:
@@ -112,8 +112,9 @@ class CachedPolicy(Policy):
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Prediction]:
-        """Evaluates each observation as the policy without stored events does, up to rounding; `seats` are needed."""
-        assert seats is not None, "stored events are found by the seat"
+        """Returns the prediction for each observation, up to rounding that of the policy without cached events; requires
+        `seats`."""
+        assert seats is not None, "cached events are found by the seat"
         shape_of = [self.shape(*pair) for pair in zip(observations, seats, strict=True)]
         slots, starts = zip(*map(self._continued, observations, seats), strict=True)
         rows = _Rows(observations, np.array(slots), np.array(starts), self, shape_of)
@@ -128,7 +129,7 @@ class CachedPolicy(Policy):
         return [prediction for prediction in found if prediction is not None]
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
-        """Returns the shape of the rows among which an observation of a seat is computed."""
+        """Returns the shape of the batch in which an observation of a seat is computed."""
         num_seen = len(observation.progression)
         num_tiles = len(observation.sparse) - self.vocabulary.num_places
         size = num_seen - self._start(observation, seat), num_seen, num_tiles, len(observation.actions)
@@ -138,26 +139,26 @@ class CachedPolicy(Policy):
         return found
 
     def _start(self, observation: Observation, seat: Hashable) -> int:
-        """Returns how many events of an observation are stored already."""
-        stored, events = self._seats.get(seat), observation.progression
-        if stored is None or events[: len(stored.events)] != stored.events:
+        """Returns how many events of an observation are cached already."""
+        cached, events = self._seats.get(seat), observation.progression
+        if cached is None or events[: len(cached.events)] != cached.events:
             return 0
-        # the last one is computed again if nothing has happened since: no row is without events
-        return min(len(stored.events), len(events) - 1)
+        # without new events the last one is computed again, as each row must have an event
+        return min(len(cached.events), len(events) - 1)
 
     def _continued(self, observation: Observation, seat: Hashable) -> tuple[int, int]:
-        """Returns where the events of a seat are stored, and how many of them are there already."""
+        """Returns the slot of the events of a seat, and how many of them are cached already."""
         start = self._start(observation, seat)
         if seat not in self._seats:
             if not self._free:
                 self._make_room()
             self._seats[seat] = _Seat(self._free.pop())
-        stored = self._seats[seat]
-        stored.events = observation.progression
-        return stored.slot, start
+        cached = self._seats[seat]
+        cached.events = observation.progression
+        return cached.slot, start
 
     def _make_room(self) -> None:
-        # slot 0 is for rows that fill up
+        # slot 0 is for padding
         before = max(self._num_slots, 1)
         self._num_slots = max(2 * self._num_slots, _FIRST_SLOTS)
         self._free = list(range(before, self._num_slots))
@@ -165,14 +166,14 @@ class CachedPolicy(Policy):
             network.reserve(self._num_slots)
 
     def forget(self, seat: Hashable) -> None:
-        """Frees what is stored of a seat."""
-        kept = self._seats.pop(seat, None)
-        if kept is not None:
-            self._free.append(kept.slot)
+        """Frees the slot of a seat."""
+        removed = self._seats.pop(seat, None)
+        if removed is not None:
+            self._free.append(removed.slot)
 
 
 class _Rows:
-    """Observations as rows of a batch, each with the new events alone."""
+    """Observations as rows of a batch, each with its new events only."""
 
     def __init__(
         self,
@@ -189,7 +190,7 @@ class _Rows:
             observation._replace(progression=observation.progression[start:])
             for observation, start in zip(observations, start_B.tolist(), strict=True)
         ]
-        # rows may come out grouped, as of the same round: a row's events then begin those of its group
+        # rows of the same round may share a group: a row's events are then the first of its group
         batch = policy.batch(columns_of_observations(cut, policy.vocabulary))
         new_B = batch.seen_B
         event_BE = batch.event_GE.index_select(0, batch.group_B)
@@ -204,15 +205,15 @@ class _Rows:
         self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
 
     def batches(self) -> Iterator[tuple[list[int], IncrementalBatch]]:
-        """Some of the rows, and a batch that begins with them."""
+        """Yields the positions of some of the observations, and a batch whose first rows they are."""
         for shape, places in self._places.items():
             for first in range(0, len(places), shape.rows):
                 part = places[first : first + shape.rows]
                 yield part, self._batch_of(part, shape)
 
     def _batch_of(self, places: list[int], shape: Shape) -> IncrementalBatch:
-        num_filling = shape.rows - len(places)
-        row_B = torch.tensor(places + places[:1] * num_filling)
+        num_padding = shape.rows - len(places)
+        row_B = torch.tensor(places + places[:1] * num_padding)
         is_real_B = torch.arange(shape.rows) < len(places)
         taken = self._batch.each(lambda tensor_B: tensor_B.index_select(0, row_B))
         start_B = self._start_B[row_B].where(is_real_B, 0)
@@ -241,17 +242,17 @@ def _seat_of(request: ActRequest) -> tuple[GameKey, int]:
 
 
 class PolicyAgent:
-    """A policy at the table.
+    """Plays by the scores of a policy.
 
     Args:
-        temperature: scores are divided by it, and their softmax is drawn from; None takes the greatest score.
+        temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
     """
 
     plays_forced = False
 
-    def __init__(self, policy: CachedPolicy, lots: SeededSampler, temperature: float | None = None) -> None:
+    def __init__(self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None) -> None:
         self.policy = policy
-        self._lots = lots
+        self._sampler = sampler
         self._temperature = temperature
 
     def group(self, request: ActRequest) -> BatchKey:
@@ -259,7 +260,7 @@ class PolicyAgent:
         return BatchKey(shape, shape.rows)
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
-        uniforms = None if self._temperature is None else [self._lots.of(request) for request in requests]
+        uniforms = None if self._temperature is None else [self._sampler.of(request) for request in requests]
         observations = [request.observation for request in requests]
         return self.policy.act(observations, self._temperature, uniforms, seats=[_seat_of(r) for r in requests])
 
@@ -271,14 +272,14 @@ class PolicyAgent:
 
 
 def load_policy_agent(
-    spec: AgentSpec, lots: SeededSampler, vocabulary: Vocabulary, device: str, *, use_bf16: bool
+    spec: AgentSpec, sampler: SeededSampler, vocabulary: Vocabulary, device: str, *, use_bf16: bool
 ) -> PolicyAgent:
-    """The player of weights.
+    """Loads the agent of a specification with weights.
 
     Raises:
-        ValueError: weights that cannot be read, of another vocabulary, or not fit to be used together.
+        ValueError: weights that cannot be read, of another vocabulary, or that cannot be used together.
     """
-    torch.set_num_threads(1)  # how sums are rounded can depend on it; more cores are for more processes
+    torch.set_num_threads(1)  # rounding can depend on it; more cores are for more processes
     loaded = [Policy.load(path, chosen_device(device)) for path in spec.files]
     for each in loaded:
         if each.vocabulary.fingerprint != vocabulary.fingerprint:
@@ -287,4 +288,4 @@ def load_policy_agent(
         policy = CachedPolicy(loaded, spec.points, use_bf16=use_bf16)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
-    return PolicyAgent(policy, lots, spec.temperature)
+    return PolicyAgent(policy, sampler, spec.temperature)

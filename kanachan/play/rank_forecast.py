@@ -1,10 +1,11 @@
-"""The final ranks that a seat expects at the start of each round: `phi_matrix` of the review mode.
+"""Predicted final ranks at the start of each round: `phi_matrix` of the review mode.
 
-Weights of the stage `rank` say it at the seat's first decision of the round. Where there are none, or the round ends
-before the seat decides anything, only scores count: each changes by a normal number, whose variance is that of Houou
-games (4,900 points for a round, as measured over 150 games) times the rounds left.
+Weights of the stage `rank` predict them at the seat's first decision of the round. Without such weights, or if the
+round ends before that decision, they depend on the scores alone: each score changes by a normally distributed number,
+whose standard deviation is that of Houou games (4,900 points for a round, measured over 150 games) times the square
+root of the rounds left.
 
-Shapes: S seats, R ranks, N lots, O orders of the seats.
+Shapes: S seats, R ranks, N random samples, O orders of the seats.
 """
 
 import numpy as np
@@ -19,47 +20,48 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
 _POINTS_PER_ROUND = 4_900.0
-_LOTS = 20_000
+_NUM_SAMPLES = 20_000
 
 
 class RankForecast:
-    """Collects a matrix for each round.
+    """The rank probabilities of a game, a matrix for each round.
 
     Args:
-        weights: of the stage rank, if there are any.
+        weights: of the stage rank; None: scores alone are used.
         style: 0 East only, 1 East and South.
     """
 
     def __init__(self, weights: Policy | None, style: int) -> None:
         self._rounds = 4 * (style + 1)
         self._weights = weights
-        self._is_seen = False
+        self._is_final = False
         self.matrices: list[NDArray[np.float64]] = []
-        """[S, R] of each round begun so far"""
+        """[S, R] of each round that has started"""
 
     def start_round(self, start: Event) -> None:
+        """Appends the matrix of a round, from the scores."""
         place = WINDS[start["bakaze"]] * 4 + start["kyoku"] - 1
-        self._is_seen = self._weights is None
+        self._is_final = self._weights is None
         self.matrices.append(by_scores(start["scores"], max(1, self._rounds - place)))
 
     def see(self, observation: Observation, seat: int) -> None:
-        """Takes the observations of the seat's decisions; the first of a round counts."""
-        if self._is_seen or self._weights is None:
+        """Replaces the matrix of the round at the seat's first decision; ignores later ones."""
+        if self._is_final or self._weights is None:
             return
-        self._is_seen = True
+        self._is_final = True
         self.matrices[-1] = by_weights(self._weights, observation, seat)
 
 
-def foretells_ranks(weights: Policy) -> bool:
-    """Whether these weights tell the probabilities of the orders of the seats."""
+def predicts_ranks(weights: Policy) -> bool:
+    """Returns whether these weights predict the probabilities of the orders of the seats."""
     return isinstance(weights.objective, RankObjective) and weights.objective.num_summary_outputs > 0
 
 
 def require_ranks(weights: Policy, name: str) -> Policy:
-    """Raises ValueError, naming the file, unless these weights foretell the order of the seats."""
-    if not foretells_ranks(weights):
+    """Returns `weights`; raises ValueError, naming the file, unless they predict the order of the seats."""
+    if not predicts_ranks(weights):
         raise ValueError(
-            f"{name}: weights of the stage rank with objective.baseline are needed to foretell ranks, not of "
+            f"{name}: weights of the stage rank with objective.baseline are needed to predict ranks, not of "
             f"{weights.stage}"
         )
     return weights
@@ -67,23 +69,23 @@ def require_ranks(weights: Policy, name: str) -> Policy:
 
 @torch.inference_mode()
 def by_weights(weights: Policy, observation: Observation, seat: int) -> NDArray[np.float64]:
-    """Returns probability_SR of a situation, as `seat` sees it."""
+    """Returns probability_SR as weights predict it for an observation of `seat`."""
     objective = weights.objective
     assert isinstance(objective, RankObjective)
     batch = weights.batch(columns_of_observations([observation], weights.vocabulary)).to(weights.device)
     probability_O = objective.order_log_probability(weights.output(batch)).exp()[0].double().cpu().numpy()
     rank_OS = objective.orders.rank_OS.cpu().numpy()
-    if weights.actor_first:  # seat 0 of the network is ours
+    if weights.actor_first:  # seat 0 of the network is `seat`
         rank_OS = np.roll(rank_OS, seat, axis=1)
     return _counted(rank_OS, probability_O)
 
 
 def by_scores(scores: list[int], rounds_left: int) -> NDArray[np.float64]:
     """Returns probability_SR from the scores alone."""
-    lots_NS = np.random.default_rng(0).standard_normal((_LOTS, len(scores)))
-    final_NS = np.array(scores) + lots_NS * _POINTS_PER_ROUND * rounds_left**0.5
+    normal_NS = np.random.default_rng(0).standard_normal((_NUM_SAMPLES, len(scores)))
+    final_NS = np.array(scores) + normal_NS * _POINTS_PER_ROUND * rounds_left**0.5
     rank_NS = (-final_NS).argsort(axis=1).argsort(axis=1)
-    return _counted(rank_NS, np.full(_LOTS, 1 / _LOTS))
+    return _counted(rank_NS, np.full(_NUM_SAMPLES, 1 / _NUM_SAMPLES))
 
 
 def _counted(rank_NS: NDArray[np.int64], weight_N: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,7 +1,7 @@
-"""Games of the arena: who sits where on which wall, many games that advance together, and what came of each.
+"""Games of the arena that advance together, and the result of each.
 
-A wall is played once in each of its seatings, so that what the tiles bring, they bring to both players. The hands and
-draws of a seat are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
+A wall is played once in each of its seatings, so that both players get the same tiles. The hands and draws of a seat
+are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +18,7 @@ from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat
 
 _CALLS = ("chi", "pon", "daiminkan")
-_MOST_MOVES_WAITED = 100  # of the other games: a rare group would hold up games for thousands of their decisions
+_MOST_MOVES_WAITED = 100  # calls of `advance`: a rare key would delay a game by thousands
 
 
 class Game:
@@ -31,55 +31,55 @@ class Game:
         self.players = players_by_seat(match.format, key)
         self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
         self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
-        self._writer = ObservationEncoder(vocabulary, match.room, match.style, self.grades)
-        self._num_asked = [0] * vocabulary.num_seats
+        self._encoder = ObservationEncoder(vocabulary, match.room, match.style, self.grades)
+        self._num_requests = [0] * vocabulary.num_seats
         self._decisions = [0] * vocabulary.num_seats
         self._tokens: dict[int, int] = {}
         self._awaited: set[int] = set()
 
     @property
     def waits(self) -> bool:
-        """Whether an answer to `requests` is missing."""
+        """Whether an action is missing that `requests` has requested."""
         return bool(self._awaited)
 
     def requests(self, players: Mapping[str, Agent]) -> list[ActRequest]:
-        """What the players must be asked now; the game waits until all have answered. Turns that nobody wants to be
-        asked about are passed over. None when the game has ended."""
+        """Returns the requests for the next actions, for which the game then waits; none when the game has ended.
+        Plays turns with only one option unless an agent `plays_forced`."""
         while not self.table.done:
-            asked = [
+            queried = [
                 turn
                 for turn in self.table.turns
                 if len(turn.options) > 1 or players[self.players[turn.seat]].plays_forced
             ]
-            if asked:
+            if queried:
                 break
             self.step()
         else:
             return []
-        self._awaited = {turn.seat for turn in asked}
+        self._awaited = {turn.seat for turn in queried}
         requests = []
-        for turn in asked:
+        for turn in queried:
             self._decisions[turn.seat] += len(turn.options) > 1
             request = ActRequest(
                 game=self.key,
-                number=self._num_asked[turn.seat],
+                number=self._num_requests[turn.seat],
                 turn=turn,
-                observation=self._writer.observation(turn, self.table.progression),
+                observation=self._encoder.observation(turn, self.table.progression),
                 unlogged=self.table.unlogged_ankan,
             )
             requests.append(request)
-            self._num_asked[turn.seat] += 1
+            self._num_requests[turn.seat] += 1
         return requests
 
     def answer(self, seat: int, token: int) -> None:
-        """What a seat that was asked does; once all have answered, it is played."""
+        """Sets the action that was requested of a seat; plays all actions once none is missing."""
         self._awaited.remove(seat)
         self._tokens[seat] = token
         if not self.waits:
             self.step()
 
     def step(self) -> None:
-        """Plays one action of each seat; a seat that has not answered has only one."""
+        """Plays one action of each seat; a seat without a request has only one option."""
         moves = {}
         for turn in self.table.turns:
             token = self._tokens.get(turn.seat)
@@ -90,7 +90,7 @@ class Game:
         self.table.step(moves)
 
     def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
-        """Writes the record of a game that has ended; its result and its events."""
+        """Writes the record of a game that has ended, and returns its result and its events."""
         match, table = self.match, self.table
         deltas = list(mjsoul_deltas(table.scores, match.room, self.grades, match.style))
         header = {
@@ -137,7 +137,7 @@ def _count(
     calls: list[int],
     riichis: list[int],
 ) -> None:
-    """Adds a round."""
+    """Adds the events of a round to the counts by seat."""
     callers, declarers, payers = set(), set(), set()
     for event in events:
         kind, seat = event["type"], event.get("actor", -1)
@@ -157,33 +157,33 @@ def _count(
 
 @dataclass(slots=True)
 class _RequestQueue:
-    """Requests of a group that wait, the first of them for the longest time."""
+    """Waiting requests of a batch key, the oldest first."""
 
     size: int
-    """how many are best chosen together"""
+    """the preferred size of a batch"""
     since: int
-    """the move at which they were chosen from before, or began to wait"""
+    """the move at which requests were taken last, or the first began to wait"""
     requests: list[ActRequest] = field(default_factory=list)
 
     def num_ready(self, move: int) -> int:
-        """All of them after a long time, else as many as fill up."""
+        """Returns how many requests to take: all after a long wait, else as many as make full batches."""
         num = len(self.requests)
         return num if move - self.since > _MOST_MOVES_WAITED else num // self.size * self.size
 
     def take(self, num: int, move: int) -> list[ActRequest]:
+        """Removes and returns the oldest requests."""
         taken, self.requests, self.since = self.requests[:num], self.requests[num:], move
         return taken
 
 
 class BatchedGames:
-    """Games that advance together: a player is asked at once about what awaits it in many of them. A game waits until
-    there are as many requests of a group (`Agent.group`) as is good, unless that takes too long or no other game can
-    go on.
+    """Games that advance together, so that an agent receives the requests of many of them in one batch. A game waits
+    until a batch of its key (`Agent.group`) is full, unless that takes too long or no other game can continue.
 
     Args:
         players: by letter.
         records: a folder for the games' records.
-        on_result: is told what came of a game before its players are told that it has ended, which may fail.
+        on_result: is called with the result of a game before `Agent.end`, which may fail.
     """
 
     def __init__(
@@ -199,27 +199,28 @@ class BatchedGames:
         self._on_result = on_result
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
-        """by player's letter and group; none is empty"""
+        """by player's letter and batch key; none is empty"""
         self._num_moves = 0
 
     def __len__(self) -> int:
-        """Games in progress."""
+        """Returns the number of games in progress."""
         return len(self._games)
 
     def begin(self, key: GameKey) -> None:
+        """Starts a game."""
         self._games[key] = Game(self._match, key)
 
     def advance(self) -> list[GameResult]:
-        """Asks wherever somebody must act, and plays what enough of them were asked about.
+        """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
 
         Returns:
-            The games that have ended.
+            The results of the games that have ended.
 
         Raises:
-            IllegalAction: a player wants what is impossible.
+            IllegalAction: a player has chosen an action that is not possible.
             ValueError: a program among the players fails otherwise.
 
-        After an error the games cannot go on.
+        After an error the games cannot be continued.
         """
         self._num_moves += 1
         for game in self._games.values():
@@ -239,8 +240,8 @@ class BatchedGames:
         return self._end([game for game in self._games.values() if game.table.done])
 
     def _ready(self) -> dict[str, list[ActRequest]]:
-        """By player's letter: the requests of full groups and of those that have waited for long; if there are none,
-        those of the fullest group."""
+        """Returns, by player's letter, the requests of full batches and those that have waited for long; if there are
+        none, those of the fullest queue."""
         num_ready = {key: queue.num_ready(self._num_moves) for key, queue in self._waiting.items()}
         if self._waiting and not any(num_ready.values()):
             fullest = max(self._waiting, key=lambda key: len(self._waiting[key].requests) / self._waiting[key].size)

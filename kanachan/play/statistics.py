@@ -1,7 +1,7 @@
-"""What games of the arena say of two players: figures with intervals, differences, and how sure they are.
+"""Statistics of the games of a match: metrics with intervals, differences of the players, and a test of significance.
 
-The seatings of a wall share their luck, so every interval comes from drawing whole walls anew, and the test for a
-difference flips the signs of whole walls' differences.
+The seatings of a wall share their tiles, so intervals come from a bootstrap that resamples whole walls, and the test
+flips the signs of whole walls' differences at random.
 
 Shapes: B games, C columns of sums, R replicates, W walls, F flips.
 """
@@ -26,27 +26,27 @@ Floats = NDArray[np.float64]
 _FLIPS = 20_000
 _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
-_NO_DEVIATION = 1e-9  # what rounding makes of none
+_NO_DEVIATION = 1e-9  # 0 up to rounding
 FEWEST_WALLS = 10
-"""below, how much walls differ is known so badly that intervals say little"""
+"""with fewer, the variance between walls is too uncertain for the intervals to be reliable"""
 
 
 class PairedTest(NamedTuple):
-    """Whether the players' mean ranks differ, paired by walls."""
+    """A test whether the players' mean ranks differ, paired by walls."""
 
     difference: float
-    """mean rank of A less that of B"""
+    """mean rank of A minus that of B"""
     p: float
-    """how often differences whose signs are drawn are as great"""
+    """how often the difference is as large when signs are flipped at random"""
     wall_deviation: float
-    """standard deviation of a whole wall's difference; NaN: there are fewer than two"""
+    """standard deviation of the differences of whole walls; NaN with fewer than two"""
     walls: int
     whole_walls: int
-    """those of which all games have ended"""
+    """walls of which all games have ended"""
 
     def games_for(self, wanted: float, games_per_wall: int) -> int | None:
-        """Games of which 80 % of all matches would show a difference so large, at 5 % significance; None: no wall
-        shows any, as where a player meets itself."""
+        """Returns the number of games with which a difference is detected with 80 % power at 5 % significance; None:
+        no wall has a difference, as where a player meets itself."""
         if self.wall_deviation < _NO_DEVIATION:
             return None
         normal = NormalDist()
@@ -55,12 +55,12 @@ class PairedTest(NamedTuple):
 
 
 class MatchStatistics(NamedTuple):
-    """All figures, by name; see `FIGURES`."""
+    """The metrics of a match, by name."""
 
     players: dict[str, dict[str, Estimate]]
     """by letter"""
     differences: dict[str, Estimate]
-    """A less B"""
+    """A minus B"""
     test: PairedTest
 
 
@@ -89,25 +89,26 @@ def _has_rank(rank: int, result: GameResult) -> list[bool]:
     return [each == rank for each in result.ranks]
 
 
-def figures_of_games(
+def match_statistics(
     results: Sequence[GameResult], match: Match, points: Sequence[float], replicates: int = REPLICATES
 ) -> MatchStatistics:
-    """The figures of games that have ended, in any order.
+    """Computes the statistics of games that have ended, in any order.
 
     Args:
-        points: of the ranks, first to last.
+        points: rank points, first to last.
     """
     results = sorted(results, key=lambda result: result.game)
     wall_B = np.array([result.wall for result in results], np.int64)
-    formulas = {player: _formulas(_Sums(results, player, points), match.style) for player in PLAYERS}
-    differing = {name: difference(formulas["B"][name], formulas["A"][name]) for name in formulas["A"]}
-    named = {f"{player}/{name}": f for player in PLAYERS for name, f in formulas[player].items()}
-    figures = cluster_bootstrap(wall_B, {**named, **{f"-/{name}": f for name, f in differing.items()}}, replicates)
-    of_player = {p: {name: figures[f"{p}/{name}"] for name in differing} for p in PLAYERS}
-    return MatchStatistics(of_player, {name: figures[f"-/{name}"] for name in differing}, _test(results, match))
+    metrics = {player: _metrics(_Sums(results, player, points), match.style) for player in PLAYERS}
+    differences = {name: difference(metrics["B"][name], metrics["A"][name]) for name in metrics["A"]}
+    named = {f"{player}/{name}": metric for player in PLAYERS for name, metric in metrics[player].items()}
+    named |= {f"-/{name}": metric for name, metric in differences.items()}
+    estimates = cluster_bootstrap(wall_B, named, replicates)
+    of_player = {p: {name: estimates[f"{p}/{name}"] for name in differences} for p in PLAYERS}
+    return MatchStatistics(of_player, {name: estimates[f"-/{name}"] for name in differences}, _test(results, match))
 
 
-def _formulas(sums: _Sums, style: int) -> dict[str, Statistic]:
+def _metrics(sums: _Sums, style: int) -> dict[str, Statistic]:
     ranks = {f"rank_{rank + 1}": _ratio(count_B, sums.seats) for rank, count_B in enumerate(sums.rank)}
     return {
         **ranks,
@@ -125,12 +126,12 @@ def _formulas(sums: _Sums, style: int) -> dict[str, Statistic]:
 
 
 def _ratio(numerator_B: Floats, denominator_B: Floats) -> Statistic:
-    columns = (_made(numerator_B), _made(denominator_B))
+    columns = (_getter(numerator_B), _getter(denominator_B))
     return Statistic(columns, lambda sums_RC: sums_RC[:, 0] / sums_RC[:, 1], np.ones(len(numerator_B), bool))
 
 
 def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
-    """Tenhou's dan at whose Houou tables such ranks would neither gain nor lose points."""
+    """Returns the statistic of stable dan: Tenhou's dan at which the mean gain at Houou tables is 0."""
     gains = TENHOU[len(rank_B)].bonus[style]["houou"]
     step = TENHOU[len(rank_B)].penalty_step[style]
     lowest = FIRST_DAN - 3  # of which the last place costs nothing
@@ -138,16 +139,16 @@ def _stable_dan(rank_B: Sequence[Floats], style: int) -> Statistic:
     def statistic(sums_RC: Floats) -> Floats:
         return sums_RC[:, :-1] @ np.array(gains) / (step * sums_RC[:, -1]) - (FIRST_DAN - 1 - lowest)
 
-    columns = tuple(map(_made, rank_B))
+    columns = tuple(map(_getter, rank_B))
     return Statistic(columns, statistic, np.ones(len(rank_B[0]), bool))
 
 
-def _made(column_B: Floats) -> Callable[[], Floats]:
+def _getter(column_B: Floats) -> Callable[[], Floats]:
     return lambda: column_B
 
 
 def rank_difference(result: GameResult) -> float:
-    """Mean rank of A in one game less that of B."""
+    """Computes the mean rank of A in one game minus that of B."""
     ranks: dict[str, list[int]] = {player: [] for player in PLAYERS}
     for player, rank in zip(result.players, result.ranks, strict=True):
         ranks[player].append(rank)
@@ -162,33 +163,31 @@ def _test(results: Sequence[GameResult], match: Match) -> PairedTest:
         sums[result.wall] = sums.get(result.wall, 0.0) + rank_difference(result) / seatings
     sum_W = np.array(list(sums.values()))
     num_games = Counter(result.wall for result in results)
-    # what has been played of a wall in part would pass for a small difference
+    # an incomplete wall would count as one with a small difference
     whole_W = np.array([num_games[wall] == seatings for wall in sums])
     observed = abs(sum_W.sum()) - 1e-9  # sums of the same numbers in another order count as equal
     rng = np.random.default_rng(0)
-    as_great = 0
+    num_as_large = 0
     for _ in range(0, _FLIPS, _FLIPS_AT_ONCE):
         sign_FW = rng.integers(0, 2, (_FLIPS_AT_ONCE, len(sum_W))) * 2 - 1
-        as_great += int((abs(sign_FW @ sum_W) >= observed).sum())
+        num_as_large += int((abs(sign_FW @ sum_W) >= observed).sum())
     difference_ = float(np.mean([rank_difference(result) for result in results]))
     whole_walls = int(whole_W.sum())
     deviation = float(sum_W[whole_W].std(ddof=1)) if whole_walls > 1 else math.nan
-    return PairedTest(difference_, (as_great + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
+    return PairedTest(difference_, (num_as_large + 1) / (_FLIPS + 1), deviation, len(sum_W), whole_walls)
 
 
 def as_json(outcome: MatchStatistics) -> dict[str, Any]:
-    """Figures as objects; null where a figure is not known."""
+    """Returns the statistics as JSON values; null where a metric is not defined."""
 
-    def intervals(figures: dict[str, Estimate]) -> dict[str, Any]:
-        return {
-            name: {"value": figure.value, "low": figure.low, "high": figure.high} for name, figure in figures.items()
-        }
+    def intervals(estimates: dict[str, Estimate]) -> dict[str, Any]:
+        return {name: {"value": e.value, "low": e.low, "high": e.high} for name, e in estimates.items()}
 
-    figures: dict[str, Any] = plain(
+    values: dict[str, Any] = plain(
         {
-            "players": {letter: intervals(figures) for letter, figures in outcome.players.items()},
+            "players": {letter: intervals(estimates) for letter, estimates in outcome.players.items()},
             "differences": intervals(outcome.differences),
             "test": outcome.test,
         }
     )
-    return figures
+    return values

@@ -1,4 +1,4 @@
-"""kanachan-bot with a network in a seat, and what it answers to the lines of a game."""
+"""kanachan-bot with a network in a seat, and its answers to the lines of a game."""
 
 import json
 from collections.abc import Sequence

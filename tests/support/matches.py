@@ -28,30 +28,30 @@ def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "
 
 
 def journal(folder: Path) -> list[Any]:
-    """The header of the journal, then the games in order."""
+    """Returns the header of the journal, then the games in order."""
     header, *games = map(json.loads, (folder / "result.json.games").read_text().splitlines())
     return [header, *sorted(games, key=lambda game: (game["wall"], game["seating"]))]
 
 
 def result_of(folder: Path) -> dict[str, Any]:
-    """What --json wrote."""
+    """Returns the content of the file of --json."""
     return json.loads((folder / "result.json").read_text())
 
 
 def left_of(session: int) -> list[str]:
-    """Processes of the arena's session, zombies aside, and its programs."""
+    """Returns the processes of the arena's session, without zombies, and its programs."""
     listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in listed.splitlines()]
     return [a for s, stat, a in lines if "Z" not in stat and (s == str(session) or "mjai_seat.py" in a)]
 
 
 def mjai(habit: str = "fair") -> str:
-    """How a command line names the mjai program with one of its habits."""
+    """Returns the specification of the mjai program with one of its habits."""
     return f"mjai:{sys.executable} {_PROGRAM} {habit}"
 
 
 def random_results(seed: int, walls: int = 30) -> list[GameResult]:
-    """Results of 1v3 games drawn at random."""
+    """Returns random results of 1v3 games."""
     rng = np.random.default_rng(seed)
     results = []
     for wall, seating in product(range(walls), range(4)):

@@ -1,4 +1,4 @@
-"""kanachan-arena: duplicate games, what they come to, and what interrupts them."""
+"""kanachan-arena: duplicate games, their statistics, and interruptions."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
 ) -> None:
     (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
     assert arena(tmp_path) == 1
-    assert "go on with them by --resume" in capsys.readouterr().err
+    assert "continue them by --resume" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", "--rules", "tenhou") == 1
     assert "of another match: rules is mjsoul there, tenhou here" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
@@ -124,10 +124,10 @@ def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_pa
     assert len(journal(tmp_path)) == 5
 
 
-def test_a_journal_that_is_no_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_journal_that_is_not_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
     assert arena(tmp_path, "--resume") == 1
-    assert "result.json.games: no journal of kanachan-arena" in capsys.readouterr().err
+    assert "result.json.games: not a journal of kanachan-arena" in capsys.readouterr().err
 
 
 def test_a_match_is_not_written_where_another_is_being_played(
@@ -140,7 +140,7 @@ def test_a_match_is_not_written_where_another_is_being_played(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
 
 
-def test_games_that_were_played_without_records_are_told_of(
+def test_games_that_were_played_without_records_are_reported(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
@@ -171,10 +171,10 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
     status = arena(tmp_path, "--processes", processes, "--together", "2", players=("rule", "rule:flush"), games=4000)
     pressing.join()
     assert status == 128 + signal.SIGINT
-    said = capsys.readouterr()
-    assert "interrupted; --resume goes on" in said.err
-    assert f"{num_journalled(games)} of 4,000 games" in said.out and "mean rank" in said.out
-    assert "short games end first" in said.out
+    printed = capsys.readouterr()
+    assert "interrupted; --resume continues" in printed.err
+    assert f"{num_journalled(games)} of 4,000 games" in printed.out and "mean rank" in printed.out
+    assert "short games end first" in printed.out
     assert result_of(tmp_path)["games"] == num_journalled(games)
 
 
@@ -204,12 +204,12 @@ def test_an_illegal_action_ends_the_run_and_names_the_situation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert arena(tmp_path, players=("rule", mjai("wins"))) == 1
-    said = capsys.readouterr().err
-    assert "illegal action in wall 0, seating " in said and "East 1 honba 0, tiles left 6" in said
-    assert '"hora"' in said and "possible: discard" in said
+    message = capsys.readouterr().err
+    assert "illegal action in wall 0, seating " in message and "East 1 honba 0, tiles left 6" in message
+    assert '"hora"' in message and "possible: discard" in message
 
 
-def test_a_program_from_outside_plays_whole_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_external_program_plays_whole_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert arena(tmp_path, players=("rule", mjai())) == 0
     assert "illegal actions: 0" in capsys.readouterr().out
     assert result_of(tmp_path)["players"]["B"]["call_rate"]["value"] == 0
@@ -222,23 +222,23 @@ def test_a_program_from_outside_plays_whole_games(tmp_path: Path, capsys: pytest
 def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_path: Path) -> None:
     match = Match(players=("rule:bold", "rule:flush"), format="2v2", rules=rules, style=style, room=2, grades=(9, 7))
     watched = [Watched(name, letter) for letter, name in zip("AB", match.players, strict=True)]
-    hall = BatchedGames(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
-    hall.begin(GameKey(3, 1))
-    while len(hall):
-        hall.advance()
+    running = BatchedGames(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
+    running.begin(GameKey(3, 1))
+    while len(running):
+        running.advance()
     (path,) = tmp_path.iterdir()
     (game,) = read_games(str(path))
     assert game.id == f"arena-{match.key}-000003-1" and game.grades == (7, 9, 7, 9)
     report = annotate_game(game)
     assert not report.left_out and not report.notes
     seen = {(*s.observation, s.observation.actions.index(token)) for player in watched for s, token in player.seen}
-    told = [(*a.observation, a.chosen) for a in report.annotations]
-    assert len(told) == len(seen) - report.num_unknown > 200
-    assert set(told) <= seen
+    annotated = [(*a.observation, a.chosen) for a in report.annotations]
+    assert len(annotated) == len(seen) - report.num_unknown > 200
+    assert set(annotated) <= seen
 
 
 class Watched:
-    """A player, and what it saw and did."""
+    """A player, with its requests and its actions."""
 
     plays_forced = False
 
@@ -247,13 +247,13 @@ class Watched:
         self.seen: list[tuple[ActRequest, int]] = []
         self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
 
-    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
-        actions = self._player.act(situations)
-        self.seen += zip(situations, [action.token for action in actions], strict=True)
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        actions = self._player.act(requests)
+        self.seen += zip(requests, [action.token for action in actions], strict=True)
         return actions
 
 
-# Figures -------------------------------------------------------------------------------------------------------------
+# Statistics ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -282,17 +282,17 @@ def test_a_player_against_itself_shows_no_difference(tmp_path: Path) -> None:
 def test_no_difference_is_marked_while_walls_are_few(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All draws of one wall are alike, so that every interval would exclude zero."""
+    """All bootstrap samples of one wall are equal, so that every interval would exclude zero."""
     (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
     assert arena(tmp_path, "--resume", games=4) == 0
-    said = capsys.readouterr().out
+    printed = capsys.readouterr().out
     difference = result_of(tmp_path)["differences"]["win_rate"]
     assert difference.keys() == {"value", "low", "high"}
     assert difference["low"] == difference["high"] != 0
-    assert "few walls" in said and not any(line.endswith("*") for line in said.splitlines())
+    assert "few walls" in printed and not any(line.endswith("*") for line in printed.splitlines())
 
 
-def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
+def test_from_walls_that_were_cut_short_no_number_of_games_needed_is_computed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     players = ("rule", mjai("wins"))
@@ -301,9 +301,9 @@ def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
         if result.seating != 2:
             unfinished.add(result)
     assert arena(tmp_path, "--resume", players=players, games=120) == 1  # B ends the run at its first turn
-    said = capsys.readouterr().out
-    assert "90 of 120 games on 30 walls" in said
-    assert "0 whole walls: how many games are needed cannot be told" in said
+    printed = capsys.readouterr().out
+    assert "90 of 120 games on 30 walls" in printed
+    assert "0 whole walls: the number of games needed is not known" in printed
     assert result_of(tmp_path)["games_needed"]["games"] is None
 
 
@@ -311,7 +311,7 @@ def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
 
 
 @pytest.mark.parametrize(
-    "options, told",
+    "options, message",
     [
         (["--games", "0"], "--games must be at least 1, not 0"),
         (["-n", "4", "--grades", "16"], "one or two grades 0 ... 15 expected, not 16"),
@@ -325,14 +325,14 @@ def test_walls_that_were_cut_short_do_not_say_how_many_games_are_needed(
     ],
 )
 def test_an_option_that_makes_no_sense_is_refused(
-    options: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         main(["rule", "random", *options])
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_player_that_is_none_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_player_that_does_not_exist_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rule", "nowhere", "-n", "4"]) == 1
     assert capsys.readouterr().err.startswith("kanachan-arena: error: nowhere: no player of this name")
 

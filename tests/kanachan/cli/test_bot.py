@@ -1,4 +1,4 @@
-"""kanachan-bot as a program at the arena's tables plays as the same network does in the arena's own process."""
+"""kanachan-bot as a program at the arena's tables plays as the same network does in the arena's process."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ SETTINGS = ["-n", str(GAMES), "--style", "east", "--seed", "2", "--grades", "9",
 
 
 def games_in(folder: Path) -> list[list[str]]:
-    """The events of each game; the header, which names the players, aside."""
+    """Returns the events of each game, without the header, which names the players."""
     paths = sorted(folder.glob("*.jsonl.gz"), key=lambda path: path.name.split("-", 2)[2])
     return [gzip.decompress(path.read_bytes()).decode().splitlines()[1:] for path in paths]
 
@@ -45,4 +45,4 @@ def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(
 ) -> None:
     monkeypatch.setattr("kanachan.cli.bot.NUMS_OF_SEATS", (3, 4))
     assert main([str(written(tmp_path)), "0", "--grades", "1,2,3"]) == 1
-    assert "for games of 4: give a seat from 0 to 3, and 4 --grades" in capsys.readouterr().err
+    assert "for games of 4 players: give a seat from 0 to 3, and 4 --grades" in capsys.readouterr().err

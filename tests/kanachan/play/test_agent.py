@@ -1,4 +1,4 @@
-"""What every player of the arena keeps to, whatever it is."""
+"""The contract of all agents of the arena."""
 
 import json
 import shlex
@@ -30,12 +30,12 @@ from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
 
 KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai")
-Asked = dict[tuple[GameKey, int, int], ActRequest]
+Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What a command line calls each kind."""
+    """The specification of each kind on a command line."""
     folder = tmp_path_factory.mktemp("weights")
     imitation, rank = written(folder / "imitation"), written(folder / "rank", "rank", seed=1)
     return {
@@ -50,19 +50,19 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 class Watched:
-    """A player, and all that it was asked and did."""
+    """A player, with its requests and its actions."""
 
     def __init__(self, player: Agent) -> None:
         self.player = player
         self.plays_forced, self.group = player.plays_forced, player.group
-        self.asked: Asked = {}
+        self.requests: Requests = {}
         self.chosen: dict[tuple[GameKey, int, int], int] = {}
 
-    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
-        actions = self.player.act(situations)
-        for situation, action in zip(situations, actions, strict=True):
-            key = situation.game, situation.turn.seat, situation.number
-            self.asked[key], self.chosen[key] = situation, action.token
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        actions = self.player.act(requests)
+        for request, action in zip(requests, actions, strict=True):
+            key = request.game, request.turn.seat, request.number
+            self.requests[key], self.chosen[key] = request, action.token
         return actions
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
@@ -79,12 +79,12 @@ def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_00
         letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), V))
         for letter, text in zip("AB", match.players, strict=True)
     }
-    hall, waiting, results = BatchedGames(match, players), list(games), []
+    running, waiting, results = BatchedGames(match, players), list(games), []
     try:
-        while waiting or len(hall):
-            while waiting and len(hall) < together:
-                hall.begin(waiting.pop(0))
-            results += hall.advance()
+        while waiting or len(running):
+            while waiting and len(running) < together:
+                running.begin(waiting.pop(0))
+            results += running.advance()
             most -= 1
             if not most:
                 break
@@ -103,8 +103,8 @@ MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_player_does_in_a_game_does_not_depend_on_the_games_beside_it(kind: str, names: dict[str, str]) -> None:
-    # with others a game waits now and then, and is not as far after as many moves
+def test_the_actions_of_a_player_do_not_depend_on_the_other_games(kind: str, names: dict[str, str]) -> None:
+    # among others a game waits now and then, and has fewer turns after as many moves
     together, watched = played(names[kind], GAMES, together=3, most=3 * MOVES[kind])
     alone, watched_alone = played(names[kind], GAMES[1:2], together=1, most=MOVES[kind])
     chosen, chosen_alone = (
@@ -119,34 +119,34 @@ def test_what_a_player_does_in_a_game_does_not_depend_on_the_games_beside_it(kin
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_player_chooses_possible_actions_and_is_asked_about_forced_ones_only_if_it_wants(
+def test_a_player_chooses_possible_actions_and_is_queried_about_forced_ones_only_if_it_plays_them(
     kind: str, names: dict[str, str]
 ) -> None:
     _, watched = played(names[kind], GAMES[:1], together=1, most=MOVES[kind])
-    assert all(token in watched.asked[key].observation.actions for key, token in watched.chosen.items())
-    has_forced = any(len(situation.observation.actions) == 1 for situation in watched.asked.values())
+    assert all(token in watched.requests[key].observation.actions for key, token in watched.chosen.items())
+    has_forced = any(len(request.observation.actions) == 1 for request in watched.requests.values())
     assert has_forced <= watched.plays_forced
-    assert sorted(number for _, _, number in watched.asked) == list(range(len(watched.asked)))
+    assert sorted(number for _, _, number in watched.requests) == list(range(len(watched.requests)))
 
 
-def scores_of(policy: Policy, asked: Sequence[ActRequest]) -> list[np.ndarray]:
-    """Returns what the policy computes outside of the arena."""
-    columns = columns_of_observations([request.observation for request in asked], V)
+def scores_of(policy: Policy, requests: Sequence[ActRequest]) -> list[np.ndarray]:
+    """Returns the scores of the policy outside of the arena."""
+    columns = columns_of_observations([request.observation for request in requests], V)
     return [prediction.score for prediction in policy.predict(policy.batch(columns))]
 
 
 @pytest.mark.parametrize("kind", ["greedy", "absolute seats", "advantage"])
-def test_a_policy_takes_the_action_of_the_greatest_score(kind: str, names: dict[str, str]) -> None:
+def test_a_policy_takes_the_action_of_the_highest_score(kind: str, names: dict[str, str]) -> None:
     _, watched = played(names[kind], GAMES[:1], together=1, most=60)
-    for (key, situation), score_A in zip(
-        watched.asked.items(), scores_of(plain_policy(names[kind]), list(watched.asked.values())), strict=True
+    for (key, request), score_A in zip(
+        watched.requests.items(), scores_of(plain_policy(names[kind]), list(watched.requests.values())), strict=True
     ):
-        place = situation.observation.actions.index(watched.chosen[key])
+        place = request.observation.actions.index(watched.chosen[key])
         assert score_A[place] >= score_A.max() - 1e-4
 
 
 def plain_policy(name: str) -> Policy:
-    """The policy of a name, which remembers nothing."""
+    """Returns the policy of a specification, without cached events."""
     from kanachan.inference.advantage_policy import AdvantagePolicy
 
     spec = parse_agent(name)
@@ -155,17 +155,17 @@ def plain_policy(name: str) -> Policy:
 
 
 @pytest.mark.parametrize(("use_bf16", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
-def test_scores_with_events_kept_equal_those_computed_from_scratch(
+def test_scores_with_cached_events_equal_those_computed_from_scratch(
     use_bf16: bool, largest: float, typical: float, names: dict[str, str]
 ) -> None:
     found: dict[tuple[GameKey, int, int], np.ndarray] = {}
     player = make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16)
     assert isinstance(player, PolicyAgent)
     _, watched = played("random", GAMES, together=3, most=120)
-    for key, situation in watched.asked.items():
-        (found[key],) = evaluated(player, [situation])
-    wanted = scores_of(plain_policy(names["greedy"]), list(watched.asked.values()))
-    assert max(len(s.observation.progression) for s in watched.asked.values()) > 40
+    for key, request in watched.requests.items():
+        (found[key],) = evaluated(player, [request])
+    wanted = scores_of(plain_policy(names["greedy"]), list(watched.requests.values()))
+    assert max(len(s.observation.progression) for s in watched.requests.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
     assert np.concatenate(wanted).std() > 1
     assert np.abs(difference).max() < largest
@@ -173,53 +173,53 @@ def test_scores_with_events_kept_equal_those_computed_from_scratch(
 
 
 @pytest.mark.parametrize("use_bf16", [False, True])
-def test_a_score_does_not_depend_on_those_asked_for_beside_it(use_bf16: bool, names: dict[str, str]) -> None:
+def test_a_score_does_not_depend_on_the_rest_of_its_batch(use_bf16: bool, names: dict[str, str]) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[ActRequest]] = {}
-    for (_, _, number), situation in watched.asked.items():
-        by_number.setdefault(number, []).append(situation)
+    for (_, _, number), request in watched.requests.items():
+        by_number.setdefault(number, []).append(request)
     one_by_one, together = (
         make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16) for _ in range(2)
     )
     assert isinstance(one_by_one, PolicyAgent)
     assert isinstance(together, PolicyAgent)
-    assert any(len(situations) > 1 for situations in by_number.values())
-    for situations in by_number.values():
-        alone = [evaluated(one_by_one, [situation])[0] for situation in situations]
-        for score_A, alone_A in zip(evaluated(together, situations), alone, strict=True):
+    assert any(len(requests) > 1 for requests in by_number.values())
+    for requests in by_number.values():
+        alone = [evaluated(one_by_one, [request])[0] for request in requests]
+        for score_A, alone_A in zip(evaluated(together, requests), alone, strict=True):
             np.testing.assert_array_equal(score_A, alone_A)
 
 
 def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
     _, watched = played("random", GAMES[:1], together=1)
-    (situation,) = [s for s in watched.asked.values() if len(s.observation.actions) > 8][:1]
-    (score_A,) = scores_of(plain_policy(names["greedy"]), [situation])
+    (request,) = [s for s in watched.requests.values() if len(s.observation.actions) > 8][:1]
+    (score_A,) = scores_of(plain_policy(names["greedy"]), [request])
     weight_A = np.exp((score_A - score_A.max()) / 2.0)
     counts = np.zeros(len(score_A))
     player = make_agent(parse_agent(f"{names['greedy']}@2"), SeededSampler(0, "A"), V)
-    for action in player.act([replace(situation, game=GameKey(wall, 0)) for wall in range(2000)]):
-        counts[situation.observation.actions.index(action.token)] += 1
+    for action in player.act([replace(request, game=GameKey(wall, 0)) for wall in range(2000)]):
+        counts[request.observation.actions.index(action.token)] += 1
     np.testing.assert_allclose(counts / counts.sum(), weight_A / weight_A.sum(), atol=0.04)
 
 
 def evaluated(player: PolicyAgent, requests: Sequence[ActRequest]) -> list[np.ndarray]:
-    """The scores that a network gives the options of each request."""
+    """Returns the scores of the options of each request."""
     seats = [(request.game, request.turn.seat) for request in requests]
     return [p.score for p in player.policy.evaluate([request.observation for request in requests], seats)]
 
 
-def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> None:
+def test_two_players_of_one_name_draw_different_random_numbers(names: dict[str, str]) -> None:
     _, watched = played("random", GAMES[:1], together=1)
-    lots = [[SeededSampler(0, letter).of(situation) for situation in watched.asked.values()] for letter in "AB"]
-    assert not set(lots[0]) & set(lots[1])
-    assert 0.35 < np.mean(lots) < 0.65
+    drawn = [[SeededSampler(0, letter).of(request) for request in watched.requests.values()] for letter in "AB"]
+    assert not set(drawn[0]) & set(drawn[1])
+    assert 0.35 < np.mean(drawn) < 0.65
 
 
 # External programs ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "habit, error, told",
+    "habit, error, message",
     [
         (
             "wins",
@@ -235,8 +235,8 @@ def test_two_players_of_one_name_draw_different_lots(names: dict[str, str]) -> N
         ("babbles", ValueError, "an mjai event expected as answer, not b'hello'"),
     ],
 )
-def test_a_program_that_errs_is_named_with_the_situation(habit: str, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told) as raised:
+def test_a_program_that_errs_is_named_with_the_situation(habit: str, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message) as raised:
         played(mjai(habit), GAMES[:1], together=1)
     assert "mjai_seat.py" in str(raised.value)
 
@@ -253,10 +253,10 @@ for line in sys.stdin:
 def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
     program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, answers_all=False)
     try:
-        program.ask([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
+        program.send([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
         assert program.answer()["pai"] == "5m"
         dahai = {"type": "dahai", "actor": 2, "pai": "5m"}
-        program.ask([dahai, {"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
+        program.send([dahai, {"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
         assert program.answer()["pai"] == "6m"
     finally:
         program.close()
@@ -264,7 +264,7 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
 
 def test_a_program_that_closes_its_output_is_named() -> None:
     with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, answers_all=False)) as program:
-        program.ask([{"type": "start_game"}])
+        program.send([{"type": "start_game"}])
         with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
             program.answer()
 
@@ -288,10 +288,10 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    situation = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
+    request = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
     player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
     try:
-        (action,) = player.act([situation])
+        (action,) = player.act([request])
     finally:
         player.close()
     skip = V.action["skip"].first
@@ -300,10 +300,10 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
 
 
-def test_a_program_that_was_not_asked_in_the_last_round_is_told_the_end_of_the_game(tmp_path: Path) -> None:
-    """A ron on the first discard leaves no turn to the others."""
-    heard = tmp_path / "heard"
-    program = Program([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(heard)], 3)
+def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_game(tmp_path: Path) -> None:
+    """After a ron on the first discard the others have no turn."""
+    path = tmp_path / "received"
+    program = Program([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(path)], 3)
     seated = _Seated(program)
     first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
     rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
@@ -311,11 +311,11 @@ def test_a_program_that_was_not_asked_in_the_last_round_is_told_the_end_of_the_g
     seated._new([dict(event) for event in first])
     seated.end([dict(event, pai="1m", tehais=[["1m"]] * 4) for event in (*first, *rest, *last)])
     program.close()
-    told = [json.loads(line)["type"] for line in heard.read_text().splitlines()]
-    assert told == [event["type"] for event in (*rest, *last)]
+    received = [json.loads(line)["type"] for line in path.read_text().splitlines()]
+    assert received == [event["type"] for event in (*rest, *last)]
 
 
-def test_the_seat_stands_where_the_command_says_or_behind_it() -> None:
+def test_the_seat_replaces_its_placeholder_or_is_appended() -> None:
     for command in (["{seat}x"], ["--seat={seat}", "y"]):
         with Stopped(Program(["echo", *command], 3)) as program:
             assert program.name == " ".join(["echo", *command]).replace("{seat}", "3")
@@ -338,7 +338,7 @@ class Stopped:
 
 
 @pytest.mark.parametrize(
-    "text, told",
+    "text, message",
     [
         ("rule:timid", "no such temperament; there are steady"),
         ("mjai:", "a command expected"),
@@ -347,8 +347,8 @@ class Stopped:
         ("{weights}+nothing~5", "no player of this name, and no weights there"),
     ],
 )
-def test_a_name_that_is_none_is_refused(text: str, told: str, names: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_name_that_is_none_is_refused(text: str, message: str, names: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=message):
         parse_agent(text.format(weights=names["greedy"]))
 
 

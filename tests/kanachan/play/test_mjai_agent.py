@@ -1,4 +1,4 @@
-"""External programs at the table: what they are told, how they end, and how their answers are told apart."""
+"""External programs at the table: what they receive, how they exit, and how their answers are distinguished."""
 
 import json
 import sys
@@ -21,33 +21,33 @@ QUIET = f"mjai:{sys.executable} {PROGRAMS / 'mjai_quiet.py'}"
 LISTENS = "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)"
 
 
-def test_a_game_is_kept_though_a_program_complains_of_its_end(
+def test_a_game_is_stored_although_a_program_answers_its_end_with_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = tmp_path / "records"
     assert arena(tmp_path, "--together", "1", "--records", str(records), players=("rule", mjai("complains"))) == 1
-    said = capsys.readouterr()
-    assert "answers with an error" in said.err and "no more" in said.err
-    assert "1 of 4 games on 1 walls" in said.out
+    printed = capsys.readouterr()
+    assert "answers with an error" in printed.err and "no more" in printed.err
+    assert "1 of 4 games on 1 walls" in printed.out
     assert len(journal(tmp_path)) == 2 and len(list(records.iterdir())) == 1
 
 
-def test_of_rounds_in_which_it_was_not_asked_a_program_is_told_no_hand_but_its_own(tmp_path: Path) -> None:
-    heard = tmp_path / "heard"
+def test_of_rounds_without_a_request_a_program_receives_only_its_own_hand(tmp_path: Path) -> None:
+    path = tmp_path / "received"
     events = simulate_game(V, 5, 0, style=0, annotated=False).events
-    program = Program([sys.executable, "-c", LISTENS, str(heard)], 3)
+    program = Program([sys.executable, "-c", LISTENS, str(path)], 3)
     seated = _Seated(program)
     seated._new([dict(event) for event in events[:3]])
     seated.end(events)
     program.close()
-    told = [json.loads(line) for line in heard.read_text().splitlines()]
+    received = [json.loads(line) for line in path.read_text().splitlines()]
     wanted = [{name: event[name] for name in event if name != "kanachan"} for event in events[3:]]
-    assert told == [hidden_from(3, event) for event in wanted]
-    assert sum(event["type"] == "start_kyoku" for event in told) > 2
+    assert received == [hidden_from(3, event) for event in wanted]
+    assert sum(event["type"] == "start_kyoku" for event in received) > 2
 
 
 @pytest.mark.parametrize("program", [mjai("leaves"), f"{QUIET} leaves"], ids=["answers all", "quiet"])
-def test_a_program_that_ends_with_its_game_is_started_again_for_the_next(program: str, tmp_path: Path) -> None:
+def test_a_program_that_exits_with_its_game_is_started_again_for_the_next(program: str, tmp_path: Path) -> None:
     assert arena(tmp_path, "--together", "1", players=("rule", program)) == 0
     assert len(journal(tmp_path)) == 5
 
@@ -73,7 +73,7 @@ for line in sys.stdin:
 
 
 def first_claim(*habits: str) -> str:
-    """What a program does first if it may call the first discard: the kind of its action."""
+    """Returns the kind of the first action of a program that may call the first discard."""
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
@@ -92,17 +92,17 @@ def test_a_program_that_answers_every_line_may_be_slow_to_start() -> None:
 
 @pytest.mark.parametrize("move", ["pon", "skip"])
 @pytest.mark.parametrize("habit", ["all", "quiet"])
-def test_a_first_move_is_told_from_the_answers_before_it(habit: str, move: str) -> None:
+def test_a_first_move_is_distinguished_from_the_answers_before_it(habit: str, move: str) -> None:
     assert first_claim(habit, *["pons"][: move == "pon"]) == move
 
 
 @pytest.mark.parametrize(
-    "habits, told",
+    "habits, message",
     [
         (["quiet", "chats"], "answers some of the lines at which it cannot act"),
         (["all", "passes"], 'after a draw a move is expected, not {"type": "none"}'),
     ],
 )
-def test_a_program_whose_answers_cannot_be_told_apart_is_refused(habits: list[str], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_a_program_whose_answers_cannot_be_distinguished_is_refused(habits: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         first_claim(*habits)

@@ -1,4 +1,4 @@
-"""kanachan-bot: one line in, one line out, as Mortal's program speaks; what it decides is what its network decides."""
+"""kanachan-bot: one line in, one line out, with Mortal's protocol; its actions are those of its network."""
 
 import io
 import json
@@ -45,9 +45,11 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
 
 
 def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
-    """What a seat is told of a game."""
-    told = [event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]]
-    return [START, *told, {"type": "end_game"}]
+    """Returns the events of a game that a seat receives."""
+    received = [
+        event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]
+    ]
+    return [START, *received, {"type": "end_game"}]
 
 
 @pytest.fixture(scope="module")
@@ -58,18 +60,18 @@ def rounds() -> list[list[Event]]:
 # Protocol ------------------------------------------------------------------------------------------------------------
 
 
-def test_what_it_answers_can_be_played(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+def test_its_answers_can_be_played(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     bot = bot_of(weights["imitation"], 2)
     assert bot.answer(json.dumps(START)) == {"type": "none"}
     num_answers = 0
     for events in rounds:
-        asked = {id(event): turn for _, event, turn in turns(2, events)}
+        turn_of = {id(event): turn for _, event, turn in turns(2, events)}
         for event in events:
             answer = bot.answer(json.dumps(hidden_from(2, event)))
-            if id(event) not in asked:
+            if id(event) not in turn_of:
                 assert answer == {"type": "none"}
                 continue
-            turn, num_answers = asked[id(event)], num_answers + 1
+            turn, num_answers = turn_of[id(event)], num_answers + 1
             if answer["type"] == "reach":
                 continue
             choice_of_event(turn, answer, V, is_riichi=event["type"] == "reach")
@@ -90,19 +92,19 @@ def test_whole_games_are_decided_as_the_network_decides_of_the_record(
         bot.answer(json.dumps(START))
         found: list[int] = []
         for events in rounds_of(game.events):
-            asked = {
+            turn_of = {
                 id(e): turn for _, e, turn in turns(seat, events) if len(turn.options) > 1 and e["type"] != "reach"
             }
             for event in events:
                 answer = bot.answer(json.dumps(hidden_from(seat, event)))
-                if id(event) in asked:
-                    # of a riichi the answer after its echo says the discard
+                if id(event) in turn_of:
+                    # of a riichi the answer to its echo has the discard
                     token = wanted[len(found)] if answer["type"] == "reach" else None
-                    found.append(token or choice_of_event(asked[id(event)], answer, V).token)
+                    found.append(token or choice_of_event(turn_of[id(event)], answer, V).token)
         assert found == wanted and len(found) > 50
 
 
-def test_riichi_is_declared_and_its_discard_said_after_the_echo(weights: dict[StageName, Path]) -> None:
+def test_riichi_is_declared_and_its_discard_answers_the_echo(weights: dict[StageName, Path]) -> None:
     events = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m").events
     bot = bot_of(weights["imitation"], 0)
     found = answers(bot, [START, *events[:3]])
@@ -112,24 +114,24 @@ def test_riichi_is_declared_and_its_discard_said_after_the_echo(weights: dict[St
     assert found[2]["meta"]["mask_bits"] >> 37 & 1 and not discard["meta"]["mask_bits"] >> 37 & 1
 
 
-def test_a_pass_is_none_with_what_was_thought_of_it(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+def test_a_pass_is_none_with_its_evaluation(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     found = answers(bot_of(weights["rank"], 1), stream(1, rounds[:3]))
     passed = [answer for answer in found if answer["type"] == "none" and "meta" in answer]
     assert all(answer["meta"]["mask_bits"] >> 45 == 1 for answer in passed)
     assert passed
 
 
-def test_a_line_that_wants_no_answer_gets_none(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+def test_a_line_that_needs_no_answer_gets_none(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     bot = bot_of(weights["imitation"], 0)
     quiet = [{**event, "can_act": False} for event in stream(0, rounds[:1])]
     assert {answer["type"] for answer in answers(bot, quiet)} == {"none"}
 
 
-# What it says besides ------------------------------------------------------------------------------------------------
+# Predictions ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_meta_has_a_value_for_each_bit_and_its_greatest_is_what_is_done(
+def test_meta_has_a_value_for_each_bit_and_the_highest_is_that_of_the_action(
     weights: dict[StageName, Path], stage: StageName, rounds: list[list[Event]]
 ) -> None:
     metas = 0
@@ -180,7 +182,7 @@ def test_the_46_actions_are_mortals(words: str, action: int) -> None:
     assert action in {action46(token, V) for token in range(V.action.size) if words_of(token) == words}
 
 
-def test_several_kans_are_told_by_their_tiles(weights: dict[StageName, Path]) -> None:
+def test_several_kans_are_distinguished_by_their_tiles(weights: dict[StageName, Path]) -> None:
     events = play_round("", ["1111m222p", "", "", ""], "2p").events
     (meta,) = [a["meta"] for a in answers(bot_of(weights["imitation"], 0), [START, *events[:2]]) if "meta" in a]
     assert meta["mask_bits"] >> 42 & 1
@@ -188,7 +190,7 @@ def test_several_kans_are_told_by_their_tiles(weights: dict[StageName, Path]) ->
     assert len(meta["kan_select"]["q_values"]) == 2
 
 
-def test_drawn_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
+def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
     weights: dict[StageName, Path], rounds: list[list[Event]]
 ) -> None:
     def play(seed: int) -> list[Event]:
@@ -211,7 +213,7 @@ def test_in_review_mode_every_line_has_meta(weights: dict[StageName, Path], roun
 def test_what_the_player_did_is_always_among_the_bits(
     weights: dict[StageName, Path], rounds: list[list[Event]]
 ) -> None:
-    """mjai-reviewer refuses a program that leaves one out, or does not tell which tiles kans are of."""
+    """mjai-reviewer refuses a program that omits one, or does not report the tiles of kans."""
     num_done = 0
     for seat in range(4):
         bot = bot_of(weights["imitation"], seat, is_reviewing=True)
@@ -230,7 +232,7 @@ def test_what_the_player_did_is_always_among_the_bits(
 
 
 def bit_of(event: Event) -> int:
-    """The one of the 46 actions that a player has done."""
+    """Returns the one of the 46 actions that includes an event."""
     if event["type"] == "dahai":
         tile = TILE_OF_MJAI[event["pai"]]
         return 34 + tile // 10 if is_red(tile) else tile34_of(tile)
@@ -252,7 +254,7 @@ def test_ranks_at_the_start_of_each_round_are_those_of_the_rank_weights(
     assert not np.allclose(forecast.matrices[0], by_scores(rounds[0][0]["scores"], 4))
 
 
-def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
+def test_ranks_are_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
     policy = Policy.load(weights["rank"])
     assert policy.actor_first and isinstance(policy.objective, Rank)
     annotations = simulate_game(V, 5, 0, style=0).annotations
@@ -263,22 +265,22 @@ def test_ranks_stand_in_the_rows_of_their_seats(weights: dict[StageName, Path]) 
         np.testing.assert_allclose(by_weights(policy, own.observation, seat)[seat], wanted, atol=1e-6)
 
 
-def test_without_rank_weights_who_leads_is_expected_to_come_first_the_more_the_later_it_is() -> None:
+def test_without_rank_weights_the_leader_is_more_probably_first_the_later_it_is() -> None:
     scores = [40_000, 30_000, 20_000, 10_000]
     early, late = by_scores(scores, 8), by_scores(scores, 1)
     assert early[0, 0] < late[0, 0] and late.argmax(axis=1).tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(by_scores([25_000] * 4, 8), 0.25, atol=0.02)
 
 
-def test_a_round_that_cannot_be_followed_is_passed_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """mjai-reviewer ends at an answer that is no event of mjai."""
+def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """mjai-reviewer ends at an answer that is not an mjai event."""
     nothing = {"type": "none", "meta": {"mask_bits": 0}}
     first, second, *_ = rounds_of(simulate_game(V, 5, 0, style=0, annotated=False).events)
     bot = bot_of(written(tmp_path), 0, is_reviewing=True)
-    told = [START, *first[:2], first[1], *first[2:], END_OF_ROUND]
-    assert answers(bot, told)[3:] == [nothing] * (len(told) - 3)
-    (said,) = capsys.readouterr().err.splitlines()
-    assert said == "kanachan-bot: tsumo: seat 0 cannot draw a tile now; the rest of the round is passed over"
+    received = [START, *first[:2], first[1], *first[2:], END_OF_ROUND]
+    assert answers(bot, received)[3:] == [nothing] * (len(received) - 3)
+    (printed,) = capsys.readouterr().err.splitlines()
+    assert printed == "kanachan-bot: tsumo: seat 0 cannot draw a tile now; the rest of the round is skipped"
     assert any(answer["meta"]["mask_bits"] for answer in answers(bot, second))
 
 
@@ -298,7 +300,7 @@ def test_a_round_that_cannot_be_followed_is_passed_over(tmp_path: Path, capsys: 
         ("\udcff", "not JSON"),
     ],
 )
-def test_a_line_that_is_none_of_the_game_is_answered_by_an_error_and_the_next_game_is_played(
+def test_a_line_that_is_not_of_the_game_is_answered_by_an_error_and_the_next_game_is_played(
     weights: dict[StageName, Path], rounds: list[list[Event]], line: str, message: str
 ) -> None:
     bot = bot_of(weights["imitation"], 0)
@@ -315,8 +317,8 @@ def test_after_an_error_all_lines_are_refused_until_the_next_round(
 ) -> None:
     bot = bot_of(weights["imitation"], 0)
     first, second = rounds[:2]
-    told = [START, *(hidden_from(0, event) for event in [first[0], first[1], first[1], *first[2:]])]
-    found = [answer["type"] for answer in answers(bot, told)]
+    received = [START, *(hidden_from(0, event) for event in [first[0], first[1], first[1], *first[2:]])]
+    found = [answer["type"] for answer in answers(bot, received)]
     assert "error" not in found[:3] and set(found[3:]) == {"error"}
     assert "error" not in {answer["type"] for answer in answers(bot, [hidden_from(0, event) for event in second])}
 
@@ -373,7 +375,7 @@ def test_wrong_options_are_refused(options: list[str], message: str, capsys: pyt
     assert message in capsys.readouterr().err
 
 
-def test_missing_weights_and_weights_that_tell_no_ranks_are_named(
+def test_missing_weights_and_weights_that_predict_no_ranks_are_named(
     weights: dict[StageName, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["nowhere", "0"]) == 1
@@ -385,8 +387,8 @@ def test_missing_weights_and_weights_that_tell_no_ranks_are_named(
 
 def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     policy = AdvantagePolicy(Policy.load(weights["imitation"]), Policy.load(weights["rank"]), 20.0)
-    mind = MjaiBot(policy, 1, "mjsoul", ObservationEncoder(V, 4, 1, (14,) * 4))
-    metas = [answer.get("meta", {}) for answer in answers(Bot(mind), stream(1, rounds[:1]))]
+    player = MjaiBot(policy, 1, "mjsoul", ObservationEncoder(V, 4, 1, (14,) * 4))
+    metas = [answer.get("meta", {}) for answer in answers(Bot(player), stream(1, rounds[:1]))]
     whole = [meta for meta in metas if "q_values" in meta]
     assert whole and all({"probabilities", "expected_points", "rank_probabilities"} <= meta.keys() for meta in whole)
 
@@ -394,6 +396,6 @@ def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[l
 @pytest.mark.records
 def test_a_real_game_is_reviewed(weights: dict[StageName, Path]) -> None:
     (game,) = read_games(str(real_records("tenhou/houou-4p-2021")[0]))
-    mind = MjaiBot(Policy.load(weights["imitation"]), 2, "tenhou", ObservationEncoder(V, 4, 1, (14,) * 4))
-    found = answers(Bot(mind, True), stream(2, [r.events for r in game.rounds], is_open=True))
+    player = MjaiBot(Policy.load(weights["imitation"]), 2, "tenhou", ObservationEncoder(V, 4, 1, (14,) * 4))
+    found = answers(Bot(player, True), stream(2, [r.events for r in game.rounds], is_open=True))
     assert "error" not in {answer["type"] for answer in found}

@@ -1,4 +1,4 @@
-"""Games of the arena wait for each other, so that players are asked about many situations at once."""
+"""Games of the arena wait for each other, so that agents receive many requests at once."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.inference.choice import Action
-from kanachan.play import rollout as arena_game
+from kanachan.play import rollout
 from kanachan.play.agent import UNBATCHED, ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -16,57 +16,57 @@ from kanachan.play.rollout import BatchedGames
 
 
 class InThrees:
-    """A player that is best asked about three situations at a time, those that can discard apart from others."""
+    """An agent that prefers three requests at a time, with separate batches for those that can discard."""
 
     plays_forced = False
 
     def __init__(self) -> None:
         self._player = make_agent(parse_agent("rule"), SeededSampler(0, "A"), V)
-        self.asked: list[list[BatchKey]] = []
+        self.batches: list[list[BatchKey]] = []
         self.end, self.close = self._player.end, self._player.close
 
-    def group(self, situation: ActRequest) -> BatchKey:
-        return BatchKey(len(situation.observation.actions) > 5, 3)
+    def group(self, request: ActRequest) -> BatchKey:
+        return BatchKey(len(request.observation.actions) > 5, 3)
 
-    def act(self, situations: Sequence[ActRequest]) -> list[Action]:
-        self.asked.append([self.group(situation) for situation in situations])
-        return self._player.act(situations)
+    def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+        self.batches.append([self.group(request) for request in requests])
+        return self._player.act(requests)
 
 
-def test_a_game_waits_until_a_player_has_as_many_situations_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_game, "_MOST_MOVES_WAITED", 1_000_000)
+def test_a_game_waits_until_a_batch_has_the_preferred_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rollout, "_MOST_MOVES_WAITED", 1_000_000)
     in_threes = InThrees()
-    hall = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": in_threes, "B": in_threes})
+    running = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": in_threes, "B": in_threes})
     for wall in range(9):  # two at most wait for each of two groups of both players
-        hall.begin(GameKey(wall, 0))
-    results = hall.advance()
-    while len(hall) == 9:
-        assert all(num % 3 == 0 for groups in in_threes.asked for num in Counter(groups).values())
-        results += hall.advance()
-    while len(hall):
-        results += hall.advance()
-    assert len(in_threes.asked) > 300 and len(results) == 9
+        running.begin(GameKey(wall, 0))
+    results = running.advance()
+    while len(running) == 9:
+        assert all(num % 3 == 0 for groups in in_threes.batches for num in Counter(groups).values())
+        results += running.advance()
+    while len(running):
+        results += running.advance()
+    assert len(in_threes.batches) > 300 and len(results) == 9
 
 
 def test_a_game_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     class WithRareGroup(InThrees):
-        def group(self, situation: ActRequest) -> BatchKey:
-            is_rare = situation.number % 7 == 3
+        def group(self, request: ActRequest) -> BatchKey:
+            is_rare = request.number % 7 == 3
             if is_rare:
-                begun[situation.game] = num_moves
+                started[request.game] = num_moves
             return BatchKey("rare", 1000) if is_rare else UNBATCHED
 
-        def act(self, situations: Sequence[ActRequest]) -> list[Action]:
-            waited.extend(num_moves - begun.pop(s.game) for s in situations if s.game in begun)
-            return self._player.act(situations)
+        def act(self, requests: Sequence[ActRequest]) -> list[Action]:
+            waited.extend(num_moves - started.pop(s.game) for s in requests if s.game in started)
+            return self._player.act(requests)
 
-    monkeypatch.setattr(arena_game, "_MOST_MOVES_WAITED", 10)
-    begun, waited, num_moves = dict[GameKey, int](), list[int](), 0
+    monkeypatch.setattr(rollout, "_MOST_MOVES_WAITED", 10)
+    started, waited, num_moves = dict[GameKey, int](), list[int](), 0
     player = WithRareGroup()
-    hall = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": player, "B": player})
+    running = BatchedGames(Match(players=("rule", "rule"), style=0), {"A": player, "B": player})
     for wall in range(4):
-        hall.begin(GameKey(wall, 0))
-    while len(hall):
+        running.begin(GameKey(wall, 0))
+    while len(running):
         num_moves += 1
-        hall.advance()
+        running.advance()
     assert len(waited) > 50 and max(waited) == 11

@@ -1,4 +1,4 @@
-"""What the figures of the arena are worth: counted by hand, drawn at random, and where they cannot be told."""
+"""Statistics of matches: counted by hand, of random results, and where they are not defined."""
 
 import math
 from dataclasses import replace
@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from kanachan.play.match import Match
-from kanachan.play.statistics import PairedTest, figures_of_games, rank_difference
+from kanachan.play.statistics import PairedTest, match_statistics, rank_difference
 from tests.support.matches import random_results
 
 POINTS = (90.0, 45.0, 0.0, -135.0)
 
 
-def test_figures_are_what_counting_by_hand_gives() -> None:
+def test_metrics_equal_counts_by_hand() -> None:
     results = random_results(0)
-    outcome = figures_of_games(results[::-1], Match(players=("x", "y")), POINTS, replicates=20)
+    statistics = match_statistics(results[::-1], Match(players=("x", "y")), POINTS, replicates=20)
     for letter in "AB":
         at = [(r, seat) for r in results for seat in range(4) if r.players[seat] == letter]
         rounds = sum(r.rounds for r, _ in at)
         ranks = [r.ranks[seat] for r, seat in at]
-        found = {name: figure.value for name, figure in outcome.players[letter].items()}
+        found = {name: estimate.value for name, estimate in statistics.players[letter].items()}
         assert found["mean_rank"] == pytest.approx(1 + sum(ranks) / len(at))
         assert [found[f"rank_{k + 1}"] for k in range(4)] == pytest.approx([ranks.count(k) / len(at) for k in range(4)])
         assert found["points"] == pytest.approx(sum(POINTS[rank] for rank in ranks) / len(at))
@@ -30,11 +30,11 @@ def test_figures_are_what_counting_by_hand_gives() -> None:
         assert found["won_points"] == pytest.approx(1000)
         gained = 90 * ranks.count(0) + 45 * ranks.count(1)
         assert found["stable_dan"] == pytest.approx(gained / (15 * ranks.count(3)) - 2)
-    for name, figure in outcome.differences.items():
-        a, b = (outcome.players[letter][name].value for letter in "AB")
-        assert figure.value == pytest.approx(a - b)
-        assert figure.low <= figure.value <= figure.high or name == "won_points"
-    assert outcome.test.difference == pytest.approx(np.mean([rank_difference(r) for r in results]))
+    for name, estimate in statistics.differences.items():
+        a, b = (statistics.players[letter][name].value for letter in "AB")
+        assert estimate.value == pytest.approx(a - b)
+        assert estimate.low <= estimate.value <= estimate.high or name == "won_points"
+    assert statistics.test.difference == pytest.approx(np.mean([rank_difference(r) for r in results]))
 
 
 def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
@@ -43,28 +43,28 @@ def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
         for result in random_results(0)
         if result.players[3] != "A"
     ]
-    figure = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=500).players["A"]["stable_dan"]
-    assert math.isfinite(figure.value) and math.isfinite(figure.low) and figure.high == math.inf
+    estimate = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=500).players["A"]["stable_dan"]
+    assert math.isfinite(estimate.value) and math.isfinite(estimate.low) and estimate.high == math.inf
 
 
 def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables() -> None:
     """7 dan wins 90 + 45 and loses 135."""
     # A is in seat 0, 1, 2, 3 in turn
     results = [replace(result, ranks=[0, 1, 2, 3]) for result in random_results(0, walls=1)]
-    outcome = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=5)
-    assert outcome.players["A"]["stable_dan"].value == pytest.approx(7)
-    assert outcome.players["B"]["stable_dan"].value == pytest.approx(7)
+    statistics = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=5)
+    assert statistics.players["A"]["stable_dan"].value == pytest.approx(7)
+    assert statistics.players["B"]["stable_dan"].value == pytest.approx(7)
 
 
-def test_chance_alone_passes_for_a_difference_as_often_as_the_test_says() -> None:
+def test_random_results_are_significant_as_often_as_the_level_of_the_test() -> None:
     tests = [
-        figures_of_games(random_results(s), Match(players=("x", "y")), POINTS, replicates=2).test for s in range(40)
+        match_statistics(random_results(s), Match(players=("x", "y")), POINTS, replicates=2).test for s in range(40)
     ]
     assert sum(test.p < 0.05 for test in tests) <= 6
     assert 0.3 < np.mean([test.p for test in tests]) < 0.7
 
 
-def test_so_many_games_as_are_said_to_be_needed_show_the_difference_in_four_of_five_matches() -> None:
+def test_the_number_of_games_needed_detects_the_difference_in_four_of_five_matches() -> None:
     test = PairedTest(0.0, 1.0, wall_deviation=0.8, walls=100, whole_walls=100)
     walls = test.games_for(0.2, games_per_wall=4) / 4
     rng = np.random.default_rng(0)
@@ -72,18 +72,18 @@ def test_so_many_games_as_are_said_to_be_needed_show_the_difference_in_four_of_f
     assert np.mean(means > 1.96 * 0.8 / math.sqrt(walls)) == pytest.approx(0.8, abs=0.03)
 
 
-def test_walls_of_which_games_are_missing_do_not_tell_how_much_walls_differ() -> None:
+def test_walls_of_which_games_are_missing_do_not_count_for_the_deviation_of_walls() -> None:
     whole, match = random_results(0), Match(players=("x", "y"))
     partial = [replace(result, wall=30 + result.wall) for result in random_results(1, walls=300) if result.seating == 2]
-    wanted, found = (figures_of_games(games, match, POINTS, replicates=2).test for games in (whole, whole + partial))
+    wanted, found = (match_statistics(games, match, POINTS, replicates=2).test for games in (whole, whole + partial))
     assert found.wall_deviation == pytest.approx(wanted.wall_deviation)
     assert (found.walls, found.whole_walls) == (330, 30)
     assert found.games_for(0.05, 4) == wanted.games_for(0.05, 4)
 
 
-def test_without_a_whole_wall_nobody_knows_how_much_walls_differ() -> None:
+def test_without_a_whole_wall_the_deviation_of_walls_is_not_defined() -> None:
     partial = [result for result in random_results(0) if result.seating != 2]
-    test = figures_of_games(partial, Match(players=("x", "y")), POINTS, replicates=2).test
+    test = match_statistics(partial, Match(players=("x", "y")), POINTS, replicates=2).test
     assert math.isnan(test.wall_deviation) and test.whole_walls == 0
 
 
@@ -91,5 +91,5 @@ def test_a_player_that_meets_itself_needs_no_number_of_games() -> None:
     results = [
         replace(result, ranks=[(seat + result.seating) % 4 for seat in range(4)]) for result in random_results(0)
     ]
-    test = figures_of_games(results, Match(players=("x", "y")), POINTS, replicates=2).test
+    test = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=2).test
     assert test.wall_deviation == pytest.approx(0) and test.games_for(0.05, 4) is None

@@ -36,7 +36,7 @@ def num_programs(session: int) -> int:
 
 
 @pytest.mark.parametrize("has_unread", [False, True])
-def test_a_process_that_was_killed_is_told_whatever_it_had_not_read_yet(has_unread: bool) -> None:
+def test_a_killed_process_is_reported_whatever_it_had_not_read_yet(has_unread: bool) -> None:
     ours, theirs = multiprocessing.Pipe()
     if has_unread:
         ours.send(GameKey(0, 0))
