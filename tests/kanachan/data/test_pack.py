@@ -160,7 +160,7 @@ def test_the_first_wrong_line_is_named_in_the_words_of_the_slow_parser(name: str
 def test_numbers_are_plain_decimal_digits(number: str) -> None:
     line = format_line(GOOD).split("\t")
     line[2] = ",".join([number, *line[2].split(",")[1:]])
-    with pytest.raises(ValueError, match=r"file:1: .*(plain decimal|no comma-separated list)"):
+    with pytest.raises(ValueError, match=r"file:1: .*(plain decimal|not a comma-separated list)"):
         parse_block("file", 1, ("\t".join(line) + "\n").encode(), V)
 
 
