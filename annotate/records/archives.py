@@ -1,8 +1,8 @@
-"""Archives of records: zip, and tar that is plain, gzip or zstd. Members are read one by one, never unpacked to disk.
+"""Reads archives of records: zip, and tar that is plain, gzip or zstd. Members are read one by one, never unpacked.
 
-What may come of a small archive that was made to exhaust a machine is bounded: a member of more than LARGEST_MEMBER
-bytes is refused, and an archive that yields more than MOST_EXPANSION times its size (or HARMLESS bytes, if that is
-more) is given up. Names are never used as paths.
+Decompression bombs are bounded: a member of more than LARGEST_MEMBER bytes is refused, and reading an archive stops
+when it has yielded more than MOST_EXPANSION times its size (or HARMLESS bytes, if that is more). Names are never used
+as paths.
 """
 
 import lzma
@@ -28,8 +28,8 @@ _ZIP_ERRORS = (
     struct.error,
     EOFError,
     OSError,
-    NotImplementedError,  # a way of compressing that zipfile does not know
-    RuntimeError,  # a password is wanted
+    NotImplementedError,  # a compression that zipfile does not support
+    RuntimeError,  # a password is required
     ValueError,
 )
 _LARGEST_TAR_HEADER = 1 << 20  # of a long name or other attributes
@@ -42,13 +42,13 @@ class Member(NamedTuple):
     """within the archive; empty for the archive as a whole"""
     data: bytes
     size: int
-    """how much of the archive's file it took"""
+    """bytes that it takes of the archive's file"""
     problem: str | None = None
     """why there is no data"""
 
 
 def is_archive(raw: IO[bytes]) -> bool:
-    """Whether the content of a file (which can seek) is an archive, compressed or not; `raw` is left at its start."""
+    """Returns whether a seekable file is an archive, compressed or not, and leaves `raw` at its start."""
     start = raw.read(len(_ZIP_MAGICS[0]))
     raw.seek(0)
     if start in _ZIP_MAGICS:
@@ -56,16 +56,16 @@ def is_archive(raw: IO[bytes]) -> bool:
     try:
         return _is_tar(decompressing(raw).read(tarfile.BLOCKSIZE))
     except DECOMPRESSION_ERRORS:
-        return False  # whoever reads the file as a record will say what is wrong with it
+        return False  # reading it as a record reports the problem
     finally:
         raw.seek(0)
 
 
 def members(path: str, is_wanted: Callable[[str], bool]) -> Iterator[Member]:
-    """The members of the archive `path` with a wanted name, in the archive's order.
+    """Yields the members of the archive `path` with a wanted name, in the archive's order.
 
-    What cannot be read is a member with a problem, so that it costs only itself; where nothing after it can be read,
-    the problem says so.
+    What cannot be read is yielded as a member with a problem, and reading continues; where nothing after it can be
+    read, the problem includes that.
 
     Raises:
         OSError: the archive's file cannot be read.
@@ -82,7 +82,7 @@ def _too_large(size: int) -> str:
 
 
 def _expands(limit: int) -> str:
-    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size: the rest is left out"
+    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size: the rest is skipped"
 
 
 # zip -----------------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class _DamagedTar(Exception):
 
 
 class _Header(tarfile.TarInfo):
-    """A member's header. tarfile takes a damaged one for the end of the archive."""
+    """A member's header. A damaged one raises here; tarfile would treat it as the end of the archive."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
@@ -147,7 +147,7 @@ class _Header(tarfile.TarInfo):
 
 
 class _Counted:
-    """A stream that breaks off after `limit` bytes."""
+    """A stream that raises _DamagedTar after `limit` bytes."""
 
     def __init__(self, stream: IO[bytes], limit: int) -> None:
         self._stream = stream
@@ -168,7 +168,7 @@ def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
         stream: Any = _Counted(decompressing(raw), limit)
         with tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
             while (info := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # or it would remember all of them
+                archive.members.clear()  # type: ignore[attr-defined]  # tarfile would store all of them
                 size, position = raw.tell() - position, raw.tell()
                 if not info.isfile() or not is_wanted(info.name):
                     continue
@@ -180,7 +180,7 @@ def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
                 yield Member(info.name, file.read(), size)
                 where = f"after {info.name}"
     except (*DECOMPRESSION_ERRORS, tarfile.TarError, _DamagedTar, ValueError, OSError, struct.error) as error:
-        yield Member("", b"", 0, f"the archive is damaged or cut off {where} ({error}): the rest is left out")
+        yield Member("", b"", 0, f"the archive is damaged or cut off {where} ({error}): the rest is skipped")
 
 
 def _is_tar(block: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Files of game records, found lazily in sorted order: memory depends neither on their number nor on folders' sizes."""
+"""Finds files of game records lazily in sorted order: memory depends neither on their number nor on folders' sizes."""
 
 import glob
 import heapq
@@ -12,11 +12,11 @@ from typing import NamedTuple
 _RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb")
 _COMPRESSIONS = (".gz", ".zst")
 SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
-"""what is looked for in folders and archives; a file that is named itself may have any suffix"""
+"""suffixes of records in folders and archives; a file that is named explicitly may have any suffix"""
 IN_ARCHIVE = "!"
 
 _NAMES_AT_ONCE = 20_000
-"""of one folder; if it has more, it is read again for the next ones"""
+"""number of names of a folder that are held in memory; if it has more, it is read again for the next ones"""
 
 
 class Shard(NamedTuple):
@@ -29,7 +29,7 @@ class Shard(NamedTuple):
         return f"{self.number}/{self.of}"
 
     def choices(self) -> Iterator[bool]:
-        """Whether the first, second, … record is of this shard."""
+        """Yields for the first, second, … record whether it belongs to this shard."""
         return (i % self.of == self.number - 1 for i in count())
 
 
@@ -44,14 +44,15 @@ def check_paths(paths: Sequence[str]) -> None:
 
 
 def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) -> Iterator[str]:
-    """The files meant by `paths`: files, folders (with all below them), glob patterns, and members of archives.
+    """Yields the files that `paths` name: files, folders (with all below them), glob patterns, and members of archives.
 
     In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
-    `SUFFIXES` count, and none whose name or folder begins with a dot. A folder that cannot be read stands for itself. A
-    member is named as reports name it, "archive.zip!folder/game.mjlog". What one pattern matches is held in memory.
+    `SUFFIXES` are found, and none whose name or folder starts with a dot. A folder that cannot be read is yielded
+    itself. A member is named as in reports, "archive.zip!folder/game.mjlog". The matches of a pattern are held in
+    memory.
 
     Args:
-        passed_over: to it are added the files in folders that do not count, hidden ones aside, by suffix.
+        passed_over: counts, by suffix, the files in folders that are skipped, without hidden ones.
     """
     found, passed_over = _DiskSet(), Counter() if passed_over is None else passed_over
     for path in paths:
@@ -62,12 +63,12 @@ def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) ->
 
 
 def is_record_name(name: str) -> bool:
-    """Whether a file found in a folder or archive is to be read: by its suffix, unless it or a folder is hidden."""
+    """Returns whether a file in a folder or archive is a record by its suffix; hidden files and folders are not."""
     return name.lower().endswith(SUFFIXES) and not _is_hidden(name)
 
 
 def note_passed_over(name: str, passed_over: Counter[str]) -> None:
-    """Counts a file that is not read by its suffix, unless it is hidden."""
+    """Counts a skipped file by its suffix, unless it is hidden."""
     if not _is_hidden(name):
         passed_over[os.path.splitext(name)[1].lower() or "no suffix"] += 1
 
@@ -77,7 +78,7 @@ def _is_hidden(name: str) -> bool:
 
 
 def names_one_record(path: str) -> bool:
-    """Whether a name can be of nothing but one record, which need not be opened to see whether it is an archive."""
+    """Returns whether a name is that of a single record and not of an archive, so that it need not be opened."""
     name = path.lower()
     for suffix in _COMPRESSIONS:
         name = name.removesuffix(suffix)
@@ -85,7 +86,7 @@ def names_one_record(path: str) -> bool:
 
 
 def archive_of(path: str) -> tuple[str, str | None]:
-    """A path as the file that it means and, if it is of one member of an archive, the member's name."""
+    """Splits a path into its file and, if it names a member of an archive, the member's name."""
     if IN_ARCHIVE in path and not os.path.exists(path):
         for place in (place for place, character in enumerate(path) if character == IN_ARCHIVE):
             if os.path.isfile(path[:place]):
@@ -99,7 +100,7 @@ def _matches(path: str) -> list[str]:
 
 
 def _files_of(match: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]]:
-    """The records of a folder or the file itself, each with its real path."""
+    """Yields the records of a folder or the file itself, each with its real path."""
     if os.path.isdir(match):
         yield from _below(match, os.path.realpath(match), passed_over)
     else:
@@ -107,13 +108,13 @@ def _files_of(match: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]
 
 
 def _below(folder: str, real: str, passed_over: Counter[str]) -> Iterator[tuple[str, str]]:
-    """The records in `folder`, sorted by their whole paths."""
+    """Yields the records in `folder`, sorted by their whole paths."""
     last = ""
     while True:
         try:
             names = heapq.nsmallest(_NAMES_AT_ONCE, _names_after(last, folder, passed_over))
         except OSError:
-            yield folder, real  # whoever reads it as a record will say what is wrong with it
+            yield folder, real  # reading it as a record reports the problem
             return
         for name, is_link in names:
             path = os.path.join(folder, name)
@@ -127,22 +128,22 @@ def _below(folder: str, real: str, passed_over: Counter[str]) -> Iterator[tuple[
 
 
 def _names_after(last: str, folder: str, passed_over: Counter[str]) -> Iterator[tuple[str, bool]]:
-    """Records and, with a slash, folders in `folder` that stand behind `last`; whether each is a link. What is passed
-    over is counted when the folder is read for the first time."""
+    """Yields records and, with a slash, folders in `folder` that sort after `last`, and whether each is a link. Skipped
+    files are counted when the folder is read for the first time."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.is_dir():
                 name, is_wanted = entry.name, is_record_name(entry.name)
                 if not (is_wanted or last):
                     note_passed_over(name, passed_over)
-            else:  # with the slash, as it is in the paths of what is below, so that it stands in their order
+            else:  # with the slash, as in the paths of the files below, so that both sort alike
                 name, is_wanted = entry.name + "/", not (entry.is_symlink() or entry.name.startswith("."))
             if is_wanted and name > last:
                 yield name, entry.is_symlink()
 
 
 class _DiskSet:
-    """Paths that were met, in a temporary file."""
+    """A set of paths in a temporary file."""
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("", isolation_level=None)
@@ -150,6 +151,6 @@ class _DiskSet:
         self._database.execute("BEGIN")
 
     def add(self, path: str) -> bool:
-        """Whether `path` is new."""
+        """Adds `path` and returns whether it is new."""
         done = self._database.execute("INSERT OR IGNORE INTO met VALUES (?)", (os.fsencode(path),))
         return done.rowcount == 1

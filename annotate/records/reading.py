@@ -1,4 +1,4 @@
-"""Files of game records, alone or in archives, and reading one whatever its format, which its content tells."""
+"""Reads game records of any format, recognised by their content, from files and archives."""
 
 import io
 import json
@@ -34,7 +34,7 @@ ACCEPTED = (
     "plain, gzip or zstd"
 )
 LARGEST_RECORD = 256 << 20
-"""bytes that a compressed record may come to"""
+"""largest decompressed size of a record, in bytes"""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -46,36 +46,36 @@ class Record:
     name: str
     """its path, or "archive.zip!folder/game.mjlog" """
     size: int
-    """how much of the input it takes, in bytes"""
+    """bytes that it takes of the input"""
     data: bytes | None = None
     """its content; None: to be read from the file `name`"""
     problem: str | None = None
-    """why there is nothing to read"""
+    """why it cannot be read"""
     modified: int = 0
-    """when its file was modified, in nanoseconds; 0 if that is not known"""
+    """modification time of its file in nanoseconds; 0 if it is not known"""
 
 
 def read_games(path: str) -> list[Game]:
-    """The games of one file, in their order; of an archive's members, see `records_of`.
+    """Reads the games of one file, in their order; for archives see `records_of`.
 
     Raises:
-        ValueError: the file cannot be read, is no game record, is damaged, or is of a kind that is not supported.
-            The text starts with `path` and says why.
+        ValueError: the file cannot be read, is not a game record, is damaged, or is of a kind that is not supported.
+            The message starts with `path`.
     """
     return read_record(Record(path, 0))
 
 
 def read_record(record: Record) -> list[Game]:
-    """The games of one record, in their order, of which each must be readable.
+    """Reads the games of one record, in their order.
 
     Raises:
-        ValueError: as `read_games`; the text starts with the record's name.
+        ValueError: as `read_games`, or one of the games cannot be read; the message starts with the record's name.
     """
     return all_readable(games_of(record))
 
 
 def games_of(record: Record) -> Iterator[Game | Unreadable]:
-    """The games of one record, in their order. Problems start with the record's name.
+    """Reads the games of one record, in their order. Problems start with the record's name.
 
     Raises:
         ValueError: the record as a whole cannot be read; as `read_record`.
@@ -94,14 +94,14 @@ def games_of(record: Record) -> Iterator[Game | Unreadable]:
 def records_of(
     paths: Iterable[str], shard: Shard | None = None, passed_over: Counter[str] | None = None
 ) -> Iterator[Record]:
-    """The records meant by the paths that `find_files` finds: archives are taken apart, one member at a time.
+    """Yields the records of the paths that `find_files` finds, those of archives one member at a time.
 
-    What cannot be read is a record with a problem. A file whose name is that of one record (such as .mjlog, .json.gz)
-    is not opened here, and taken for no archive.
+    What cannot be read is yielded as a record with a problem. A file whose name is that of one record (such as .mjlog,
+    .json.gz) is not opened here, and not treated as an archive.
 
     Args:
-        shard: yield its records alone.
-        passed_over: to it are added the members of archives that are not read, as in `find_files`.
+        shard: yield only its records.
+        passed_over: counts the members of archives that are skipped, as in `find_files`.
     """
     passed_over = Counter() if passed_over is None else passed_over
     is_mine = (shard or Shard(1, 1)).choices()
@@ -140,7 +140,7 @@ def _is_archive(path: str) -> bool:
 
 
 def _members(path: str, wanted: str | None, passed_over: Counter[str]) -> Iterator[Record]:
-    """The members of an archive that have one of SUFFIXES, or the wanted one alone."""
+    """Yields the members of an archive that have one of SUFFIXES, or only the wanted one."""
 
     def is_wanted(name: str) -> bool:
         if wanted is not None:
@@ -165,7 +165,7 @@ def _printable(text: str) -> str:
 
 
 def find_records(paths: Sequence[str]) -> list[str]:
-    """All that `find_files` finds.
+    """Returns all files that `find_files` finds.
 
     Raises:
         ValueError: one of `paths` matches nothing.
@@ -187,7 +187,7 @@ def _content(record: Record) -> bytes:
 
 
 def _decompressed(raw: IO[bytes]) -> bytes:
-    """The content of a file, decompressed if need be."""
+    """Returns the content of a file, decompressed if necessary."""
     if archives.is_archive(raw):
         raise ValueError("an archive where a record is expected: archives in archives are not read, unpack them first")
     compression = compression_of(raw.read(4))
@@ -215,25 +215,25 @@ def _games(data: bytes, name: str) -> Iterable[Game | Unreadable]:
         raise ValueError(f"empty; accepted are {ACCEPTED}")
     if start.startswith(b"<"):
         if not start.startswith((b"<mjloggm", b"<?xml", b"<!--")):
-            raise ValueError(f"no game record: XML or HTML, but no <mjloggm>; accepted are {ACCEPTED}")
+            raise ValueError(f"not a game record: XML or HTML without <mjloggm>; accepted are {ACCEPTED}")
         return [read_tenhou_xml(data.lstrip(), name)]
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        raise ValueError(f"no game record: neither text nor compressed; accepted are {ACCEPTED}") from None
+        raise ValueError(f"not a game record: neither text nor compressed; accepted are {ACCEPTED}") from None
     if _is_tenhou_json(text):
         return tenhou_json_games(text, _stem(name))
     if _is_mjai(text):
         return mjai_games(text, _stem(name))
     if '"head"' in text or '".lq.' in text:
         return [read_majsoul_json(_majsoul_document(text))]
-    raise ValueError(f"no game record; accepted are {ACCEPTED}")
+    raise ValueError(f"not a game record; accepted are {ACCEPTED}")
 
 
 def _is_tenhou_json(text: str) -> bool:
     if text.lstrip().startswith(("https://tenhou.net/6/#json=", "http://tenhou.net/6/#json=")):
         return True
-    # asked of the text first, as files of mjai lines are long
+    # the text is searched first, as files of mjai lines are long
     return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)
 
 
@@ -243,7 +243,7 @@ def _majsoul_document(text: str) -> object:
     except ValueError as error:
         raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {error}") from None
     if not is_capture_json(document):
-        raise ValueError(f"no game record; accepted are {ACCEPTED}")
+        raise ValueError(f"not a game record; accepted are {ACCEPTED}")
     return document
 
 
@@ -256,7 +256,7 @@ def _is_mjai(text: str) -> bool:
 
 
 def _stem(name: str) -> str:
-    """`name` without its known suffixes."""
+    """Returns `name` without its known suffixes."""
     while name.lower().endswith(SUFFIXES):
         name = name.rpartition(".")[0]
     return name

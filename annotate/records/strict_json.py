@@ -1,15 +1,14 @@
-"""JSON that says one thing: no name twice in an object. Readers of records take nothing else."""
+"""Parses JSON strictly: an object with a repeated name is refused."""
 
 import json
 from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parses a JSON text.
 
     Raises:
-        ValueError: it is no JSON, is nested too deeply, or an object has a name twice: which of the two values is
-            meant cannot be known.
+        ValueError: it is not JSON, is nested too deeply, or an object has a name twice, so that its value is ambiguous.
     """
     try:
         return _DECODER.decode(text)
@@ -18,9 +17,9 @@ def parse_json(text: str) -> Any:
 
 
 def objects_of(line: str) -> list[str]:
-    """The texts of a line's objects, of which there are several where a file without a last line feed was put before
-    another; what is no object stays as it is."""
-    if "}{" not in line:  # which may stand in a name, too
+    """Splits a line into the texts of its objects; there are several where a file without a last line feed was
+    concatenated with another. Anything else is returned unchanged."""
+    if "}{" not in line:  # which may also be part of a name
         return [line]
     parts, place = list[str](), 0
     while place < len(line):

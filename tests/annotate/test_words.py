@@ -125,13 +125,13 @@ def test_a_decision_is_told_whole() -> None:
     ],
 )
 def test_the_rounds_end_is_told_from_the_seat(code: int, words: str) -> None:
-    told = annotation()
-    changed = told._replace(results=(code, *told.results[1:]))
+    original = annotation()
+    changed = original._replace(results=(code, *original.results[1:]))
     assert f"round: {words};" in describe(changed, V)
 
 
 def test_what_an_annotation_leaves_out_is_not_told() -> None:
-    told = annotation()
+    original = annotation()
     sparse = (SPARSE["seat"].token(3),)
-    bare = altered(told, sparse=sparse, progression=(0,))
+    bare = altered(original, sparse=sparse, progression=(0,))
     assert "> seat 3" in describe(bare, V)

@@ -1,7 +1,7 @@
-"""What Mahjong Soul's server sends for a game record, taken out of its wrappings: protobuf as captured, or JSON of it.
+"""Unwraps the message of Mahjong Soul's server that holds a game record: protobuf as captured, or JSON made of it.
 
-The captured message is `Wrapper(ResGameRecord(head, Wrapper(GameDetailRecords)))`, before it three bytes of the
-WebSocket frame or not. JSON has the same shape; tools leave out names, or leave a wrapping as base64 text.
+The captured message is `Wrapper(ResGameRecord(head, Wrapper(GameDetailRecords)))`, with or without three bytes of the
+WebSocket frame before it. JSON has the same shape; some tools omit names, or leave a wrapper as base64 text.
 """
 
 import base64
@@ -26,25 +26,25 @@ _RULES = "head.config.mode.detailrule."
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One game as the server tells it."""
+    """The messages of one game."""
 
     head: Message
     """RecordGame"""
     steps: tuple[Message, ...]
     """Record… messages, and GameUserInput between them where the record has what players pressed"""
     unknown_rules: tuple[str, ...]
-    """settings of the game's rules that this program does not know"""
+    """names of rule settings that are not in the table of fields"""
 
 
 def is_capture(data: bytes) -> bool:
-    """Whether `data` begins as a captured message does, which no text, archive or compressed file begins like."""
+    """Returns whether `data` starts like a captured message, and so unlike any text, archive or compressed file."""
     if data[:1] in (bytes([_RESPONSE]), bytes([_REQUEST])) or data.startswith(bytes([_NOTICE, 0x0A])):
         return True
     return data.startswith((_NO_NAME + b"\x12", b"\x12")) or (data[:1] == b"\x0a" and data[2:6] == b".lq.")
 
 
 def is_capture_json(value: Any) -> bool:
-    """Whether a JSON document is a game record of Mahjong Soul."""
+    """Returns whether a JSON document is a game record of Mahjong Soul."""
     if type(value) is not dict:
         return False
     keys = set(map(squeezed, value))
@@ -52,7 +52,7 @@ def is_capture_json(value: Any) -> bool:
 
 
 def open_capture(data: bytes) -> Recording:
-    """Takes a game record out of a captured message.
+    """Extracts a game record from a captured message.
 
     Raises:
         ValueError: it is another message, is cut off or damaged, or does not hold the game itself.
@@ -67,7 +67,7 @@ def open_capture(data: bytes) -> Recording:
     if response.error.code:
         _refuse_error(response.error.code)
     if not response.HasField("head"):
-        raise ValueError("no head: it tells the game's id, room and players")
+        raise ValueError("no head: the game's id, room and players are missing")
     if not response.data:
         _refuse_without_data(response.data_url)
     rules = UnknownFieldSet(response.head.config.mode.detail_rule)
@@ -76,7 +76,7 @@ def open_capture(data: bytes) -> Recording:
 
 
 def open_capture_json(value: Any) -> Recording:
-    """Takes a game record out of JSON that a tool made of the message.
+    """Extracts a game record from JSON that a tool made of the message.
 
     Raises:
         ValueError: a part is missing or of the wrong type, or the document does not hold the game itself.
@@ -86,7 +86,7 @@ def open_capture_json(value: Any) -> Recording:
     if type(error) is dict and error.get("code"):
         _refuse_error(error["code"])
     if "head" not in response:
-        raise ValueError("no head: it tells the game's id, room and players")
+        raise ValueError("no head: the game's id, room and players are missing")
     head, unknown = of_json("RecordGame", response["head"], "head")
     data = response.get("data")
     if not data:
@@ -97,7 +97,7 @@ def open_capture_json(value: Any) -> Recording:
 
 
 def _refuse_error(code: Any) -> None:
-    raise ValueError(f"the server answered with error {code}: no game was sent")
+    raise ValueError(f"the server responded with error {code}: no game was sent")
 
 
 def _refuse_without_data(url: Any) -> None:
@@ -181,7 +181,7 @@ def _bare(name: Any) -> str:
 
 
 def _contents(value: Any, name: str, where: str) -> Any:
-    """What a wrapping holds, or `value` itself where a tool left the wrapping out."""
+    """Returns the content of a wrapper, or `value` itself where a tool omitted the wrapper."""
     parts = _by_key(value, where)
     if "data" in parts and "name" in parts and "head" not in parts:
         _require_name(parts["name"], name, where)

@@ -1,4 +1,4 @@
-"""The options that Mahjong Soul's server offered a player, and which of them the player pressed."""
+"""The options that Mahjong Soul's server offered a player, and the one that the player pressed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,24 +13,24 @@ _DISCARD, _RIICHI = 1, 7
 _BY_TILES = {2: "chi", 3: "pon", 4: "ankan", 5: "daiminkan", 6: "kakan"}
 _WITHOUT_TILES = {8: "hora", 9: "hora", 10: "ryukyoku"}
 
-# GameUserInput: the type of an answer to another player's tile
-_ANSWER = 3
+# GameUserInput: the type of a reaction to another player's tile
+_CLAIM_OR_PASS = 3
 
 
 @dataclass(slots=True)
 class OfferDraft:
-    """An offer while it may still be answered."""
+    """An offer to which the player may still react."""
 
     after: int
     seat: int
     options: tuple[Event, ...]
     by_button: dict[tuple[int, int], Event] = field(default_factory=dict)
-    """by type and by place among those of a type: what a button means"""
+    """the option of each button, by type and index within the type"""
     pressed: Event | None = None
 
     def press(self, step: Message) -> None:
-        """Notes a GameUserInput of this seat. Only the first answer to another player's tile counts."""
-        if step.type != _ANSWER or self.pressed is not None:
+        """Records a GameUserInput of this seat. Only the first reaction to another player's tile counts."""
+        if step.type != _CLAIM_OR_PASS or self.pressed is not None:
             return
         is_pass = step.cpg.cancel_operation
         self.pressed = {"type": "none"} if is_pass else self.by_button.get((step.cpg.type, step.cpg.index))
@@ -40,10 +40,10 @@ class OfferDraft:
 
 
 def offers_of(step: Message, after: int) -> list[OfferDraft]:
-    """What a Record… message offers, to whom.
+    """Returns the offers in a Record… message.
 
     Args:
-        after: place of the event that is answered; see Offer.
+        after: index of the event to react to; see Offer.
 
     Raises:
         ValueError: there is no such seat or tile.
@@ -55,7 +55,7 @@ def offers_of(step: Message, after: int) -> list[OfferDraft]:
     offers = []
     for offered in lists:
         buttons = {button: event for operation in offered.operation_list for button, event in _events(operation)}
-        if buttons:  # a player in riichi who can only go on is sent an empty list
+        if buttons:  # a player in riichi without a choice is sent an empty list
             offers.append(OfferDraft(after, seat_of(offered.seat), tuple(buttons.values()), buttons))
     return offers
 

@@ -1,7 +1,7 @@
-"""Mahjong Soul's messages, as far as this program reads them: their wire format, and how JSON is put into them.
+"""The parts of Mahjong Soul's messages that this program reads: their wire format, and conversion from JSON.
 
-Field numbers are the protocol's own. Fields that are not in the table are skipped, in protobuf as in JSON, so records
-of later clients can be read as long as what is in the table keeps its meaning.
+Field numbers are those of the protocol. Fields that are not in the table are skipped, in protobuf as in JSON, so
+records of later clients can be read as long as the fields in the table do not change their meaning.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError, Message
 
 PACKAGE = "lq"
 
-# message: its fields as "number name type"; * stands before the type of a repeated field
+# message: its fields as "number name type"; * precedes the type of a repeated field
 _MESSAGES = {
     "Wrapper": "1 name string, 2 data bytes",
     "ResGameRecord": "1 error Error, 3 head RecordGame, 4 data bytes, 5 data_url string",
@@ -80,7 +80,7 @@ _MESSAGES = {
 }
 
 RECORDS = tuple(name for name in _MESSAGES if name.startswith("Record") and name != "RecordGame")
-"""the messages that a game's events are recorded as"""
+"""the messages of a game's events"""
 
 _EXPECTED: dict[str, tuple[type, str]] = {
     "string": (str, "a text"),
@@ -96,10 +96,10 @@ Field = tuple[str, str, bool]
 
 
 def decode(name: str, data: bytes) -> Message:
-    """The message `name` that `data` holds.
+    """Decodes the message `name`.
 
     Raises:
-        ValueError: `data` is no such message.
+        ValueError: `data` is not such a message.
     """
     try:
         return _classes()[name].FromString(data)
@@ -108,28 +108,28 @@ def decode(name: str, data: bytes) -> Message:
 
 
 def encode(name: str, content: dict[str, Any]) -> bytes:
-    """The bytes of the message `name` with `content`: as JSON would hold it, bytes fields as bytes."""
+    """Encodes the message `name` with `content`, which is as in JSON but has bytes fields as bytes."""
     message = _classes()[name]()
     fill(message, content, name)
     return message.SerializeToString()
 
 
 def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
-    """The message `name` with the content of a JSON object, and the keys of it that no field is known for.
+    """Converts a JSON object to the message `name`; also returns its keys without a field.
 
     Keys may be written in any of the usual ways: is_liqi, isLiqi; part_point_1, partPoint1, partPoint_1.
 
     Raises:
-        ValueError: a value of the wrong type or out of range; the text says where, starting with `where`.
+        ValueError: a value of the wrong type or out of range; the message names its place, starting with `where`.
     """
     message = _classes()[name]()
     return message, fill(message, content, where)
 
 
 def fill(message: Message, content: Any, where: str) -> list[str]:
-    """Puts the content of a JSON object into `message`; returns the keys that it knows no field for.
+    """Copies the content of a JSON object into `message`; returns the keys that have no field.
 
-    Only those whose value says something (not null, 0, false or empty) are returned.
+    Keys whose value is null, 0, false or empty are not returned.
     """
     if type(content) is not dict:
         raise ValueError(f"{where} must be an object, not {_shown(content)}")
@@ -158,7 +158,7 @@ def fill(message: Message, content: Any, where: str) -> list[str]:
 
 
 def squeezed(key: str) -> str:
-    """A key without what the ways of writing it differ in."""
+    """Returns a key in lower case without underscores, so that all ways of writing it are equal."""
     return key.replace("_", "").lower()
 
 
@@ -186,7 +186,7 @@ def _shown(value: Any) -> str:
 
 @cache
 def _fields(name: str) -> dict[str, Field]:
-    """By squeezed key."""
+    """Returns the fields of a message by squeezed key."""
     fields = {}
     for text in _MESSAGES[name].split(","):
         _, field, kind = text.split()

@@ -1,7 +1,7 @@
-"""Mahjong Soul's game records: the captured response message, or the JSON that tools make of it, to one Game.
+"""Reads Mahjong Soul's game records: the captured response message, or the JSON that tools make of it.
 
-What the record says of itself is taken over: id, room, length, grades by seat, final scores, change of the grading
-points. Games of rooms and contests are read if they are played by the rules of ranked games; they have no room.
+Id, room, length, grades by seat, final scores and changes of the grading points are those of the record. Games of
+friends' rooms and contests are read if they are played by the rules of ranked games; they have no room.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def read_majsoul(data: bytes) -> Game:
     """Reads a captured message, with the frame's header of three bytes or without.
 
     Raises:
-        ValueError: no game record, damaged, or a game that is not supported. The caller names the file.
+        ValueError: not a game record, damaged, or a game that is not supported. The caller names the file.
     """
     return _game(open_capture(data))
 

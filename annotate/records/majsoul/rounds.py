@@ -1,7 +1,7 @@
-"""Mahjong Soul's messages of one game to rounds of mjai events, in the order in which the engine tells them.
+"""Converts Mahjong Soul's messages of one game to rounds of mjai events, in the order of the engine's log.
 
-What a message means is in its fields: whether the drawn tile was discarded (moqie), when an indicator was turned
-(doras grows), when a riichi stick was paid (liqi). Whether the moves are possible is not asked: replaying finds out.
+The fields of a message show whether the drawn tile was discarded (moqie), when an indicator was revealed (doras grows)
+and when a riichi stick was paid (liqi). Whether the moves are possible is not checked here but by replaying.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ LARGEST_COUNT = 1000
 _CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3
 _CLAIMED = ("dahai", "ankan", "kakan")
-_ANSWERED = ("tsumo", *_CALLS, *_CLAIMED)
+_TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
 
 
@@ -27,10 +27,10 @@ def read_rounds(steps: Iterable[Message]) -> tuple[list[Round], str | None]:
     """Reads the messages of a game in their order.
 
     Returns:
-        The rounds that have an end, and why the last one has none, if so.
+        The rounds that have ended, and why the last one has not, if so.
 
     Raises:
-        ValueError: a message says what no game can; the text names it.
+        ValueError: a message that no game can have; the text names it.
     """
     reader = _Reader()
     for number, step in enumerate(steps):
@@ -59,7 +59,7 @@ class _Reader:
                 self._rounds.append(self._round.finished())
             self._round = _Draft(step)
         elif self._round is None:
-            if name != "GameUserInput":  # players say that they are ready
+            if name != "GameUserInput":  # players signal that they are ready
                 raise ValueError("before the first round")
         elif name == "GameUserInput":
             self._round.press(step)
@@ -111,7 +111,7 @@ class _Draft:
         self._pons: dict[tuple[int, str], list[str]] = {}
         """by seat and kind of tile"""
         self._riichi: int | None = None
-        """who has discarded with riichi and not paid yet"""
+        """the seat that has discarded with riichi and not paid yet"""
         self._offers: list[OfferDraft] = []
         self._claims: dict[int, OfferDraft] = {}
         """by seat: those of the offers that concern another seat's last tile"""
@@ -136,7 +136,7 @@ class _Draft:
         return Round(tuple(self.events), offers=offers or None, wall=self._wall)
 
     def press(self, step: Message) -> None:
-        """Notes what a player pressed, if another player's tile can be answered now."""
+        """Records what a player pressed, if there is another player's tile to claim now."""
         if step.seat in self._claims:
             self._claims[step.seat].press(step)
 
@@ -212,7 +212,7 @@ class _Draft:
     def _abort(self, step: Message) -> None:
         if step.type not in _DRAWS:
             raise ValueError(f"an aborted round of type {step.type}: 1 ... {len(_DRAWS)} expected")
-        # the stick of a riichi that aborts the round is on the table, whether or not the record says so here; that of a
+        # the stick of a riichi that aborts the round is on the table, whether or not the record has it here; that of a
         # riichi whose tile is won is not
         self._pay_riichi(step, is_certain=_DRAWS[step.type] != "sanchaho")
         self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * NUM_SEATS})
@@ -232,14 +232,14 @@ class _Draft:
         self.is_over = True
 
     def _pay_riichi(self, step: Message, is_certain: bool = False) -> None:
-        is_told = step.HasField("liqi") and not step.liqi.failed
-        if is_told or (is_certain and self._riichi is not None):
-            seat = seat_of(step.liqi.seat) if is_told else self._riichi
+        is_recorded = step.HasField("liqi") and not step.liqi.failed
+        if is_recorded or (is_certain and self._riichi is not None):
+            seat = seat_of(step.liqi.seat) if is_recorded else self._riichi
             self.events.append({"type": "reach_accepted", "actor": seat})
         self._riichi = None
 
     def _turn_doras(self, doras: Sequence[str]) -> None:
-        """Tells of the indicators that were not there before; messages hold all of them or none."""
+        """Adds events of newly revealed indicators; messages hold all of them or none."""
         before = self._doras
         if list(doras[: len(before)]) != before[: len(doras)]:
             raise ValueError(f"the indicators {', '.join(doras)}, before {', '.join(before)}")
@@ -248,8 +248,8 @@ class _Draft:
             before.append(name)
 
     def _offer(self, step: Message) -> None:
-        """Keeps what the message of the last event offers."""
-        after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _ANSWERED)
+        """Stores the offers in the message of the last event."""
+        after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
         offers = offers_of(step, after)
         self._offers += offers
         is_claim = self.events[after]["type"] in _CLAIMED
@@ -257,9 +257,9 @@ class _Draft:
 
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
-    """The whole wall, if `paishan` tells it: all of it or, in older records, what is left after the first draw.
+    """Returns the whole wall, if `paishan` holds it, or, as in older records, the rest of it after the first draw.
 
-    Whether it is the wall of this round is found out by replaying.
+    Whether it is the wall of this round is checked by replaying.
     """
     tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
     hands = zip(places_dealt(start["oya"], NUM_SEATS), start["tehais"], strict=True)

@@ -1,4 +1,4 @@
-"""Which of Mahjong Soul's games are played by the rules of ranked games, and in which room and length."""
+"""Recognises the rules, room and length of Mahjong Soul's games; rules other than those of ranked games are refused."""
 
 from collections.abc import Sequence
 
@@ -55,14 +55,14 @@ _FREE = (
 
 
 def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int]:
-    """The room, None if the game is not ranked, and the style: 0 East only, 1 East and South.
+    """Returns the room, None if the game is not ranked, and the style: 0 East only, 1 East and South.
 
     Args:
         config: GameConfig.
-        unknown_rules: names of stated rules that this program does not know.
+        unknown_rules: names of stated rules that are not in the table of fields.
 
     Raises:
-        ValueError: a game for three, of other rules than ranked games, or of a kind that is not known.
+        ValueError: a game for three, by other rules than ranked games, or of an unknown kind.
     """
     if config.category not in (_RANKED, _FRIENDS, _CONTEST):
         raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")
@@ -73,7 +73,7 @@ def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int |
     if is_ranked and mode_id not in _ROOM_AND_STYLE:
         raise ValueError(f"a ranked game of a kind that is not known (mode_id {mode_id})")
     others = _other_rules(config.mode)
-    if not is_ranked:  # a ranked game keeps its rules whatever settings are added
+    if not is_ranked:  # the rules of a ranked game do not change with additional settings
         others += [f"{name} (not known here)" for name in unknown_rules]
     if others:
         raise ValueError(f"a game by other rules than ranked games, which is not supported: {', '.join(others)}")
@@ -85,17 +85,17 @@ def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int |
 
 
 def grade(level: int) -> int:
-    """The four-player grade 0 ... 15 of an account's level.id; ValueError if it is none."""
+    """Returns the four-player grade 0 ... 15 of an account's level.id; raises ValueError if it has none."""
     name, step = divmod(level, 100)
     if name in _CELESTIAL_LEVELS and step >= 1:
         return _CELESTIAL
     if name not in _FIRST_GRADES or not 1 <= step <= 3:
-        raise ValueError(f"level.id {level} is no four-player grade")
+        raise ValueError(f"level.id {level} is not a four-player grade")
     return _FIRST_GRADES[name] + step - 1
 
 
 def _other_rules(mode: Message) -> list[str]:
-    """The rules in which the game differs from ranked ones, in the protocol's words."""
+    """Returns the rules in which the game differs from ranked ones, by the protocol's names."""
     rule = mode.detail_rule
     stated = {field.name: value for field, value in rule.ListFields() if field.name not in _FREE and value}
     if stated.get("fanfu") == 1:

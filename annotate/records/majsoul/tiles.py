@@ -1,4 +1,4 @@
-"""Mahjong Soul's names of tiles and numbers of seats, checked and turned into mjai's."""
+"""Checks Mahjong Soul's names of tiles and numbers of seats and converts them to mjai's."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,9 +14,9 @@ _MJAI |= {f"0{suit}": f"5{suit}r" for suit in "mps"} | {f"{i}z": name for i, nam
 
 
 def tile_of(name: str) -> str:
-    """mjai's name of a tile; ValueError if there is no such tile."""
+    """Returns mjai's name of a tile; raises ValueError if there is no such tile."""
     if name not in _MJAI:
-        raise ValueError(f"{ascii(name)[:40]} is no tile")
+        raise ValueError(f"{ascii(name)[:40]} is not a tile")
     return _MJAI[name]
 
 
@@ -25,7 +25,7 @@ def tiles_of(names: Iterable[str]) -> list[str]:
 
 
 def kind_of(name: str) -> str:
-    """mjai's name of the ordinary tile in place of a red one."""
+    """Returns mjai's name of a tile, that of the ordinary one for a red five."""
     return name.removesuffix("r")
 
 

@@ -1,5 +1,5 @@
-"""What each mjai event must hold. Other programs' names of fields are brought to one: `delta`, `kyoutaku` and
-`uradora_markers` get their usual ones."""
+"""The fields of mjai events. Other programs' names of fields (`delta`, `kyoutaku`, `uradora_markers`) are replaced by
+the usual ones."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ Check = Callable[[Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an event: what it must be, in words and as a test, and where else it may stand."""
+    """A field of an event: its name and aliases, and the expected value, in words and as a check."""
 
     name: str
     expected: str
@@ -28,7 +28,7 @@ class Field:
     aliases: tuple[str, ...] = ()
     optional: bool = False
     default: Any = None
-    """of an optional field that is missing; None leaves it out"""
+    """value of an optional field that is missing; None: the field is omitted"""
 
 
 def _integer(low: int, high: int) -> Check:
@@ -117,7 +117,7 @@ SEEN: dict[str, tuple[Field, ...]] = FIELDS | {
     "hora": (_ACTOR, _TARGET),
     "ryukyoku": (),
 }
-"""the same as a seat at the table is told of them, which need not tell what was paid"""
+"""every event inside a round as a seat at the table sees it, where payments may be missing"""
 
 HEADER = (
     Field("id", "a text", lambda value: type(value) is str, optional=True),
@@ -127,17 +127,17 @@ HEADER = (
     Field("grades", f"{NUM_SEATS} grades 0 ... 15", _list(NUM_SEATS, _integer(0, 15)), optional=True),
     Field("grading_deltas", f"{NUM_SEATS} integers", _is_points, optional=True),
 )
-"""what start_game's "kanachan" may hold"""
+"""fields of start_game's "kanachan" """
 
 WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
-"""in start_kyoku's "kanachan": what was not dealt, in the order of the wall"""
+"""in start_kyoku's "kanachan": the tiles that were not dealt, in the order of the wall"""
 
 
 def normalised(event: Event, fields: Sequence[Field]) -> Event:
-    """The named fields, checked, under their usual names.
+    """Checks the fields of an event and returns them under their usual names, without others.
 
     Raises:
-        ValueError: names a field that is missing or not as it must be.
+        ValueError: names a field that is missing or has an unexpected value.
     """
     found: Event = {}
     for field in fields:

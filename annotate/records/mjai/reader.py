@@ -1,7 +1,7 @@
-"""mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
+"""Reads mjai JSON lines: one event a line, any number of games a file, each from start_game to end_game.
 
-Other programs' dialects are brought to one: fields that are not needed are dropped, the others get their usual names.
-Whether the moves are possible is not asked here: replaying finds out.
+Other programs' dialects are normalised: fields that are not needed are dropped, the others get their usual names.
+Whether the moves are possible is not checked here but by replaying.
 """
 
 import hashlib
@@ -23,25 +23,26 @@ class _Draft:
     """A game while its lines are being read."""
 
     line: int
-    """where it begins"""
+    """where it starts"""
     start: Event
     header: Event
     content: Any = field(default_factory=hashlib.sha256)
     rounds: list[Round] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
-    """of the round that is being read"""
+    """events of the round that is being read"""
     wall: tuple[str, ...] | None = None
-    """its wall"""
+    """wall of that round"""
     end: Event | None = None
 
 
 def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order. One that cannot be read costs what comes before the next start_game.
+    """Reads the games of a file, in their order. After one that cannot be read, lines up to the next start_game are
+    skipped.
 
     The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
     the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
-    its end: East only if nobody is below 0 points and the last round is E4 ... S3, where a longer game cannot end,
-    and no round is one that an East game does not come to; else East and South.
+    its end: East only if nobody is below 0 points, the last round is E4 ... S3, where a longer game cannot end, and
+    all rounds are possible in an East game; else East and South.
 
     Args:
         text: the file's content.
@@ -55,17 +56,17 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
     for number, line in enumerate(lines, start=1):
         for part in objects_of(line):
             if part.strip():
-                yield from reader.take(part, number, is_unended=number == len(lines))
+                yield from reader.read_line(part, number, is_unended=number == len(lines))
     yield from reader.end_game()
     if not reader.has_read:
         raise ValueError("no start_game")
 
 
 def seen_event(event: Event) -> Event:
-    """An event of a round as a seat at the table is told of it, checked; tiles that it cannot see may be "?".
+    """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?".
 
     Raises:
-        ValueError: names the field; or it is no event of a round.
+        ValueError: names the field; or it is not an event of a round.
     """
     kind = event["type"]
     if kind not in SEEN:
@@ -83,7 +84,7 @@ def require_four_players(start_game: Event) -> None:
 
 
 def parse_event(line: str) -> Event:
-    """One line: an object with a type. Raises ValueError if it is something else."""
+    """Parses one line, an object with a type. Raises ValueError if it is something else."""
     try:
         event = parse_json(line)
     except ValueError as error:
@@ -94,7 +95,7 @@ def parse_event(line: str) -> Event:
 
 
 class _Reader:
-    """Takes the lines of a file and gives its games."""
+    """Reads the lines of a file and yields its games."""
 
     def __init__(self, name: str) -> None:
         self.has_read = False
@@ -102,10 +103,10 @@ class _Reader:
         self._name = name
         self._draft: _Draft | None = None
         self._is_lost = False
-        """whether what comes belongs to a game with a problem"""
+        """whether the next lines belong to a game with a problem"""
         self._is_cut_off = False
 
-    def take(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
+    def read_line(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
         """Reads a line; `is_unended`: it has no line feed."""
         try:
             event = parse_event(line)
@@ -121,12 +122,12 @@ class _Reader:
         if self._is_lost:
             return
         try:
-            self._draft = _take(event, line, number, self._draft)
+            self._draft = _add(event, line, number, self._draft)
         except ValueError as error:
             yield from self._lose(f"line {number}: {event['type']}: {error}")
 
     def end_game(self) -> Iterator[Game | Unreadable]:
-        """Gives the game that is being read, if there is one."""
+        """Yields the game that is being read, if there is one."""
         draft, self._draft = self._draft, None
         if draft is None:
             return
@@ -137,7 +138,7 @@ class _Reader:
             yield Unreadable(f"the game from line {draft.line}: {error}")
 
     def _lose(self, problem: str) -> Iterator[Game | Unreadable]:
-        """Gives up the game that is being read; one that has ended is not concerned."""
+        """Yields a problem and discards the game that is being read; one that has ended is yielded before it."""
         if self._is_lost:
             return
         if self._draft is not None and self._draft.end is None:
@@ -147,7 +148,7 @@ class _Reader:
         yield Unreadable(problem)
 
 
-def _take(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
+def _add(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
     """Adds the event of a line to a game, or starts a new one."""
     kind = event["type"]
     if kind == "start_game":
@@ -183,7 +184,7 @@ def _start_game(event: Event, number: int) -> _Draft:
 
 
 def _own_part(event: Event) -> Event:
-    """What this program has written into an event besides."""
+    """Returns the part of an event that is specific to this program."""
     part = event.get("kanachan", {})
     if type(part) is not dict:
         raise ValueError('"kanachan" must be an object')
@@ -289,7 +290,7 @@ def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int
 
 
 def _is_beyond_east_game(start: Event) -> bool:
-    """Whether an East game would have been over: a dealer who stays may play on."""
+    """Returns whether an East game would have ended before this round; a dealer who stays may play on."""
     scores = start["scores"]
     is_usual = sum(scores) + 1000 * start["kyotaku"] == 25_000 * NUM_SEATS
     return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= 30_000

@@ -1,4 +1,4 @@
-"""Games whose rounds stand one by one in a file, as a viewer's addresses hold them: put together again."""
+"""Joins games whose rounds are separate objects of a file, as in addresses of a viewer."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -7,8 +7,8 @@ from annotate.game.record import Game, Round, Unreadable
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
-    """The games of a file, where those are one that have the same id, have no round in common and tell the same of the
-    game besides. It has their rounds in the order of play, and stands where the first was."""
+    """Joins the games of a file that have the same id and header and no round in common. A joined game has their rounds
+    in the order of play, at the place of the first."""
     found: list[list[Game] | Unreadable] = []
     parts_of: dict[str, list[Game]] = {}
     places_of: dict[str, set[tuple[int, int]]] = {}
@@ -28,7 +28,7 @@ def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
 
 
 def _place(recorded: Round) -> tuple[int, int]:
-    """What grows from round to round: wind and number, honba."""
+    """Returns what grows from round to round: wind and number, honba."""
     start = recorded.events[0]
     return 4 * "ESWN".index(start["bakaze"]) + start["kyoku"], start["honba"]
 

@@ -1,7 +1,7 @@
-"""tenhou.net/6 JSON, Tenhou's own and as converted from Mahjong Soul: one game an object, one or more objects a file.
+"""Reads tenhou.net/6 JSON, Tenhou's or converted from Mahjong Soul: one game an object, one or more objects a file.
 
-Tenhou's object may be of a whole game or of some of its rounds. Which platform a game was played on, its room and its
-length are told by `rule.disp`: Tenhou's "鳳南喰赤", Mahjong Soul's "玉の間南喰赤" or "Jade Room South".
+Tenhou's object may be of a whole game or of some of its rounds. The platform of a game, its room and its length are in
+`rule.disp`: Tenhou's "鳳南喰赤", Mahjong Soul's "玉の間南喰赤" or "Jade Room South".
 """
 
 import hashlib
@@ -31,10 +31,10 @@ DRAW_REASONS = {
     "suukansansen": ("四槓散了", "四開槓", "Suukaikan", "Four Kan Abortion"),
     "sanchaho": ("三家和了", "三家和", "Sanchahou", "Three Ron Abortion"),
 }
-"""reason of the mjai event -> names of the result, of Tenhou and of the converters"""
+"""reason of the mjai event -> names of the result in Tenhou's records and in converted ones"""
 
 TENHOU_JSON_MEMBERS = ("log", "rule")
-"""what every game in this format has, and a text in it tells"""
+"""members of every game in this format, by which a text is recognised"""
 
 _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
 _WIN = "和了"
@@ -44,7 +44,7 @@ _TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
 _TENHOU_DISP = re.compile(r"四?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
-_UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's own spelling
+_UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's spelling
 _MJSOUL_GRADES = (
     ("初心", "Novice"),
     ("雀士", "Adept"),
@@ -58,7 +58,7 @@ _TENHOU_DANS = ("新人", *(f"{n}級" for n in range(9, 0, -1)), "初段", *(f"{
 
 
 class _Kind(NamedTuple):
-    """What `rule.disp` tells of a game."""
+    """The contents of `rule.disp`."""
 
     rules: tuple[Rules, ...]
     style: int
@@ -69,20 +69,21 @@ class _Kind(NamedTuple):
 
 
 def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order; where there are several, one that cannot be read costs no other.
+    """Reads the games of a file, in their order; where there are several, one that cannot be read is yielded as
+    Unreadable.
 
-    The id of a game is `ref`, which holds the platform's own, else `name` and a checksum of the game. Objects of one
-    `ref` with different rounds, as where each round has an address of its own, are one game.
+    The id of a game is `ref`, the platform's id, else `name` and a checksum of the game. Objects of one `ref` with
+    different rounds, as where each round has a separate address, are one game.
 
     Args:
         text: a JSON object, or one a line, or addresses of tenhou.net/6 that hold one in their fragment, one a line.
         name: the file's name without folders and suffixes.
 
     Raises:
-        ValueError: the only game cannot be read; names the round and what is wrong with it.
+        ValueError: the only game cannot be read; names the round and the problem.
     """
     lines = [line.strip() for line in text.split("\n")]
-    is_one_a_line = sum(map(bool, lines)) > 1 and all(_begins_game(line) for line in lines if line)
+    is_one_a_line = sum(map(bool, lines)) > 1 and all(_starts_game(line) for line in lines if line)
     if not is_one_a_line:
         try:
             document = parse_json(text)
@@ -94,7 +95,7 @@ def tenhou_json_games(text: str, name: str) -> Iterator[Game | Unreadable]:
     yield from joined(_games_of_lines(lines, name))
 
 
-def _begins_game(line: str) -> bool:
+def _starts_game(line: str) -> bool:
     return line.startswith(("{", "http"))
 
 
@@ -102,7 +103,7 @@ def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadab
     is_lost = False
     parts = ((number, part) for number, line in enumerate(lines, start=1) for part in objects_of(line))
     for number, line in parts:
-        if not line or (is_lost and not _begins_game(line)):  # the rest of an object over many lines
+        if not line or (is_lost and not _starts_game(line)):  # the rest of an object over many lines
             continue
         try:
             game: Game | Unreadable = _game(_parse_line(line), name)
@@ -189,7 +190,7 @@ def _kind(disp: str) -> _Kind:
 
 
 def _is_for_three(columns: Any) -> bool:
-    """Whether a round has no fourth seat."""
+    """Returns whether a round has no fourth seat."""
     if not isinstance(columns, list) or len(columns) < 2:
         return False
     scores = columns[1]
@@ -200,11 +201,11 @@ def _is_for_three(columns: Any) -> bool:
 
 def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any]) -> None:
     """Raises ValueError unless the game is played with the three usual red fives."""
-    told = {key: value for key, value in rule.items() if key.startswith("aka")}
-    if told:
-        counts = set(told.values()) if all(type(value) is int for value in told.values()) else {-1}
+    stated = {key: value for key, value in rule.items() if key.startswith("aka")}
+    if stated:
+        counts = set(stated.values()) if all(type(value) is int for value in stated.values()) else {-1}
         if counts != {1}:
-            raise ValueError(f"red fives {_short(told)}: only one of each suit is supported")
+            raise ValueError(f"red fives {_short(stated)}: only one of each suit is supported")
     elif "赤" not in rule.get("disp", "") and not any(red in _dealt(rounds) for red in (51, 52, 53)):
         raise ValueError("a game without red fives: this rule variant is not supported")
 
@@ -226,7 +227,7 @@ def _final_scores(document: dict[str, Any]) -> tuple[int, ...] | None:
 def _grading(
     document: dict[str, Any], kind: _Kind, final_scores: tuple[int, ...] | None
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """The seats' grades, and what the platform's table makes of the final scores."""
+    """Returns the seats' grades, and the changes of grading points by the platform's table."""
     names = document.get("dan")
     if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != NUM_SEATS:
         return None, None
@@ -250,14 +251,14 @@ def _grading(
 
 
 def _tenhou_dan(name: str) -> int | None:
-    """Tenhou's dan, 0 ... 20, by its name."""
+    """Returns Tenhou's dan, 0 ... 20, by its name."""
     if name.startswith("天鳳"):
         return grading.TENHOUI
     return _TENHOU_DANS.index(name) if name in _TENHOU_DANS else None
 
 
 def _mjsoul_grade(name: str) -> int | None:
-    """Mahjong Soul's grade, 0 ... 15, by its name, such as "雀豪★2" or "Master II"."""
+    """Returns Mahjong Soul's grade, 0 ... 15, by its name, such as "雀豪★2" or "Master II"."""
     for tier, words in enumerate(_MJSOUL_GRADES):
         word = next((word for word in words if name.startswith(word)), None)
         if word is None:
@@ -297,7 +298,7 @@ def _list(value: Any) -> list[Any]:
 def _tiles(numbers: Sequence[Any]) -> list[str]:
     for number in numbers:
         if type(number) is not int or number not in TILES:
-            raise ValueError(f"{_short(number)} is no tile")
+            raise ValueError(f"{_short(number)} is not a tile")
     return [TILES[number] for number in numbers]
 
 
@@ -345,7 +346,7 @@ def _ending(result: list[Any], ura: list[str], riichi_seats: set[int]) -> list[E
         wins.sort(key=lambda win: (win["actor"] - target) % NUM_SEATS)  # the order in which they are paid
         return wins
     if not isinstance(name, str) or name not in _REASONS:
-        raise ValueError(f"{_short(name)} is no known end of a round")
+        raise ValueError(f"{_short(name)} is not a known end of a round")
     deltas = _points(result[1], "its payments") if len(result) > 1 else [0] * NUM_SEATS
     return [{"type": "ryukyoku", "reason": _REASONS[name], "deltas": deltas}]
 

@@ -1,6 +1,7 @@
 """Tenhou's tiles 0 ... 135 and its melds, each packed into 16 bits.
 
-The lowest two bits of a meld say from whom the tile was called: 1 right, 2 across, 3 left of the caller, 0 nobody.
+The lowest two bits of a meld are the seat from which the tile was called: 1 right, 2 across, 3 left of the caller, 0
+nobody.
 """
 
 from typing import NamedTuple
@@ -16,19 +17,19 @@ _NAMES = [_RED_FIVES.get(tile, _KINDS[tile // 4]) for tile in range(4 * len(_KIN
 
 
 class Meld(NamedTuple):
-    """A meld as an mjai event, and which physical tile was called (for a closed kan: one of its own)."""
+    """A meld as an mjai event, and the physical tile that was called (for a closed kan: one of its tiles)."""
 
     event: Event
     called: int
 
 
 def tile_name(tile: int) -> str:
-    """mjai's name of tile 0 ... 135, such as "1m", "5pr" or "E"."""
+    """Returns mjai's name of tile 0 ... 135, such as "1m", "5pr" or "E"."""
     return _NAMES[tile]
 
 
 def decode_meld(code: int, seat: int) -> Meld:
-    """The meld `code` (0 ... 65535) of `seat`.
+    """Decodes the meld `code` (0 ... 65535) of `seat`.
 
     Raises:
         ValueError: no such meld, or a north set aside, which only three players have.
@@ -55,7 +56,7 @@ def _chi(code: int, seat: int) -> Meld:
     lowest, place = divmod(code >> 10, 3)
     suit, rank = divmod(lowest, 7)
     if suit > 2 or code & 3 != 3:
-        raise ValueError(f"meld {code} is no chi from the left")
+        raise ValueError(f"meld {code} is not a chi from the left")
     first = 9 * suit + rank
     tiles = [4 * (first + i) + (code >> (3 + 2 * i) & 3) for i in range(3)]
     called = tiles.pop(place)
@@ -65,7 +66,7 @@ def _chi(code: int, seat: int) -> Meld:
 def _pon_or_added_kan(code: int, seat: int) -> Meld:
     kind, place = divmod(code >> 9, 3)
     if kind >= len(_KINDS) or code & 3 == 0:
-        raise ValueError(f"meld {code} is no pon and no added kan")
+        raise ValueError(f"meld {code} is neither a pon nor an added kan")
     unused = 4 * kind + (code >> 5 & 3)
     tiles = [tile for tile in range(4 * kind, 4 * kind + 4) if tile != unused]
     if code & PON:
@@ -78,7 +79,7 @@ def _pon_or_added_kan(code: int, seat: int) -> Meld:
 def _kan(code: int, seat: int) -> Meld:
     called = code >> 8
     if called >= len(_NAMES):
-        raise ValueError(f"meld {code} is no kan")
+        raise ValueError(f"meld {code} is not a kan")
     tiles = list(range(called // 4 * 4, called // 4 * 4 + 4))
     if code & 3 == 0:
         return Meld({"type": "ankan", "actor": seat, "consumed": [_NAMES[tile] for tile in tiles]}, called)

@@ -1,13 +1,13 @@
-"""One round of tenhou.net/6 JSON, which tells what each seat did in turn but not the order between the seats.
+"""Orders the events of one round of tenhou.net/6 JSON, which lists each seat's actions but not the order of the seats.
 
-A seat's draws and discards become its turns, each from a draw or call to a discard. A turn that begins with a draw
-follows a turn of the seat to the left, one that begins with a call follows the discard that it names, and the dealer
-begins. That a call may fit several equal discards is settled by trying: at most one order takes in all turns.
+A seat's draws and discards become its turns, each from a draw or call to a discard. A turn that starts with a draw
+follows a turn of the seat to the left, one that starts with a call follows the discard that it names, and the dealer
+starts. Where a call fits several equal discards, all are tried: at most one order includes all turns.
 
-For if two orders first part after a turn of seat s, going on with x and with y, then y's next turn in the first order
-(and x's in the second) can only follow a later turn of s. So the next turn of s, whose beginning tells whom it follows,
-follows neither y nor x, but the fourth seat in both orders; and the fourth seat's first turn since the parting, whose
-beginning tells likewise, follows x in the first order and y in the second, which cannot be.
+Proof: let two orders first differ after a turn of seat s, continuing with x and with y. Then y's next turn in the first
+order (and x's in the second) can only follow a later turn of s. So the next turn of s, whose start determines which
+seat it follows, follows neither y nor x, but the fourth seat in both orders; and the fourth seat's first turn after the
+difference, for the same reason, follows the same seat in both orders, but it is x in the first and y in the second.
 """
 
 import re
@@ -29,17 +29,17 @@ _DRAWN = 60
 _NO_DISCARD = 0
 _MELD = re.compile(r"((?:\d\d)*)([cpmka])((?:\d\d)+)")
 _KINDS = {"c": ("chi", 3), "p": ("pon", 3), "m": ("daiminkan", 4), "k": ("kakan", 4), "a": ("ankan", 4)}
-# tiles before the letter: they tell which seat's tile was called, 1 right, 2 across, 3 left of the caller
+# by number of tiles before the letter: the seat whose tile was called, 1 right, 2 across, 3 left of the caller
 _SOURCES = {"c": {0: 3}, "p": {0: 3, 1: 2, 2: 1}, "m": {0: 3, 1: 2, 3: 1}}
 
 Turn = tuple[Event, ...]
 
 
 def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[Turn]:
-    """What `seat` did: tuples of events, each from a draw or call to a discard or to the end of the round.
+    """Returns the turns of `seat`: tuples of events, each from a draw or call to a discard or to the end of the round.
 
     Raises:
-        ValueError: an element is no draw, call or discard, or the two lists do not fit each other.
+        ValueError: an element is not a draw, call or discard, or the two lists do not match.
     """
     turns: list[Turn] = []
     turn: list[Event] = []
@@ -69,12 +69,12 @@ def turns_of(seat: int, draws: Sequence[Any], discards: Sequence[Any]) -> list[T
 def events_of(
     start: Event, turns: Sequence[Sequence[Turn]], dora: Sequence[str], ending: Sequence[Event]
 ) -> tuple[Event, ...]:
-    """The round's events from start_kyoku to the last hora or ryukyoku.
+    """Returns the round's events from start_kyoku to the last hora or ryukyoku.
 
     Args:
         start: start_kyoku.
         turns: by seat.
-        dora: the indicators that were turned after the first one.
+        dora: the indicators that were revealed after the first one.
         ending: the round's last events.
 
     Raises:
@@ -84,24 +84,24 @@ def events_of(
         raise ValueError(f"more than {MOST_TURNS} turns, which no wall has tiles for")
     order = order_of(turns, start["oya"])
     if order is None:
-        raise ValueError("no order of the seats' draws, calls and discards takes in all of them")
+        raise ValueError("no order of the seats' draws, calls and discards includes all of them")
     return (start, *_with_consequences(order, dora, ending))
 
 
 def _tile(number: Any) -> str:
     if type(number) is not int or number not in TILES:
-        raise ValueError(f"{number!r} is no tile")
+        raise ValueError(f"{number!r} is not a tile")
     return TILES[number]
 
 
 def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
-    """What `seat` did with the tile that it has taken: one kan or discard, with riichi before it where declared."""
+    """Returns what `seat` did after taking a tile: a kan or a discard, with riichi before it where declared."""
     if type(discard) is str and discard[:1] != "r":
         return [_meld(seat, discard, "ka")]
     is_riichi = type(discard) is str
     if is_riichi:
         if not re.fullmatch(r"r\d\d", discard):
-            raise ValueError(f"seat {seat}: {discard!r} is no discard")
+            raise ValueError(f"seat {seat}: {discard!r} is not a discard")
         discard = int(discard[1:])
     is_drawn = discard == _DRAWN
     if is_drawn and taken["type"] != "tsumo":
@@ -116,12 +116,12 @@ def _meld(seat: int, text: str, letters: str) -> Event:
     if "f" in text:
         raise ValueError(f"{text!r} sets aside a north: three players are not supported yet")
     if match is None or match[2] not in letters:
-        raise ValueError(f"seat {seat}: {text!r} is no call or kan that may stand here")
+        raise ValueError(f"seat {seat}: {text!r} is not a call or kan that is possible here")
     letter, place = match[2], len(match[1]) // 2
     tiles = [_tile(int(pair)) for pair in re.findall(r"\d\d", text)]
     kind, count = _KINDS[letter]
     if len(tiles) != count or (letter in _SOURCES and place not in _SOURCES[letter]):
-        raise ValueError(f"seat {seat}: {text!r} is no {kind}")
+        raise ValueError(f"seat {seat}: {text!r} is not a {kind}")
     if kind == "ankan":
         return {"type": kind, "actor": seat, "consumed": tiles}
     pai = tiles.pop(place)
@@ -132,16 +132,16 @@ def _meld(seat: int, text: str, letters: str) -> Event:
 
 
 def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
-    """The only order of all turns that begins with seat `first`, or None if they do not fit together.
+    """Returns the only order of all turns that starts with seat `first`, or None if there is none.
 
     Raises:
-        ValueError: too much was tried in vain.
+        ValueError: the search has met too many dead ends.
     """
     total = tuple(map(len, turns))
     dead_ends: set[tuple[tuple[int, ...], int]] = set()
 
     def from_here(done: tuple[int, ...], seat: int) -> list[Turn] | None:
-        """All turns that are left if the next one is `seat`'s, last one first; `done` counts the turns by seat."""
+        """Returns the remaining turns, last one first, if the next one is `seat`'s; `done` counts the turns by seat."""
         if (done, seat) in dead_ends:
             return None
         turn = turns[seat][done[seat]]
@@ -159,7 +159,7 @@ def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
         return None
 
     def followers(discard: Event, done: tuple[int, ...]) -> list[int]:
-        """The seats whose next turn may follow a discard."""
+        """Returns the seats whose next turn may follow a discard."""
         if discard["type"] != "dahai":
             return []
         heads = {seat: turns[seat][done[seat]][0] for seat in range(len(turns)) if done[seat] < total[seat]}
@@ -178,25 +178,25 @@ def order_of(turns: Sequence[Sequence[Turn]], first: int) -> list[Turn] | None:
 
 
 def _with_consequences(order: Sequence[Turn], dora: Sequence[str], ending: Sequence[Event]) -> Iterator[Event]:
-    """The events of an order, with dora and riichi acceptance where the rules put them, and the round's end.
+    """Yields the events of an order, with dora and riichi acceptance where the rules put them, and the round's end.
 
-    A closed kan turns its indicator at once, another one before the next discard or after the next kan, unless that
+    A closed kan reveals its indicator at once, another one before the next discard or after the next kan, unless that
     is robbed.
     """
     events = [event for turn in order for event in turn]
     is_ron = ending[0]["type"] == "hora" and ending[0]["actor"] != ending[0]["target"]
     takes_last = is_ron or ending[0].get("reason") == "sanchaho"
-    unturned = [{"type": "dora", "dora_marker": marker} for marker in dora][::-1]
+    hidden = [{"type": "dora", "dora_marker": marker} for marker in dora][::-1]
     due = 0
 
-    def turned(count: int) -> list[Event]:
-        return [unturned.pop() for _ in range(min(count, len(unturned)))]
+    def revealed(count: int) -> list[Event]:
+        return [hidden.pop() for _ in range(min(count, len(hidden)))]
 
     riichi_seat: int | None = None
     for number, event in enumerate(events):
         kind, is_last = event["type"], number + 1 == len(events)
         if kind == "dahai":
-            yield from turned(due)
+            yield from revealed(due)
             due = 0
         yield event
         if kind == "reach":
@@ -206,7 +206,7 @@ def _with_consequences(order: Sequence[Turn], dora: Sequence[str], ending: Seque
                 yield {"type": "reach_accepted", "actor": riichi_seat}
             riichi_seat = None
         elif kind in ("ankan", "kakan", "daiminkan") and not (is_last and is_ron):
-            yield from turned(due + (kind == "ankan"))
+            yield from revealed(due + (kind == "ankan"))
             due = int(kind != "ankan")
-    yield from turned(len(unturned))  # more than the rules turn: replaying names the difference
+    yield from revealed(len(hidden))  # more than the rules reveal: replaying reports the difference
     yield from ending

@@ -1,7 +1,7 @@
-"""The walls of a Tenhou game, from the seed that its record carries (mt19937ar-sha512-n288).
+"""Computes the walls of a Tenhou game from the seed in its record (mt19937ar-sha512-n288).
 
-The seed is the key of a Mersenne Twister, which yields 288 words for each round in turn. SHA-512 makes 144 numbers of
-them, and these shuffle the 136 tiles. The list that results is dealt from its end; its first 14 tiles are the dead
+The seed is the key of a Mersenne Twister, which yields 288 words for each round in turn. SHA-512 hashes them to 144
+numbers, and these shuffle the 136 tiles. The resulting list is dealt from its end; its first 14 tiles are the dead
 wall.
 """
 
@@ -22,13 +22,13 @@ _BLOCK_BYTES = 128
 _NUM_BLOCKS = 4 * _WORDS_PER_ROUND // _BLOCK_BYTES
 _DIGESTS = struct.Struct(f"<{_NUM_BLOCKS * 64 // 4}I")
 
-# Places in the shuffled list, in the order in which an engine wants them: the deal from the end, then the dead wall,
+# Places in the shuffled list, in the order of `Round.wall`: the deal from the end, then the dead wall,
 # last tile first: the tiles drawn after kans, then the indicators of dora and of hidden dora in turn.
 _PLACES = (*range(NUM_TILES - 1, 13, -1), 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)
 
 
 def walls_of_seed(seed: str) -> Iterator[list[int]]:
-    """The wall of each round of a game, without end.
+    """Yields the wall of each round of a game, without end.
 
     Args:
         seed: the attribute of a record's <SHUFFLE>.
@@ -50,7 +50,7 @@ def walls_of_seed(seed: str) -> Iterator[list[int]]:
     if len(key) != _SEED_BYTES:
         raise ValueError(f"a damaged seed: {len(key)} bytes, not {_SEED_BYTES}")
     # Python seeds its own Mersenne Twister with the words of an integer, the lowest first. A key whose last word is 0
-    # would be a word shorter, which one in four thousand million is.
+    # would be a word shorter; its probability is 2**-32.
     words = random.Random(int.from_bytes(key, "little"))
     while True:
         yield _shuffled(words.getrandbits(32 * _WORDS_PER_ROUND).to_bytes(4 * _WORDS_PER_ROUND, "little"))

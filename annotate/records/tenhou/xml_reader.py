@@ -1,7 +1,7 @@
-"""Tenhou's mjlog XML: one game, its elements in the order in which things happened.
+"""Reads Tenhou's mjlog XML: one game, its elements in the order of play.
 
 Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
-Scores are in hundreds. Elements of a cut-off file are read as far as whole rounds go.
+Scores are in hundreds. Of a cut-off file the complete rounds are read.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ DRAW_REASONS = {
     "ron3": "sanchaho",
     "nm": "nagashimangan",
 }
-"""`type` of <RYUUKYOKU> -> reason of the mjai event, in riichienv's words"""
+"""`type` of <RYUUKYOKU> -> reason of the mjai event, as riichienv names it"""
 
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILES)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILES)}
@@ -46,8 +46,8 @@ def read_tenhou_xml(data: bytes, name: str) -> Game:
 
     Args:
         data: the document.
-        name: the file's name without folders; Tenhou's log name is taken from it. Where it holds none, the game's id
-            is made from the content, so that no two games share one.
+        name: the file's name without folders; the game's id is Tenhou's log name in it, else a checksum of the
+            content, so that no two games share one.
 
     Raises:
         ValueError: `data` is malformed, or a game that is not supported. The caller names the file.
@@ -111,7 +111,7 @@ class _Reader:
         return False
 
     def game(self, game_id: str, cut_off: bool) -> Game:
-        """The game, once everything has been fed."""
+        """Returns the game, once everything has been fed."""
         if self._type is None:
             raise ValueError("no <GO> element: the kind of game is not known")
         incomplete = self._finish_last_round(cut_off)
@@ -177,7 +177,7 @@ class _Reader:
             handler(attributes)
         elif _MOVE.match(tag):
             raise ValueError(f"<{tag}/>: there are {NUM_TILES} tiles, 0 ... {NUM_TILES - 1}")
-        # other elements (TAIKYOKU, BYE, later additions) are no moves; a missed one would not replay
+        # other elements (TAIKYOKU, BYE, later additions) are not moves; if one were, the round would not replay
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -196,7 +196,7 @@ class _Reader:
 
     def _shuffle(self, attributes: Attributes) -> None:
         seed = attributes.get("seed", "")
-        if seed.startswith(SEED_PREFIX):  # of other kinds, and of no seed, nothing is known
+        if seed.startswith(SEED_PREFIX):  # without a seed of this kind the walls are unknown
             self._walls = walls_of_seed(seed)
 
     def _go(self, attributes: Attributes) -> None:
@@ -216,7 +216,7 @@ class _Reader:
 
     def _un(self, attributes: Attributes) -> None:
         if "dan" not in attributes or self._dan is not None:
-            return  # a reconnection, or a record that does not tell
+            return  # a reconnection, or a record without dans
         dan = _integers(attributes, "UN", "dan", NUM_SEATS)
         if not all(0 <= number <= grading.TENHOUI for number in dan):
             raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
@@ -282,7 +282,7 @@ class _Reader:
         self._owari(attributes, "RYUUKYOKU")
 
     def _require_sticks(self, attributes: Attributes, tag: str) -> None:
-        """Raises ValueError unless the counters and deposits at the end of a round are those that the round led to."""
+        """Raises ValueError unless the counters and deposits at the end of a round follow from its events."""
         if "ba" not in attributes or self._events is None:
             return
         start, paid = self._events[0], sum(event["type"] == "reach_accepted" for event in self._events)
@@ -327,7 +327,7 @@ def _start_kyoku(attributes: Attributes) -> Event:
 
 
 def _payments(attributes: Attributes, tag: str) -> Event:
-    """What each seat pays or gets, and the scores that this leads to."""
+    """Returns what each seat pays or gets, and the resulting scores."""
     numbers = [100 * number for number in _integers(attributes, tag, "sc", 2 * NUM_SEATS)]
     before, deltas = numbers[::2], numbers[1::2]
     return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}
@@ -353,7 +353,7 @@ def _integers(attributes: Attributes, tag: str, name: str, count: int | None = N
 
 
 def _integer(attributes: Attributes, tag: str, name: str, low: int, high: int) -> int:
-    """One integer in low ... high - 1."""
+    """Returns one integer in low ... high - 1."""
     value = _integers(attributes, tag, name, 1)[0]
     if not low <= value < high:
         raise ValueError(f'<{tag} {name}="{value}">: {low} ... {high - 1} expected')

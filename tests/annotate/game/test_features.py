@@ -7,7 +7,7 @@ from tests.support.rounds import DULL, NUM_SEATS, dora_of, options, play_round, 
 
 
 def slots(hand: str) -> list[int]:
-    """The hand's tokens by counting: each tile's slots stand in tile order, one for a red five, three for the other
+    """Returns the hand's tokens by counting: slots are in the order of tiles, one for a red five, three for the other
     fives, four for the rest."""
     first, slot_of = 353, {}
     for tile in range(37):

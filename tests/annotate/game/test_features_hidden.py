@@ -50,15 +50,15 @@ def hands_after(events: Sequence[Event], num_public: int) -> tuple[list[list[str
 def require_hidden(annotation: Annotation, recorded: Round) -> None:
     """Compares the hidden field with the round's events and wall."""
     assert annotation.hidden is not None
-    told = [V.hidden.describe(token) for token in annotation.hidden]
+    found = [V.hidden.describe(token) for token in annotation.hidden]
     hands, num_kans, after_kan = hands_after(recorded.events, len(annotation.progression) - 1)
     seat = next(at["seat"] for name, at in map(V.sparse.describe, annotation.sparse) if name == "seat")
     for relative_seat in range(NUM_SEATS - 1):
-        slots = [at["slot"] for name, at in told if name == "hand" and at["relative_seat"] == relative_seat]
+        slots = [at["slot"] for name, at in found if name == "hand" and at["relative_seat"] == relative_seat]
         tiles = [max(t for t, first in enumerate(HAND_SLOT_FIRST) if first <= slot) for slot in slots]
         hand = hands[(seat + 1 + relative_seat) % NUM_SEATS]
         assert sorted(MJAI_NAMES[tile] for tile in tiles) == sorted(hand)
-    wall = [MJAI_NAMES[at["tile"]] for name, at in told if name == "wall"]
+    wall = [MJAI_NAMES[at["tile"]] for name, at in found if name == "wall"]
     if recorded.wall is None:
         assert wall == []
         return

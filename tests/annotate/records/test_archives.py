@@ -194,7 +194,7 @@ def test_a_damaged_member_is_named_and_costs_only_itself(
     report = capsys.readouterr().err
     assert "2 left out:" in report and "4 files" in report and "2 games" in report
     assert f"{archive}!cut.gz: the gzip file is cut off" in report
-    assert f"{archive}!noise.xml: no game record" in report
+    assert f"{archive}!noise.xml: not a game record" in report
 
 
 def test_a_member_can_be_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -254,7 +254,7 @@ def test_an_archive_that_is_cut_off_gives_what_it_can_and_says_so(pack: Pack, sh
     *whole, (name, problem) = names_and_problems(path)
     assert name == "" and problem is not None and "damaged or cut off" in problem
     assert whole == [(f"!{n}.json", None) for n in range(len(whole))]
-    assert len(whole) > 50 or pack is zip_of  # a zip's directory stands at its end
+    assert len(whole) > 50 or pack is zip_of  # a zip's directory is at its end
 
 
 def test_a_damaged_header_of_a_tar_is_not_taken_for_its_end(tmp_path: Path) -> None:
@@ -312,7 +312,7 @@ def test_an_archive_that_expands_beyond_the_bound_is_given_up(
     *whole, last = members(str(path), anything)
     assert sum(len(member.data) for member in whole) < 200 * path.stat().st_size + (1 << 20)
     assert len(whole) < 50
-    assert last.problem is not None and "200 times its own size: the rest is left out" in last.problem
+    assert last.problem is not None and "200 times its own size: the rest is skipped" in last.problem
 
 
 def test_a_record_that_expands_beyond_the_bound_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ def plainly_found(folder: Path) -> list[str]:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """300 files in folders whose names sort differently with and without what stands behind a slash."""
+    """300 files in folders whose names sort differently with and without what follows a slash."""
     rng = random.Random(0)
     for number in range(300):
         path = tmp_path / "tree"

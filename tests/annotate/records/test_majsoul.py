@@ -1,4 +1,4 @@
-"""Mahjong Soul's records tell the same games as mjai does, and what else they tell is used."""
+"""Mahjong Soul's records contain the same games as mjai does, and what else they contain is used."""
 
 import base64
 import copy

@@ -47,7 +47,7 @@ def result_of(recorded: Json, name: str) -> Json:
 
 
 @pytest.mark.parametrize(
-    "name, values, told",
+    "name, values, problem",
     [
         ("RecordNewRound", {"chang": 4}, "message 1, RecordNewRound: chang must be in 0 ... 3, not 4"),
         ("RecordNewRound", {"ju": 4}, "ju must be in 0 ... 3"),
@@ -58,18 +58,18 @@ def result_of(recorded: Json, name: str) -> Json:
         ("RecordNewRound", {"scores": [25000] * 5}, "scores must be 4 numbers of points"),
         ("RecordNewRound", {"scores": [10**9] * 4}, "scores must be 4 numbers of points"),
         ("RecordNewRound", {"doras": ["1z", "2z"]}, "one indicator expected at the start, not 2"),
-        ("RecordNewRound", {"doras": []}, "'' is no tile"),
-        ("RecordNewRound", {"paishan": "1m2m3"}, "'3' is no tile"),
-        ("RecordDealTile", {"tile": "8z"}, "RecordDealTile in East 1-0: '8z' is no tile"),
+        ("RecordNewRound", {"doras": []}, "'' is not a tile"),
+        ("RecordNewRound", {"paishan": "1m2m3"}, "'3' is not a tile"),
+        ("RecordDealTile", {"tile": "8z"}, "RecordDealTile in East 1-0: '8z' is not a tile"),
         ("RecordDealTile", {"seat": 4}, "seat must be in 0 ... 3, not 4"),
-        ("RecordDealTile", {"doras": ["8p", "10m"]}, "'10m' is no tile"),
+        ("RecordDealTile", {"doras": ["8p", "10m"]}, "'10m' is not a tile"),
         ("RecordDealTile", {"doras": ["8s", "2z"]}, "the indicators 8s, 2z, before "),
-        ("RecordDiscardTile", {"tile": ""}, "'' is no tile"),
+        ("RecordDiscardTile", {"tile": ""}, "'' is not a tile"),
         ("RecordDiscardTile", {"operations": [{"seat": 5, "operation_list": [{"type": 9}]}]}, "seat must be in"),
         (
             "RecordDiscardTile",
             {"operations": [{"seat": 1, "operation_list": [{"type": 2, "combination": ["1m,2m"]}]}]},
-            "'1m,2m' is no tile",
+            "'1m,2m' is not a tile",
         ),
         ("RecordChiPengGang", {"type": 3}, "a call of type 3: 0 ... 2 expected"),
         ("RecordChiPengGang", {"type": 2}, "a daiminkan of 3 tiles from seats [1, 1, 0]"),
@@ -80,18 +80,18 @@ def result_of(recorded: Json, name: str) -> Json:
         ("RecordHule", {"hules": []}, "a win without a winner"),
         ("RecordHule", {"delta_scores": [1, 2, 3]}, "delta_scores must be 4 numbers of points"),
         ("RecordHule", {"scores": [1, 2, 3]}, "scores must be 4 numbers of points"),
-        ("RecordHule", {"hules": [{"seat": 0, "zimo": True, "hu_tile": "?"}]}, "'?' is no tile"),
+        ("RecordHule", {"hules": [{"seat": 0, "zimo": True, "hu_tile": "?"}]}, "'?' is not a tile"),
     ],
 )
-def test_a_message_that_no_game_can_have_is_named(name: str, values: Json, told: str) -> None:
+def test_a_message_that_no_game_can_have_is_named(name: str, values: Json, problem: str) -> None:
     recorded = short()
     result_of(recorded, name)["data"] |= values
     for text in (refused(lambda: read_majsoul_json(recorded)), refused(lambda: read_majsoul(message(recorded)))):
-        assert text.startswith("message ") and told in text
+        assert text.startswith("message ") and problem in text
 
 
 @pytest.mark.parametrize(
-    "name, data, told",
+    "name, data, problem",
     [
         ("RecordAnGangAddGang", {"type": 1, "tiles": "1m"}, "a kan of type 1: 2 or 3 expected"),
         ("RecordLiuJu", {"type": 6}, "an aborted round of type 6: 1 ... 5 expected"),
@@ -101,20 +101,23 @@ def test_a_message_that_no_game_can_have_is_named(name: str, values: Json, told:
         ("GameEndResult", {"players": []}, "actions[4].result: a record of an unknown kind, '.lq.GameEndResult'"),
     ],
 )
-def test_a_message_that_cannot_stand_there_is_named(name: str, data: Json, told: str) -> None:
+def test_a_message_that_cannot_stand_there_is_named(name: str, data: Json, problem: str) -> None:
     recorded = short()
     recorded["data"]["data"]["actions"][4]["result"] = {"name": f".lq.{name}", "data": data}
-    assert told in refused(lambda: read_majsoul_json(recorded))
-    assert told in refused(lambda: read_majsoul(message(recorded)))
+    assert problem in refused(lambda: read_majsoul_json(recorded))
+    assert problem in refused(lambda: read_majsoul(message(recorded)))
 
 
 def test_messages_before_the_first_round_and_after_the_last_are_refused() -> None:
     actions = short()["data"]["data"]["actions"]
     discard = next(a for a in actions if "result" in a and a["result"]["name"] == ".lq.RecordDiscardTile")
-    for changed, told in (([discard, *actions], "before the first round"), ([*actions, discard], "after the end of")):
+    for changed, problem in (
+        ([discard, *actions], "before the first round"),
+        ([*actions, discard], "after the end of"),
+    ):
         recorded = short()
         recorded["data"]["data"]["actions"] = changed
-        assert told in refused(lambda recorded=recorded: read_majsoul_json(recorded))
+        assert problem in refused(lambda recorded=recorded: read_majsoul_json(recorded))
 
 
 def test_a_ron_before_any_discard_is_refused() -> None:
@@ -149,7 +152,7 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
 
 
 @pytest.mark.parametrize(
-    "path, value, told",
+    "path, value, problem",
     [
         ("head", [], "head must be an object, not a list"),
         ("head", 3, "head must be an object, not 3"),
@@ -181,14 +184,14 @@ def test_a_riichi_that_was_declared_or_paid_alone_leaves_the_round_out() -> None
         ("data.data.actions.2.user_input.cpg", {"index": {}}, "user_input.cpg.index must be an integer, not an object"),
     ],
 )
-def test_json_of_another_shape_is_refused_by_the_place(path: str, value: Json, told: str) -> None:
+def test_json_of_another_shape_is_refused_by_the_place(path: str, value: Json, problem: str) -> None:
     recorded = short()
     *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
     holder = recorded
     for key in above:
         holder = holder[key]
     holder[last] = value
-    assert told in refused(lambda: read_majsoul_json(recorded))
+    assert problem in refused(lambda: read_majsoul_json(recorded))
 
 
 def test_a_message_cut_off_anywhere_is_refused() -> None:
@@ -209,24 +212,24 @@ def test_json_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data, told",
+    "data, problem",
     [
         (b"\x01\x0a\x10.lq.NotifyCaptcha", "not the response that holds a game record"),
         (b"\x02\x05\x00\x0a\x1b.lq.Lobby.fetchGameRecord", "not the response that holds a game record"),
         (b"\x03", "cut off: a message without content"),
         (b"\x03\x05\x00", "cut off: a message without content"),
         (b"\x03\x05\x00\x0a\x00\x12\x00", "cut off: a message without content"),
-        (b"\x12\x02\x22\x00", "no head: it tells the game's id, room and players"),
+        (b"\x12\x02\x22\x00", "no head: the game's id, room and players are missing"),
         (wire("Wrapper", {"name": ".lq.GameDetailRecords", "data": b"\x10\x01"}), "where a ResGameRecord is expected"),
         (b"\x0a\x00\x12\x03\x1a\x01\xff", "cut off or damaged: no ResGameRecord where one is expected"),
     ],
 )
-def test_other_messages_are_refused(data: bytes, told: str, tmp_path: Path) -> None:
+def test_other_messages_are_refused(data: bytes, problem: str, tmp_path: Path) -> None:
     path = tmp_path / "capture"
     path.write_bytes(data)
     with pytest.raises(ValueError) as caught:
         read_games(str(path))
-    assert str(caught.value).startswith(f"{path}: ") and told in str(caught.value)
+    assert str(caught.value).startswith(f"{path}: ") and problem in str(caught.value)
 
 
 # At random -----------------------------------------------------------------------------------------------------------
@@ -301,7 +304,7 @@ def test_json_with_values_changed_at_random_does_no_harm() -> None:
 
 
 def changed(recorded: Json, rng: random.Random) -> Json:
-    """Changes, takes away, doubles or exchanges one part of a document, at any depth."""
+    """Changes, removes, duplicates or swaps one part of a document, at any depth."""
     root = [recorded]
     holder: Any = root
     key: Any = 0

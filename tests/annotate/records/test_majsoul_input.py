@@ -1,4 +1,4 @@
-"""What Mahjong Soul's records tell of the game as a whole, and what is refused."""
+"""What Mahjong Soul's records contain about the game as a whole, and what is refused."""
 
 import copy
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def made(name: str = NAME) -> MadeGame:
 
 
 def place(recorded: Json, path: str) -> tuple[Json, Any]:
-    """What holds the thing at a path such as "head.accounts.0.seat", and its key there."""
+    """Returns the parent of the value at a path such as "head.accounts.0.seat", and its key there."""
     *above, last = [int(key) if key.isdigit() else key for key in path.split(".")]
     for key in above:
         recorded = recorded[key]
@@ -117,7 +117,7 @@ def test_a_game_by_the_usual_rules_that_is_not_ranked_has_no_room_grades_and_gra
 
 
 @pytest.mark.parametrize(
-    "rule, told",
+    "rule, problem",
     [
         ({**ROOM, "init_point": 200000, "fandian": 200000}, "init_point 200000, fandian 200000"),
         ({**ROOM, "dora_count": 0}, "dora_count 0"),
@@ -131,9 +131,9 @@ def test_a_game_by_the_usual_rules_that_is_not_ranked_has_no_room_grades_and_gra
         ({**ROOM, "of_tomorrow": 1}, "of_tomorrow (not known here)"),
     ],
 )
-def test_a_game_by_other_rules_is_refused_and_the_rules_named(rule: Json, told: str) -> None:
+def test_a_game_by_other_rules_is_refused_and_the_rules_named(rule: Json, problem: str) -> None:
     text = refused(lambda: read_majsoul_json(in_a_room(rule)))
-    assert text == f"a game by other rules than ranked games, which is not supported: {told}"
+    assert text == f"a game by other rules than ranked games, which is not supported: {problem}"
 
 
 def test_rules_that_are_not_known_are_seen_in_protobuf_too() -> None:
@@ -168,7 +168,7 @@ def test_games_of_three_players_are_refused(recorded: Json) -> None:
 
 
 @pytest.mark.parametrize(
-    "recorded, told",
+    "recorded, problem",
     [
         (altered("head.config.meta.mode_id", 40), "a ranked game of a kind that is not known (mode_id 40)"),
         (without("head.config.meta"), "a ranked game of a kind that is not known (mode_id 0)"),
@@ -176,20 +176,20 @@ def test_games_of_three_players_are_refused(recorded: Json) -> None:
         (without("head.config"), "whether the game is ranked is not known (head.config.category 0)"),
         (in_a_room({}, category=7), "whether the game is ranked is not known (head.config.category 7)"),
         (without("head.uuid"), "head.uuid, the game's id, must be a printable text, not ''"),
-        (without("head"), "no head: it tells the game's id, room and players"),
+        (without("head"), "no head: the game's id, room and players are missing"),
         (without("head.accounts.1"), "head.accounts: one for each of 4 seats expected, not [2, 3, 1]"),
         (altered("head.accounts.0.seat", 3), "head.accounts: one for each of 4 seats expected, not [3, 0, 3, 1]"),
-        (without("head.accounts.0.level"), "level.id 0 is no four-player grade"),
-        (altered("head.accounts.0.level.id", 20101), "level.id 20101 is no four-player grade"),
-        (altered("head.accounts.0.level.id", 10104), "level.id 10104 is no four-player grade"),
+        (without("head.accounts.0.level"), "level.id 0 is not a four-player grade"),
+        (altered("head.accounts.0.level.id", 20101), "level.id 20101 is not a four-player grade"),
+        (altered("head.accounts.0.level.id", 10104), "level.id 10104 is not a four-player grade"),
         (altered("head.result.players.0.seat", 2), "head.result.players: one for each of 4 seats expected"),
         (altered("head.result.players.0.part_point_1", 2**31 - 1), "part_point_1 must be in 0 ... 10000000"),
-        (altered("error", {"code": 1203}), "the server answered with error 1203: no game was sent"),
+        (altered("error", {"code": 1203}), "the server responded with error 1203: no game was sent"),
     ],
 )
-def test_a_head_that_tells_too_little_or_too_much_is_refused(recorded: Json, told: str) -> None:
+def test_a_head_that_tells_too_little_or_too_much_is_refused(recorded: Json, problem: str) -> None:
     for read in both(recorded):
-        assert told in refused(read)
+        assert problem in refused(read)
 
 
 def test_a_record_that_is_elsewhere_is_refused_with_its_address() -> None:

@@ -1,4 +1,4 @@
-"""Finding record files and telling their formats by content."""
+"""Finding record files and recognising their formats by content."""
 
 import gzip
 import os
@@ -59,12 +59,12 @@ def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) ->
         (b"", f"empty; {ACCEPTED}"),
         (b" \n", f"empty; {ACCEPTED}"),
         (gzip.compress(b"", mtime=0), f"empty; {ACCEPTED}"),
-        (bytes(range(128, 256)) * 4, f"no game record: neither text nor compressed; {ACCEPTED}"),
-        (b"# a list of games\n", f"no game record; {ACCEPTED}"),
-        (b'{"a": 1}', f"no game record; {ACCEPTED}"),
-        (b"[1, 2]", f"no game record; {ACCEPTED}"),
-        (b"[" * 100_000, f"no game record; {ACCEPTED}"),
-        (b"<!DOCTYPE html><html></html>", f"no game record: XML or HTML, but no <mjloggm>; {ACCEPTED}"),
+        (bytes(range(128, 256)) * 4, f"not a game record: neither text nor compressed; {ACCEPTED}"),
+        (b"# a list of games\n", f"not a game record; {ACCEPTED}"),
+        (b'{"a": 1}', f"not a game record; {ACCEPTED}"),
+        (b"[1, 2]", f"not a game record; {ACCEPTED}"),
+        (b"[" * 100_000, f"not a game record; {ACCEPTED}"),
+        (b"<!DOCTYPE html><html></html>", f"not a game record: XML or HTML without <mjloggm>; {ACCEPTED}"),
         (b'<?xml version="1.0"?><svg/>', "unexpected element <svg>"),
         (b'{"title": [], "rule": {}, "log": 1}', "no game in the format of tenhou.net/6"),
         (b'{"head": {"accounts": []}}', "the game itself (data) is missing"),

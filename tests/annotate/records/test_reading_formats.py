@@ -1,7 +1,7 @@
 """The same game in every format gives the same annotation lines.
 
 Games made up here are written as mjai, tenhou.net/6 JSON, Tenhou's XML and Mahjong Soul's messages of both versions and
-their JSON, and read back by what recognises formats. What a format tells better than others is stated exactly.
+their JSON, and read back by what recognises formats. What only some formats contain is stated exactly.
 """
 
 from collections.abc import Iterable
@@ -48,7 +48,7 @@ def read(content: bytes, name: str = "game") -> Game:
 
 HEADERS_OF = {"mjsoul": {"mjai", "tenhou.net/6", *(name for name in WRITERS if name.startswith("Mahjong Soul"))}}
 HEADERS_OF["tenhou"] = {"mjai", "tenhou.net/6", "mjlog"}
-"""the formats that tell of room, grades, points and rules what the others do"""
+"""the formats that contain the same room, grades, points and rules"""
 
 
 def game_in(name: str, made: MadeGame) -> Game:
@@ -127,7 +127,7 @@ def test_every_way_to_end_a_round_and_every_call_are_among_what_is_compared() ->
     }
 
 
-# What some formats tell and others do not ----------------------------------------------------------------------------
+# What only some formats contain --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -136,13 +136,13 @@ def test_what_players_pressed_adds_the_choices_that_another_seat_hid_and_nothing
     expected = annotated(game.game).annotations
     report = annotated(read(message(document(game))))
     places = [place for place, decision in enumerate(game.decisions) if decision.is_preempted]
-    told = report.annotations
+    annotations = report.annotations
 
     assert report.num_unknown == 0 and len(places) > 0
-    assert lines(told[place] for place in range(len(told)) if place not in places) == lines(expected)
+    assert lines(annotations[place] for place in range(len(annotations)) if place not in places) == lines(expected)
     for place in places:
         decision = game.decisions[place]
-        seen, found = decision.observation, told[place]
+        seen, found = decision.observation, annotations[place]
         assert (found.sparse, found.progression, found.actions, found.chosen) == (
             *(seen.sparse, seen.progression, seen.actions, decision.chosen),
         )

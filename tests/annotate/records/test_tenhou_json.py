@@ -28,10 +28,10 @@ GRADES = ("初心★1", "雀士★3", "雀傑2", "雀豪★★", "雀聖★3", "
 
 
 def without_wording(events: Sequence[Event]) -> list[Event]:
-    """Events as far as they mean something: without the order of a meld's own tiles and what others repeat."""
+    """Returns the meaning of events: without the order of a meld's tiles and what other events repeat."""
     repeated = {("hora", "pai"), ("hora", "tsumo"), ("ankan", "pai"), ("hora", "scores"), ("ryukyoku", "scores")}
-    told = [{key: value for key, value in event.items() if (event["type"], key) not in repeated} for event in events]
-    return [{**event, "consumed": sorted(event["consumed"])} if "consumed" in event else event for event in told]
+    reduced = [{key: value for key, value in event.items() if (event["type"], key) not in repeated} for event in events]
+    return [{**event, "consumed": sorted(event["consumed"])} if "consumed" in event else event for event in reduced]
 
 
 def round_trip(played: Played) -> tuple[list[Event], list[Event]]:
@@ -125,7 +125,7 @@ def test_a_simulated_game_gives_the_same_lines_as_from_mjai() -> None:
 
 
 def test_a_call_that_fits_two_equal_discards_is_that_after_which_the_rest_fits() -> None:
-    # seat 2 lets the first 7p pass: seat 3's pon of 9m takes its turn away, so its own turns tell nothing of it
+    # seat 2 lets the first 7p pass: seat 3's pon of 9m takes its turn away, so its own turns do not show it
     script = "0 discard 7p; 1 discard 9m; 3 pon; 3 discard 1z; 0 discard 7p; 2 pon; 2 discard 9s"
     hands = ["77p", "9m", "77p9s", "99m1z"]
     read_back, written = round_trip(play_round(script, hands, "1s2s3s"))
@@ -314,7 +314,7 @@ def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
 
 
 def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
-    """A whole game, and its rounds as objects of their own, a line each."""
+    """A whole game, and its rounds as separate objects, a line each."""
     simulated = simulate_game(FOUR_PLAYERS, 3, style=0, annotated=False)
     whole = document_of(rounds_of(simulated.events), "玉の間東喰赤", ref="game", **more)
     return whole, [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]

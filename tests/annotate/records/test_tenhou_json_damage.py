@@ -33,7 +33,7 @@ def test_three_players_are_refused() -> None:
 )
 def test_other_rule_variants_are_refused(rule: Any, message: str | None) -> None:
     document = {**one_round(), "rule": rule}
-    if message is None:  # the tiles tell that there are red fives
+    if message is None:  # the tiles show that there are red fives
         assert read(document)
         text = json.dumps(document).replace("51", "15").replace("52", "25").replace("53", "35")
         with pytest.raises(ValueError, match="without red fives"):
@@ -59,21 +59,21 @@ def changed(column: int, index: int, value: Any) -> dict[str, Any]:
         (changed(0, 1, -1), "its number, honba and deposits expected"),
         (changed(1, 0, "x"), "scores: 4 integers expected"),
         (changed(1, -1, 0), "scores: 4 integers expected"),
-        (changed(2, 0, 48), "48 is no tile"),
+        (changed(2, 0, 48), "48 is not a tile"),
         (changed(4, -1, 11), "13 tiles for each seat expected"),
-        (changed(5, 0, 10), "10 is no tile"),
+        (changed(5, 0, 10), "10 is not a tile"),
         (changed(5, 0, "f44"), "sets aside a north"),
-        (changed(5, 0, "47z4747"), "'47z4747' is no call or kan that may stand here"),
-        (changed(5, 0, "a47474747"), "is no call or kan that may stand here"),
+        (changed(5, 0, "47z4747"), "'47z4747' is not a call or kan that is possible here"),
+        (changed(5, 0, "a47474747"), "is not a call or kan that is possible here"),
         (changed(5, 0, "p474747"), "no order of the seats' draws"),
-        (changed(5, 0, "47c4747"), "'47c4747' is no chi"),
+        (changed(5, 0, "47c4747"), "'47c4747' is not a chi"),
         (changed(5, -1, 11), "no order of the seats' draws"),
         (changed(6, -1, 60), "1 discards more than draws"),
-        (changed(6, 0, "r6"), "'r6' is no discard"),
-        (changed(6, 0, 0), "0 is no tile"),
-        (changed(6, 0, None), "None is no tile"),
+        (changed(6, 0, "r6"), "'r6' is not a discard"),
+        (changed(6, 0, 0), "0 is not a tile"),
+        (changed(6, 0, None), "None is not a tile"),
         (changed(11, -1, 11), "no order of the seats' draws"),
-        (changed(16, 0, "終局"), '"終局" is no known end of a round'),
+        (changed(16, 0, "終局"), '"終局" is not a known end of a round'),
         (changed(16, 1, [0, 0, 0]), "its payments: 4 integers expected"),
         (changed(16, 1, 8000), "its payments: 4 integers expected, not 8000"),
         (changed(16, 2, [4, 0]), "the winner and whose tile it was expected"),

@@ -1,4 +1,4 @@
-"""Tenhou's walls: against a plain Mersenne Twister, and against all that real games show of them."""
+"""Tenhou's walls: against a plain Mersenne Twister, and against everything that real games show of them."""
 
 import base64
 import gzip

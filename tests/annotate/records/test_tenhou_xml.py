@@ -142,12 +142,12 @@ def test_counters_and_deposits_at_the_end_must_be_those_of_the_round() -> None:
     riichi = ("<T53/>", '<REACH who="0" step="1"/>', "<D0/>", '<REACH who="0" ten="240,250,250,250" step="2"/>')
     assert read(INIT, *riichi, END.replace('ba="0,0"', 'ba="0,1"')).rounds
     assert read(INIT, *riichi, END.replace('ba="0,0" ', "")).rounds
-    for elements, told in (
+    for elements, message in (
         ((INIT, *riichi, END), '<RYUUKYOKU ba="0,0">: 0 counters and 1 deposits by the round itself'),
         ((INIT, AGARI.format("", 1, 0, SC, "").replace('ba="0,0"', 'ba="1,0"')), '<AGARI ba="1,0">: 0 counters and 0'),
         ((INIT.replace('seed="0,0', 'seed="0,3'), END), "3 counters and 0 deposits"),
     ):
-        with pytest.raises(ValueError, match=re.escape(told)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             read(*elements)
 
 
@@ -272,7 +272,7 @@ def test_a_malformed_document_is_refused_with_the_reason(data: bytes, reason: st
 
 
 def scores_add_up(game: Game) -> bool:
-    """Every round starts with the scores and deposits that the one before left; the last one leaves the final ones."""
+    """Every round starts with the scores and deposits after the previous one; after the last one they are final."""
     for number, round_ in enumerate(game.rounds):
         scores, deposits = list(round_.events[0]["scores"]), round_.events[0]["kyotaku"]
         for event in round_.events:

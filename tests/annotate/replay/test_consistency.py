@@ -26,15 +26,15 @@ _COMPARED = ("type", "actor", "target", "pai", "dora_marker", "deltas", "reason"
 
 
 def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
-    """The round played again on a table that logs, by the choices of one that does not; and the log."""
+    """Replays the round on a table that logs, by the choices of one that does not; also returns the log."""
     table = Table.of_round(rules, recorded.events[0], wall_of(recorded), V)
-    told = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, has_external_events=True)
-    script = Script(recorded, told)
+    driven = Table.of_round(rules, recorded.events[0], wall_of(recorded), V, has_external_events=True)
+    script = Script(recorded, driven)
 
     def choose(turns: list[Turn]) -> dict[int, Choice]:
         choices = script.choose(turns)
-        assert table.progression == told.progression
-        told.step({seat: choice.move for seat, choice in choices.items()})
+        assert table.progression == driven.progression
+        driven.step({seat: choice.move for seat, choice in choices.items()})
         return choices
 
     decisions, num_unknown = play(table, writer_of(), choose)
@@ -100,14 +100,14 @@ ENDINGS = {
 
 
 def without_payments(events: tuple[Event, ...], *, keeps_first: bool = False) -> tuple[Event, ...]:
-    """The scores after the round in the place of what was paid; of several winners the first may keep its payments."""
+    """Replaces what was paid by the scores after the round; of several winners the first may keep its payments."""
     start, ending = events[0], events[-1]
     scores = [score + change for score, change in zip(start["scores"], round_delta(events, 4), strict=True)]
-    told = [
+    before = [
         event if keeps_first and event["type"] == "hora" else {k: v for k, v in event.items() if k != "deltas"}
         for event in events[:-1]
     ]
-    return (*told, {**{k: v for k, v in ending.items() if k != "deltas"}, "scores": scores})
+    return (*before, {**{k: v for k, v in ending.items() if k != "deltas"}, "scores": scores})
 
 
 def agreed(recorded: Round) -> list[Event]:
@@ -121,15 +121,15 @@ def agreed(recorded: Round) -> list[Event]:
 @pytest.mark.parametrize("keeps_first", [False, True])
 def test_payments_that_are_not_told_are_those_that_lead_to_the_scores(name: str, keeps_first: bool) -> None:
     script, hands, more = ENDINGS[name]
-    told = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **more).round
-    untold = Round(without_payments(told.events, keeps_first=keeps_first))
+    full = play_round(script, hands, start=start_of_round(honba=2, kyotaku=3), **more).round
+    reduced = Round(without_payments(full.events, keeps_first=keeps_first))
 
-    events = agreed(untold)
+    events = agreed(reduced)
 
     if keeps_first:  # else the last of several winners has the sum
-        assert events[-1]["deltas"] == told.events[-1]["deltas"]
-    assert round_delta(events, 4) == round_delta(told.events, 4) != [0] * 4
-    assert replay_round(untold, "mjsoul", writer_of()) == replay_round(told, "mjsoul", writer_of())
+        assert events[-1]["deltas"] == full.events[-1]["deltas"]
+    assert round_delta(events, 4) == round_delta(full.events, 4) != [0] * 4
+    assert replay_round(reduced, "mjsoul", writer_of()) == replay_round(full, "mjsoul", writer_of())
 
 
 def test_scores_without_payments_must_be_the_engines() -> None:
@@ -143,9 +143,9 @@ def test_scores_without_payments_must_be_the_engines() -> None:
 def test_a_game_without_payments_gives_the_same_annotations() -> None:
     text = "".join(f"{json.dumps(event)}\n" for event in simulate_game(V, 3, style=0, annotated=False).events)
     (game,) = all_readable(mjai_games(text, "name"))
-    untold = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
+    reduced = tuple(replace(recorded, events=without_payments(recorded.events)) for recorded in game.rounds)
 
     for scores in (game.final_scores, None):  # without them those after the last round count
-        told = annotate_game(replace(game, final_scores=scores))
-        assert annotate_game(replace(game, final_scores=scores, rounds=untold)) == told
-        assert told.num_rounds == len(game.rounds)
+        full = annotate_game(replace(game, final_scores=scores))
+        assert annotate_game(replace(game, final_scores=scores, rounds=reduced)) == full
+        assert full.num_rounds == len(game.rounds)

@@ -1,4 +1,4 @@
-"""Rounds of a game follow from one another; one that does not is left out, with what was expected of it."""
+"""Rounds of a game follow from one another; one that does not is skipped, and what was expected is reported."""
 
 import json
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def problems(rounds: Sequence[Round], style: int = 1) -> dict[int, str]:
 
 
 def started(game: Game, place: int, **changes: Any) -> tuple[Round, ...]:
-    """The game's rounds, one of which begins otherwise."""
+    """The game's rounds, one of which starts differently."""
     start, *rest = game.rounds[place].events
     other = replace(game.rounds[place], events=({**start, **changes}, *rest), wall=None)
     return (*game.rounds[:place], other, *game.rounds[place + 1 :])
@@ -272,19 +272,19 @@ def test_a_last_round_that_does_not_follow_may_not_tell_how_the_game_ended() -> 
     game = simulated()
     place = len(game.rounds) - 1
     rounds = started(game, place, scores=moved(begin(game, place)["scores"]))
-    told = annotate_game(replace(game, rounds=rounds))
-    assert (told.num_rounds, len(told.left_out)) == (place, 1)
+    found = annotate_game(replace(game, rounds=rounds))
+    assert (found.num_rounds, len(found.left_out)) == (place, 1)
 
-    untold = annotate_game(replace(game, rounds=rounds, final_scores=None))
-    assert untold.annotations == []
-    assert untold.left_out[-1].startswith("the whole game: the final scores are [")
+    unended = annotate_game(replace(game, rounds=rounds, final_scores=None))
+    assert unended.annotations == []
+    assert unended.left_out[-1].startswith("the whole game: the final scores are [")
 
 
 def test_points_that_no_game_comes_to_are_noticed_in_a_round_that_stands_alone() -> None:
     for scores, deposits in (((25000, 25000, 25000, 25100), 0), ((25000,) * 4, 1), ((25050, 24950, 25000, 25000), 0)):
         played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(kyotaku=deposits, scores=scores))
-        (told,) = problems([played.round]).values()
-        assert told.startswith(f"no game comes to the scores {list(scores)}")
+        (found,) = problems([played.round]).values()
+        assert found.startswith(f"no game comes to the scores {list(scores)}")
 
 
 def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> None:
@@ -295,8 +295,8 @@ def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> Non
         ("W", (25000,) * 4, False),
     ):
         played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind=wind, scores=scores))
-        told = "a game of this length does not come to such a round with the scores"
-        assert [text.startswith(told) for text in problems([played.round], style=0).values()] == [True] * (
+        problem = "a game of this length does not come to such a round with the scores"
+        assert [text.startswith(problem) for text in problems([played.round], style=0).values()] == [True] * (
             not is_possible
         )
         assert problems([played.round], style=1) == {}

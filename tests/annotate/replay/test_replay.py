@@ -36,8 +36,8 @@ def replayed(events: Played | list[Event], rules: Rules = "mjsoul"):
     return replay_round(Round(tuple(events)), rules, writer_of())[:3]
 
 
-def annotated(*rounds: Round, **told) -> ReplayResult:
-    report = annotate_game(game_of(*rounds, **told))
+def annotated(*rounds: Round, **header) -> ReplayResult:
+    report = annotate_game(game_of(*rounds, **header))
     for annotation in report.annotations:
         check(annotation, V)
     return report
@@ -306,7 +306,7 @@ def test_the_golden_lines_are_valid_and_show_every_kind_of_own_turn_and_claim() 
 
 
 def annotate_records(paths: Iterable[Path]) -> Iterator[ReplayResult]:
-    """One report after another, its lines looked at."""
+    """Checks the lines of one report after another."""
     for path in paths:
         for game in read_games(str(path)):
             report = annotate_game(game)

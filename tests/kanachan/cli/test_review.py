@@ -261,7 +261,7 @@ def test_what_cannot_be_reviewed_is_named(
     text = tmp_path / "text.txt"
     text.write_text("no record\n")
     for arguments, why in (
-        ([str(text), weights], f"{text}: no game record"),
+        ([str(text), weights], f"{text}: not a game record"),
         ([str(tmp_path / "none.xml"), weights], "none.xml"),
         ([str(two), weights], f"{two} holds 2 games: choose one with --game 1 ... 2"),
         ([str(two), weights, "--game", "3"], f"{two}: --game 3 is not in 1 ... 2"),
