@@ -1,5 +1,5 @@
-"""What each choice is worth: launch/ablation.sh. Trains and measures one run after the other; those that have been
-measured are not trained again."""
+"""Ablation study: launch/ablation.sh. Trains and evaluates one run after the other; evaluated runs are not trained
+again."""
 
 import argparse
 import json
@@ -26,7 +26,7 @@ from kanachan.training.trainer import run_stage
 _EVALUATION = "evaluation.json"
 _MADE_FROM = "made-from.json"
 _HIDDEN_HANDS = "--objective.hidden_hands"
-# networks with other parts know of one arrangement, and of one process
+# networks with replaced parts support one attention backend and one process
 _ALIKE = ("--run.attention", "padded", "--run.devices", "1")
 
 
@@ -53,8 +53,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="launch/ablation.sh",
-        description="Trains each variant of a stage with several seeds, measures all of them on the same decisions and "
-        "prints a Markdown table. What stands behind -- are settings of kanachan-train for all runs.",
+        description="Trains each variant of a stage with several seeds, evaluates all of them on the same decisions "
+        "and prints a Markdown table. Arguments after -- are settings of kanachan-train for all runs.",
     )
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
     parser.add_argument("--out", type=Path, default=Path("runs/ablation"), help="folder of the runs (%(default)s)")
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--variants", nargs="+", metavar="NAME", help=f"(default: all) {_names(VARIANTS)}")
     parser.add_argument("--seeds", type=int, default=2, help="runs of each variant (default: %(default)s)")
     parser.add_argument("--steps", type=int, default=400, help="optimiser steps of a run (default: %(default)s)")
-    parser.add_argument("--split", choices=SPLITS, default="validation", help="to measure on (default: %(default)s)")
+    parser.add_argument("--split", choices=SPLITS, default="validation", help="to evaluate on (default: %(default)s)")
     return parser
 
 
@@ -75,8 +75,8 @@ def _names(variants: Sequence[Variant]) -> str:
 
 def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: list[str]) -> int:
     chosen = _possible(arguments, chosen)
-    asked = {v.stage: _asked(arguments, v.stage, settings) for v in chosen}
-    for stage, of_stage in asked.items():
+    wanted = {v.stage: _inputs_of(arguments, v.stage, settings) for v in chosen}
+    for stage, of_stage in wanted.items():
         _require_like(arguments.out / stage / _MADE_FROM, of_stage)
     for seed in range(arguments.seeds):
         for variant in chosen:
@@ -85,18 +85,18 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
                 continue
             print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
             if not _measured(variant, folder, seed, arguments, settings):
-                return 0  # told to stop; the checkpoint is there
+                return 0  # stopped by a signal; there is a checkpoint
             with replacing(arguments.out / variant.stage / _MADE_FROM) as temporary:
-                temporary.write_text(json.dumps(asked[variant.stage], indent=2) + "\n", encoding="utf-8")
+                temporary.write_text(json.dumps(wanted[variant.stage], indent=2) + "\n", encoding="utf-8")
     for stage in STAGES:
-        figures = {v: _figures(arguments, v) for v in chosen if v.stage == stage}
-        if figures:
-            print(f"\n{markdown(stage, figures)}")
+        entries = {v: _entries(arguments, v) for v in chosen if v.stage == stage}
+        if entries:
+            print(f"\n{markdown(stage, entries)}")
     return 0
 
 
 def _possible(arguments: argparse.Namespace, chosen: list[Variant]) -> list[Variant]:
-    """Without variants that were not asked for by name and that the shards are not fit for; says which."""
+    """Removes variants that the shards do not support unless they were requested by name; prints their names."""
     left_out = [] if arguments.variants else [v for v in chosen if _HIDDEN_HANDS in v.settings]
     if left_out and open_shards(arguments.shards, "train", hidden=None).has_hidden:
         return chosen
@@ -105,8 +105,8 @@ def _possible(arguments: argparse.Namespace, chosen: list[Variant]) -> list[Vari
     return [v for v in chosen if v not in left_out]
 
 
-def _asked(arguments: argparse.Namespace, stage: StageName, settings: list[str]) -> dict[str, Any]:
-    """What the runs of a stage are made from, variants aside."""
+def _inputs_of(arguments: argparse.Namespace, stage: StageName, settings: list[str]) -> dict[str, Any]:
+    """Returns the inputs of a stage's runs, except for the variants."""
     return {
         "SHARDS": str(Path(arguments.shards).resolve()),
         "--init": arguments.init if previous_stage(stage) else None,
@@ -118,7 +118,7 @@ def _asked(arguments: argparse.Namespace, stage: StageName, settings: list[str])
 
 
 def _tensors_of(run: str) -> str:
-    """A hash of its weights without their card, which kanachan-calibrate changes."""
+    """Returns a hash of a run's weights without their card, which kanachan-calibrate changes."""
     tensors = read_weights(run).tensors
     digest = sha256()
     for name in sorted(tensors):
@@ -126,40 +126,40 @@ def _tensors_of(run: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def _require_like(made_from: Path, asked: dict[str, Any]) -> None:
-    """Raises ValueError if runs that were measured before cannot stand in one table with those that are asked for."""
+def _require_like(made_from: Path, wanted: dict[str, Any]) -> None:
+    """Raises ValueError if runs that were evaluated before have other inputs than the requested ones."""
     if not made_from.is_file():
         return
-    noted = json.loads(made_from.read_text(encoding="utf-8"))
-    for name, wanted in asked.items():
-        if noted.get(name, wanted) != wanted:
+    recorded = json.loads(made_from.read_text(encoding="utf-8"))
+    for name, value in wanted.items():
+        if recorded.get(name, value) != value:
             raise ValueError(
-                f"{made_from.parent}: its runs were made with {name} {noted[name]}, not {wanted}: name another --out, "
-                "or remove it"
+                f"{made_from.parent}: its runs were made with {name} {recorded[name]}, not {value}: name another "
+                "--out, or remove it"
             )
 
 
 def _measured(variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]) -> bool:
-    """Trains one run and writes its figures; False if it was told to stop."""
+    """Trains one run and writes its evaluation; returns False if it was stopped by a signal."""
     train = training_of(variant, folder, seed, arguments, settings)
     with changed(variant.parts):
         run_stage(requested(train))
         weights = folder / "weights.safetensors"
         if not weights.is_file():
             return False
-        split, figures = arguments.split, str(folder / _EVALUATION)
-        status = evaluate([str(folder), arguments.shards, "--split", split, "--json", figures, "--bootstrap", "200"])
+        split, output = arguments.split, str(folder / _EVALUATION)
+        status = evaluate([str(folder), arguments.shards, "--split", split, "--json", output, "--bootstrap", "200"])
     if status:
-        raise ValueError(f"{folder}: the run could not be measured")
+        raise ValueError(f"{folder}: the run could not be evaluated")
     if variant.parts:
-        weights.unlink()  # of a network that nothing else knows
+        weights.unlink()  # of a network that no other program can read
     return True
 
 
 def training_of(
     variant: Variant, folder: Path, seed: int, arguments: argparse.Namespace, settings: list[str]
 ) -> list[str]:
-    """The command line of kanachan-train for one run.
+    """Returns the command line of kanachan-train for one run.
 
     Args:
         arguments: with shards, steps and init.
@@ -175,8 +175,8 @@ def training_of(
     return [*train, *own, "--run.out", str(folder), "--resume", "auto"]
 
 
-def _figures(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
-    """What kanachan-evaluate wrote of each seed's run."""
+def _entries(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
+    """Reads the output of kanachan-evaluate for each seed's run."""
     folder = arguments.out / variant.stage / variant.name
     return [
         json.loads((folder / str(seed) / _EVALUATION).read_text(encoding="utf-8"))["weights"][0]

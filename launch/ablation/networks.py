@@ -1,6 +1,6 @@
-"""Networks that differ from `kanachan.models.transformer` in one choice, to measure what the choice is worth.
+"""Networks that differ from `kanachan.models.transformer` in one choice, to measure the effect of the choice.
 
-They are tried, not offered: their weights are measured in the process that trained them and are not kept.
+They are experiments: their weights are evaluated in the process that trained them and are not stored.
 
 Shapes: as in `kanachan.models.transformer` and `kanachan.models.attention`.
 """
@@ -24,32 +24,32 @@ _ROTARY_PERIOD = 10_000.0
 
 @contextmanager
 def changed(parts: dict[str, type]) -> Iterator[None]:
-    """Within it, networks are built of `parts` where `kanachan.models.transformer` has classes of those names."""
-    former = {name: getattr(kanachan.models.transformer, name) for name in parts}
+    """Replaces classes of `kanachan.models.transformer` by `parts`, by their names, within the block."""
+    previous = {name: getattr(kanachan.models.transformer, name) for name in parts}
     for name, part in parts.items():
         setattr(kanachan.models.transformer, name, part)
     try:
         yield
     finally:
-        for name, part in former.items():
+        for name, part in previous.items():
             setattr(kanachan.models.transformer, name, part)
 
 
 class FixedPositions(Encoder):
-    """Events carry sinusoids of their positions, which are not learned."""
+    """An encoder with sinusoidal position embeddings of events, which are not learned."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
         super().__init__(config, layout, max_progression)
         position_E1 = torch.arange(max_progression)[:, None].float()
         frequency_F = _ROTARY_PERIOD ** (-torch.arange(0, config.width, 2) / config.width)
         angle_EF = position_E1 * frequency_F
-        # of unit variance, as the learned ones are at first
+        # of unit variance, as the learned ones are initialised
         sinusoid_ED = torch.cat((angle_EF.sin(), angle_EF.cos()), dim=1) * 2**0.5
         self.position_embedding = nn.Embedding.from_pretrained(sinusoid_ED, freeze=True)
 
 
 class WithoutPositions(Encoder):
-    """Events carry no position of their own: for `RotaryPadded`."""
+    """An encoder without position embeddings of events: for `RotaryPadded`."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
         super().__init__(config, layout, max_progression)
@@ -58,8 +58,8 @@ class WithoutPositions(Encoder):
 
 
 class RotaryPadded(PaddedAttention):
-    """Queries and keys are turned by their place among the events. What a seat has before it, and what it may do, stand
-    at the place of the next event."""
+    """Attention with rotary positions: queries and keys are rotated by their position among the events. Tokens of the
+    state and candidates have the position of the next event."""
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         own_BOD, event_GED = self.split(fused_X3D)
@@ -76,7 +76,7 @@ class RotaryPadded(PaddedAttention):
 
     @staticmethod
     def _turned(fused: Tensor, position: Tensor, heads: int, num_turned: int, num_parts: int) -> Tensor:
-        """Turns the first parts of a fused projection [..., parts x D], head by head, by positions that fit [...]."""
+        """Rotates the first parts of a fused projection [..., parts x D], head by head, by positions of shape [...]."""
         part = fused.unflatten(-1, (num_parts, heads, -1))
         half = part.shape[-1] // 2
         frequency_F = _ROTARY_PERIOD ** (-torch.arange(half, device=fused.device) / half)
@@ -89,7 +89,7 @@ class RotaryPadded(PaddedAttention):
 
 
 class AttendedPadded(PaddedAttention):
-    """Padding of tiles, events and candidates is attended to, as if it were tokens. Events that come later are not."""
+    """Attention to the padding of tiles, events and candidates as if it were tokens, but not to later events."""
 
     def __init__(self, tile_BT: Tensor, event_GE: Tensor, group_B: Tensor, *others: Any) -> None:
         super().__init__(tile_BT, event_GE, group_B, *others)
@@ -100,7 +100,7 @@ class AttendedPadded(PaddedAttention):
 
 
 class NamelessScores(Encoder):
-    """Every seat carries the sum over the seats of what their scores say: how many points there are, but not whose."""
+    """An encoder in which every seat embeds the sum of all seats' score embeddings, without whose score is whose."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
         super().__init__(config, layout, max_progression)
@@ -123,8 +123,8 @@ class _OneForAllScores(nn.Module):
 
 
 class LonelyCandidates(DecoderBlock):
-    """Candidates look at the situation alone, not at each other."""
+    """A decoder block in which candidates attend only to the situation, not to each other."""
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, attention: AttentionBackend) -> Tensor:
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, attention)
         return hidden + self.feedforward(hidden)

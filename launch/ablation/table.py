@@ -1,7 +1,7 @@
-"""Figures of variants as a Markdown table: means over the seeds, and differences from the reference.
+"""Metrics of variants as a Markdown table: means over the seeds, and differences from the reference.
 
-The error of a difference comes from how far runs of one variant with different seeds lie apart, pooled over all
-variants; that all are measured on the same decisions does not enter it.
+The error of a difference is estimated from the variance between seeds of one variant, pooled over all variants; it does
+not use that all are evaluated on the same decisions.
 """
 
 import math
@@ -14,56 +14,55 @@ from variants import REFERENCE, Variant
 from kanachan.objectives.objective import Objective, RankObjective
 from kanachan.objectives.registry import objective_class
 
-_Figure = Callable[[dict[str, Any]], float]
-_IMITATION: dict[str, tuple[_Figure, int]] = {
+_Metric = Callable[[dict[str, Any]], float]
+_IMITATION: dict[str, tuple[_Metric, int]] = {
     "negative log-likelihood": (lambda entry: entry["agreement"]["nll"]["value"], 4),
     "accuracy %": (lambda entry: 100 * entry["agreement"]["top1"]["value"], 2),
     "discard %": (lambda entry: 100 * entry["agreement"]["discard/accuracy"]["value"], 2),
 }
-_VALUES: dict[str, tuple[_Figure, int]] = {
+_VALUES: dict[str, tuple[_Metric, int]] = {
     "explained variance %": (lambda entry: 100 * entry["values"]["action"]["explained_variance"]["value"], 2),
-    # how often the action of the greatest value is the player's: what explained variance does not see, as that is of
-    # actions that were taken
+    # how often the action of the highest value is the player's: explained variance covers only actions that were taken
     "agreement %": (lambda entry: 100 * entry["agreement"]["top1"]["value"], 1),
 }
-_RANK: dict[str, tuple[_Figure, int]] = {
+_RANK: dict[str, tuple[_Metric, int]] = {
     **_VALUES,
     "log-likelihood of the rank": (lambda entry: entry["log_likelihood"]["rank"]["action"]["value"], 4),
 }
 
 
-def markdown(stage: str, figures: Mapping[Variant, Sequence[dict[str, Any]]]) -> str:
-    """A row for each variant: every figure, and in brackets how far it is from the reference, ± its standard error
-    where a variant has several runs."""
+def markdown(stage: str, evaluations: Mapping[Variant, Sequence[dict[str, Any]]]) -> str:
+    """Formats a row for each variant: every metric, and in brackets its difference from the reference, ± the standard
+    error where a variant has several runs."""
     columns = _columns(objective_class(stage))
-    reference = next(variant for variant in figures if variant.name == REFERENCE)
+    reference = next(variant for variant in evaluations if variant.name == REFERENCE)
     lines = [f"| {stage} | {' | '.join(columns)} |", f"| --- |{' ---: |' * len(columns)}"]
     error = {
-        name: _deviation([[of(e) for e in entries] for entries in figures.values()])
+        name: _deviation([[of(e) for e in entries] for entries in evaluations.values()])
         for name, (of, _) in columns.items()
     }
-    for variant, entries in figures.items():
+    for variant, entries in evaluations.items():
         cells = []
         for name, (of, digits) in columns.items():
             value = mean(map(of, entries))
             cell = f"{value:.{digits}f}"
             if variant is not reference:
-                difference = value - mean(map(of, figures[reference]))
-                both = error[name] * math.sqrt(1 / len(entries) + 1 / len(figures[reference]))
+                difference = value - mean(map(of, evaluations[reference]))
+                both = error[name] * math.sqrt(1 / len(entries) + 1 / len(evaluations[reference]))
                 cell += f" ({difference:+.{digits}f}" + (")" if math.isnan(both) else f" ± {both:.{digits}f})")
             cells.append(cell)
         lines.append(f"| {variant.what} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _columns(objective: type[Objective]) -> dict[str, tuple[_Figure, int]]:
+def _columns(objective: type[Objective]) -> dict[str, tuple[_Metric, int]]:
     if not objective.has_value:
         return _IMITATION
     return _RANK if issubclass(objective, RankObjective) else _VALUES
 
 
 def _deviation(samples: Sequence[Sequence[float]]) -> float:
-    """The standard deviation between runs of one variant, pooled over the variants; nan if each has only one run."""
+    """Computes the standard deviation between runs of a variant, pooled over the variants; nan if each has one run."""
     repeated = [sample for sample in samples if len(sample) > 1]
     if not repeated:
         return math.nan

@@ -1,4 +1,4 @@
-"""What is tried: one choice of the network or of its training at a time, against the reference of its stage."""
+"""The variants of the study: one choice of the network or of its training at a time differs from the reference."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Variant:
-    """One choice made otherwise."""
+    """A run that differs from the reference in one choice."""
 
     stage: StageName
     name: str
@@ -27,9 +27,9 @@ class Variant:
     settings: tuple[str, ...] = ()
     """of kanachan-train"""
     parts: dict[str, type] = field(default_factory=dict)
-    """of the network, by the names that they have in `kanachan.models.transformer`"""
+    """of the network, by their names in `kanachan.models.transformer`"""
     is_fresh: bool = False
-    """a later stage whose encoder does not come from imitation"""
+    """whether the encoder of a later stage is not initialised from imitation"""
 
 
 def _imitation(name: str, what: str, *settings: str, **parts: type) -> Variant:
@@ -44,12 +44,12 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
     return (
         _value(stage, REFERENCE, "encoder from imitation"),
         _value(stage, "fresh", "fresh encoder", is_fresh=True),
-        _value(stage, "no-conservative", "no conservative term", "--objective.conservative", "0"),
-        _value(stage, "conservative-3", "conservative term three times as heavy", "--objective.conservative", "0.3"),
-        _value(stage, "conservative", "conservative term ten times as heavy", "--objective.conservative", "1"),
-        _value(stage, "no-baseline", "no value of the situation learned beside", "--objective.baseline", "0"),
+        _value(stage, "no-conservative", "no CQL regulariser", "--objective.conservative", "0"),
+        _value(stage, "conservative-3", "CQL regulariser three times as heavy", "--objective.conservative", "0.3"),
+        _value(stage, "conservative", "CQL regulariser ten times as heavy", "--objective.conservative", "1"),
+        _value(stage, "no-baseline", "no auxiliary value of the situation", "--objective.baseline", "0"),
         _value(stage, "muon", "Muon in place of AdamW", "--optim.optimizer", "muon"),
-        _value(stage, "together", "neighbours together", "--data.neighbours", "8"),
+        _value(stage, "together", "neighbouring decisions in one batch", "--data.neighbours", "8"),
         _value(stage, "frozen", "encoder frozen for a quarter of the steps", "--optim.encoder_frozen", "{quarter}"),
         _value(
             stage,
@@ -62,7 +62,7 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
 
 
 def _binned(stage: StageName) -> tuple[Variant, ...]:
-    """Of stages whose values are told by bins."""
+    """Returns the variants of stages whose values are predicted by bins."""
     return (
         _value(stage, "mse", "squared error in place of HL-Gauss", "--objective.loss", "mse"),
         _value(stage, "few-bins", "31 bins in place of 101", "--objective.bins", "31"),
@@ -77,8 +77,8 @@ VARIANTS: tuple[Variant, ...] = (
         "AdamW in place of Muon, twice the rate",
         *("--optim.optimizer", "adamw", "--optim.learning_rate", "{twice}"),
     ),
-    _imitation("no-suits", "suits not exchanged", "--data.exchange_suits", "false"),
-    _imitation("absolute-seats", "seats not renamed", "--data.actor_first", "false"),
+    _imitation("no-suits", "no suit permutation", "--data.exchange_suits", "false"),
+    _imitation("absolute-seats", "no seat canonicalisation", "--data.actor_first", "false"),
     _imitation("padding", "padding attended to", PaddedAttention=AttendedPadded),
     _imitation("nameless-scores", "scores without the identity of the seat", Encoder=NamelessScores),
     _imitation("sinusoidal", "sinusoidal positions", Encoder=FixedPositions),
@@ -89,7 +89,7 @@ VARIANTS: tuple[Variant, ...] = (
     _imitation("smoothing", "label smoothing 0.1", "--objective.label_smoothing", "0.1"),
     _imitation("average", "moving average of the weights (0.99)", "--optim.average", "0.99"),
     _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
-    _imitation("single", "neighbours apart", "--data.neighbours", "1"),
+    _imitation("single", "decisions drawn one by one", "--data.neighbours", "1"),
     *_values("round_delta", *_binned("round_delta")),
     *_values("rank"),
     *_values("grading", *_binned("grading")),

@@ -1,5 +1,5 @@
-"""How quick the program is on this machine: launch/benchmark.sh. Each figure stands beside that of a plain way to do
-the same."""
+"""Benchmarks of the program on this machine: launch/benchmark.sh. Each measurement is next to that of a plain way to
+do the same."""
 
 import argparse
 import json
@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from annotating import SIMULATED, measure_annotating, simulated_games
 from answering import measure_answering
-from figures import Estimate
+from estimates import Estimate
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
 from playing import measure_arena
-from training import measure_half, measure_train
+from training import measure_bf16, measure_train
 
 from annotate.annotation import format_line
 from annotate.records.reading import Record, find_records, read_games, read_record
@@ -34,18 +34,18 @@ from kanachan.training.devices import devices_of
 
 PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "bot")
 _PLAYED = {"arena", "bot"}
-"""parts that play games of their own"""
+"""parts that play games instead of reading records"""
 _DROPOUT = 0.1
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        prog="launch/benchmark.sh", description="Measures the program's speed beside plain ways to do the same."
+        prog="launch/benchmark.sh", description="Measures the program's speed next to plain ways to do the same."
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
     parser.add_argument("--games", type=int, default=100, help="games to annotate (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="measurements of each figure (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="repetitions of each measurement (default: %(default)s)")
     parser.add_argument(
         "--size", choices=MODEL_SIZES, default="small", help="network to train and to play (default: %(default)s)"
     )
@@ -57,8 +57,8 @@ def main() -> int:
     return run_cleanly(parser.prog, lambda: _measure(arguments))
 
 
-def _multiplies_half() -> bool:
-    """Whether this CPU has units for bf16."""
+def _supports_bf16() -> bool:
+    """Returns whether this CPU has units for bf16."""
     return devices_of(RunConfig(accelerator="cpu")).use_bf16
 
 
@@ -71,39 +71,39 @@ def _measure(arguments: argparse.Namespace) -> None:
         print(
             f"{len(files)} games ({kind}), {len(lines):,} decisions; {torch.get_num_threads()} threads", file=sys.stderr
         )
-        figures: list[Estimate] = []
+        estimates: list[Estimate] = []
         if "annotate" in parts:
-            figures += measure_annotating(files, kind, arguments.repeats, work)
+            estimates += measure_annotating(files, kind, arguments.repeats, work)
         if set(parts) - _PLAYED - {"annotate"}:
             shards = _packed(lines, work)
         if "data" in parts:
-            figures.append(measure_data(lines, shards, arguments.repeats))
+            estimates.append(measure_data(lines, shards, arguments.repeats))
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
-            figures.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
-            if _multiplies_half():
-                figures.append(measure_half(shards, model, DataConfig.batch, arguments.repeats))
+            estimates.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
+            if _supports_bf16():
+                estimates.append(measure_bf16(shards, model, DataConfig.batch, arguments.repeats))
         if "peak" in parts:
-            figures += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
+            estimates += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
-            figures += measure_growing(shards, arguments.repeats, work)
+            estimates += measure_growing(shards, arguments.repeats, work)
         if "bot" in parts:
-            figures.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
+            estimates.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
-        figures.append(measure_arena(model, arguments.repeats))
-        if _multiplies_half():
-            figures.append(measure_arena(model, arguments.repeats, use_bf16=True))
+        estimates.append(measure_arena(model, arguments.repeats))
+        if _supports_bf16():
+            estimates.append(measure_arena(model, arguments.repeats, use_bf16=True))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
-    for figure in figures:
-        label = f"{figure.what}, {figure.unit}"
-        print(f"{label:<58}{figure.ours:>12,.0f}{figure.plainly:>12,.0f}{figure.ours / figure.plainly:>8.2f}")
-        print(f"    plain: {figure.plain}")
-        for name, value in figure.more.items():
+    for estimate in estimates:
+        label = f"{estimate.what}, {estimate.unit}"
+        print(f"{label:<58}{estimate.ours:>12,.0f}{estimate.plainly:>12,.0f}{estimate.ours / estimate.plainly:>8.2f}")
+        print(f"    plain: {estimate.plain}")
+        for name, value in estimate.more.items():
             print(f"    {name}: {value:,.4g}")
     print(
         json.dumps(
-            {"machine": _machine(), "games": len(files), "records": kind, "figures": [asdict(f) for f in figures]}
+            {"machine": _machine(), "games": len(files), "records": kind, "figures": [asdict(e) for e in estimates]}
         )
     )
 
@@ -117,9 +117,9 @@ def _machine() -> dict[str, Any]:
 
 
 def _records(given: str | None, num_games: int, work: Path) -> tuple[list[str], str]:
-    """Files of one game each, and what they are."""
-    beside = Path(__file__).resolve().parents[3] / "shared" / "records"
-    folder = Path(given or os.environ.get("KANACHAN_RECORDS", beside))
+    """Returns files of one game each, and a description of them."""
+    default = Path(__file__).resolve().parents[3] / "shared" / "records"
+    folder = Path(given or os.environ.get("KANACHAN_RECORDS", default))
     if given or folder.is_dir():
         houou = folder / "tenhou" / "houou-4p-2021"
         found = find_records([str(houou if houou.is_dir() else folder)])

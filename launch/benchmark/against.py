@@ -1,7 +1,7 @@
-"""Compares this checkout with another one, an earlier commit for instance: launch/benchmark.sh against CHECKOUT.
+"""Comparison of this checkout with another one, such as an earlier commit: launch/benchmark.sh against CHECKOUT.
 
 Both run the same public commands on the same games in turns: the table has the medians and their ratio, and whether
-what was written is the same.
+the outputs are the same.
 """
 
 import argparse
@@ -35,7 +35,7 @@ class Measured(NamedTuple):
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout whose commands run in processes of their own, with one thread."""
+    """A checkout whose commands run in separate processes, with one thread."""
 
     root: Path
     work: Path
@@ -45,10 +45,10 @@ class Checkout:
             raise ValueError(f"{self.root}: not a checkout of the program, as it has no pyproject.toml")
 
     def run(self, command: str, *arguments: str | Path) -> float:
-        """Runs a command by the entry point that the checkout gives it; returns the seconds.
+        """Runs a command by its entry point in the checkout; returns the seconds.
 
         Raises:
-            ValueError: it failed; with the last line that it printed.
+            ValueError: it failed; the message contains the last line that it printed.
         """
         scripts: dict[str, str] = tomllib.loads((self.root / "pyproject.toml").read_text())["project"]["scripts"]
         module, _, function = scripts[command].partition(":")
@@ -69,12 +69,14 @@ class Checkout:
 
 
 def annotate(checkout: Checkout, files: list[str]) -> Measured:
+    """Measures decisions per second of kanachan-annotate."""
     output = checkout.work / "annotations.txt"
     seconds = checkout.run("kanachan-annotate", *files, "-o", output, "-j", "1")
     return Measured(output.read_bytes().count(b"\n") / seconds, _hash(output.read_bytes()))
 
 
 def pack(checkout: Checkout) -> Measured:
+    """Measures decisions per second of kanachan-pack."""
     lines = (checkout.work / "annotations.txt").read_bytes()
     arguments = ["annotations.txt", "-o", "shards", "--fractions", "0.8,0.1,0.1", "--force"]
     seconds = checkout.run("kanachan-pack", *arguments)
@@ -83,7 +85,7 @@ def pack(checkout: Checkout) -> Measured:
 
 
 def train(checkout: Checkout, size: str, steps: int, number: int) -> Measured:
-    """Decisions per second as the run itself logs them: starting the program does not count."""
+    """Measures decisions per second as logged by the run, without the start of the program."""
     out = checkout.work / f"{size}-{number}"
     settings = f"""--stage imitation --data.path shards --model.size {size} --run.steps {steps} --run.log_every 5
         --run.threads 1 --run.accelerator cpu --run.wandb disabled --run.validate_every {steps}
@@ -99,6 +101,7 @@ def train(checkout: Checkout, size: str, steps: int, number: int) -> Measured:
 
 
 def arena(checkout: Checkout, weights: Path, games: int) -> Measured:
+    """Measures games per second of kanachan-arena."""
     output = checkout.work / "arena.json"
     output.unlink(missing_ok=True)
     (checkout.work / "arena.json.games").unlink(missing_ok=True)
@@ -116,7 +119,7 @@ def _hash(content: bytes) -> str:
 
 
 def compare(other: Path, files: list[str], repeats: int, games: int, work: Path) -> None:
-    """Prints a line for each command: both speeds, their ratio and its range, and whether the results are the same."""
+    """Prints a line for each command: both speeds, their ratio and its range, and whether the results are equal."""
     checkouts = [Checkout(root, work / name) for name, root in (("this", HERE), ("other", other))]
     for checkout in checkouts:
         checkout.work.mkdir()

@@ -1,6 +1,6 @@
-"""Decision points a second from records to shards, beside the rules engine that does nothing but play the same rounds.
+"""Benchmark of records to shards, in decision points a second, next to the rules engine alone on the same rounds.
 
-Measures the records that are given and games that rule-based agents play.
+Measures the given records and games simulated between rule-based agents.
 """
 
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from figures import Estimate, in_turns
+from estimates import Estimate, in_turns
 
 import annotate.game.engine
 from annotate.records.reading import Record, find_records, read_record
@@ -23,7 +23,7 @@ SIMULATED = "simulated, mjai"
 
 
 class _RecordingEnv:
-    """The engine, with a list of all that it was asked to do, so that the same can be done without the rest of us."""
+    """The engine with a list of all calls, so that they can be repeated without the rest of the program."""
 
     rounds: list[tuple[dict[str, Any], dict[str, Any], list[Any]]] = []
 
@@ -63,15 +63,15 @@ def simulated_games(number: int, folder: Path) -> list[str]:
 
 def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Estimate]:
     """Measures decision points a second: of `files`, and of simulated games where `files` are real ones."""
-    figures = [_measure(files, f"annotate ({kind})", repeats)]
+    estimates = [_measure(files, f"annotate ({kind})", repeats)]
     jobs = num_cores()
     if jobs > 1:
         one, all_cores = in_turns(_packing(files, 1), _packing(files, jobs), repeats)
-        figures[0].more[f"times as quick on {jobs} processes"] = one / all_cores
+        estimates[0].more[f"times as quick on {jobs} processes"] = one / all_cores
     if kind != SIMULATED:
         games = simulated_games(max(2, len(files) // 4), work / "simulated")
-        figures.append(_measure(games, f"annotate ({SIMULATED})", repeats))
-    return figures
+        estimates.append(_measure(games, f"annotate ({SIMULATED})", repeats))
+    return estimates
 
 
 def _measure(files: list[str], what: str, repeats: int) -> Estimate:
@@ -89,7 +89,7 @@ def _measure(files: list[str], what: str, repeats: int) -> Estimate:
 
 
 def _packing(files: list[str], jobs: int) -> Callable[[], None]:
-    """The whole command, from files to shards."""
+    """Returns a function that runs the whole command, from files to shards."""
 
     def run() -> None:
         report = io.StringIO()
@@ -101,7 +101,7 @@ def _packing(files: list[str], jobs: int) -> Callable[[], None]:
 
 
 def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
-    """The number of decision points in `files`, and what steps the engine as it is stepped for them."""
+    """Returns the number of decision points in `files`, and a function that repeats only the engine's steps."""
     _RecordingEnv.rounds = rounds = []
     annotate.game.engine.RiichiEnv = _RecordingEnv
     try:

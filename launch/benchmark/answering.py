@@ -1,4 +1,4 @@
-"""How long kanachan-bot takes for its answers, beside its network alone on the same decisions."""
+"""Benchmark of the replies of kanachan-bot, next to its network alone on the same decisions."""
 
 import gzip
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from figures import Estimate, in_turns
+from estimates import Estimate, in_turns
 
 from annotate.game.features import ObservationEncoder
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
@@ -26,8 +26,8 @@ _STYLE = 1  # East and South
 
 
 def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Estimate:
-    """Answers a second of a fresh network to what a seat decides in a simulated game, line in, line out, in one thread;
-    and how long a player waits for one."""
+    """Measures replies a second of a fresh network to one seat's decisions in a simulated game, line in, line out, in
+    one thread; and the latency of a reply."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
@@ -39,26 +39,26 @@ def measure_answering(model: ModelConfig, repeats: int, work: Path) -> Estimate:
     decisions = [a for a in annotate_game(game).annotations if own in a.sparse]
     milliseconds: list[float] = []
 
-    def answer() -> None:
+    def reply() -> None:
         writer = ObservationEncoder(FOUR_PLAYERS, DEFAULT_ROOM, _STYLE, (DEFAULT_GRADE,) * FOUR_PLAYERS.num_seats)
         bot = Bot(MjaiBot(policy, _SEAT, "mjsoul", writer))
         milliseconds.clear()
         for line in lines:
             start = time.perf_counter()
-            answered = json.dumps(bot.answer(line))
-            if '"meta"' in answered:
+            reply_line = json.dumps(bot.answer(line))
+            if '"meta"' in reply_line:
                 milliseconds.append(1000 * (time.perf_counter() - start))
 
-    def ask() -> None:
+    def evaluate() -> None:
         for decision in decisions:
             policy.predictions([decision])
 
-    ours, plain = in_turns(answer, ask, repeats)
+    ours, plain = in_turns(reply, evaluate, repeats)
     median, most, slowest = np.quantile(milliseconds, (0.5, 0.95, 1.0))
     num_parameters = sum(p.numel() for p in network.parameters())
     return Estimate(
         part="bot",
-        what=f"answer an mjai table, {num_parameters:,} parameters",
+        what=f"reply to an mjai table, {num_parameters:,} parameters",
         unit="decisions/s",
         ours=len(milliseconds) / ours,
         plain="the network alone: the same situations as annotations, one by one",

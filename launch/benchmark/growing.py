@@ -1,6 +1,6 @@
-"""What training costs with a hundred times the data: nothing more, in speed, memory and time to start.
+"""Benchmark of training with a hundred times the data: speed, memory and start-up time should not change.
 
-Each measurement is a process of its own, because memory that was once taken is not given back.
+Each measurement is a separate process, because allocated memory is not returned.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from figures import Estimate
+from estimates import Estimate
 from loading import batches_of
 
 from annotate.vocabulary import FOUR_PLAYERS
@@ -38,7 +38,7 @@ _UNITS = {
 
 
 def measure_growing(shards: Path, repeats: int, work: Path) -> list[Estimate]:
-    """Figures with the most rows beside those with the fewest."""
+    """Measures training with the most rows next to training with the fewest."""
     folders = {size: _grown(shards, size, work / f"rows-{size}") for size in SIZES}
     found: dict[int, list[dict[str, float]]] = {size: [] for size in SIZES}
     for _ in range(repeats):
@@ -62,7 +62,7 @@ def measure_growing(shards: Path, repeats: int, work: Path) -> list[Estimate]:
 
 
 def _grown(shards: Path, size: int, folder: Path) -> Path:
-    """`size` rows: those there are, over and over, each time as other games."""
+    """Writes shards of `size` rows: those of `shards` repeatedly, each time as other games."""
     folder.mkdir()
     train = open_shards(shards, "train")
     of = -(-size // _ROWS_PER_SHARD)
@@ -75,7 +75,7 @@ def _grown(shards: Path, size: int, folder: Path) -> Path:
 
 
 def _measure_one(folder: Path) -> dict[str, float]:
-    """Figures of this process, which has done nothing yet."""
+    """Measures training in this process, which has done nothing else yet."""
     torch.manual_seed(0)
     size = DataConfig.batch
     network, objective = build_network("imitation", MODEL_SIZES["small"], ObjectiveConfig(), FOUR_PLAYERS)
@@ -110,11 +110,11 @@ def _measure_one(folder: Path) -> dict[str, float]:
 
 
 def _anonymous_memory() -> int:
-    """Bytes of this process that are no file's."""
+    """Returns the bytes of this process that are not mapped from files."""
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return 1024 * int(line.split()[1])
-    raise ValueError("/proc/self/status tells no RssAnon: this part needs Linux")
+    raise ValueError("/proc/self/status has no RssAnon: this part needs Linux")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Decisions a second from shards to batches, beside parsing the text."""
+"""Benchmark of shards to batches, in decisions a second, next to parsing the text."""
 
 from collections.abc import Iterator
 from itertools import chain, islice, repeat
 from pathlib import Path
 
-from figures import Estimate, in_turns
+from estimates import Estimate, in_turns
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
@@ -17,7 +17,7 @@ _NUM_BATCHES = 400
 
 
 def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
-    """Decisions a second from shards to augmented batches, against parsing the text of the same number of lines."""
+    """Measures decisions a second from shards to augmented batches, against parsing as many lines of text."""
     size = DataConfig.batch
     plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
     batches = batches_of(shards, size, size)
@@ -33,7 +33,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
     ours, plain = in_turns(read, parse, repeats)
     return Estimate(
         part="data",
-        what=f"shards to batches of {size}, suits exchanged",
+        what=f"shards to batches of {size}, suits permuted",
         unit="decisions/s",
         ours=_NUM_BATCHES * size / ours,
         plain="parsing the lines of text and making the same batches, without augmentation",
@@ -43,7 +43,7 @@ def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
 
 
 def batches_of(shards: Path, batch: int, micro_batch: int, actor_first: bool = False) -> Iterator[Batch]:
-    """The micro-batches as training gets them, epoch after epoch."""
+    """Yields the micro-batches of training, epoch after epoch."""
     batches = TrainLoader(
         open_shards(shards, "train"),
         batch=batch,

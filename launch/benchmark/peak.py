@@ -1,4 +1,4 @@
-"""What share of the device's speed in plain matrix products a training step reaches."""
+"""Benchmark of a training step as a share of the device's speed in plain matrix products."""
 
 import statistics
 import time
@@ -6,7 +6,7 @@ from itertools import islice
 from pathlib import Path
 
 import torch
-from figures import Estimate
+from estimates import Estimate
 from loading import batches_of
 from torch import nn
 
@@ -21,7 +21,7 @@ _STEPS = {"small": 8, "base": 1}
 
 
 def measure_peak(shards: Path, size: str, repeats: int) -> Estimate:
-    """Floating-point operations of a step, by formula, in a second, beside those of a square matrix product."""
+    """Measures floating-point operations a second of a step, by formula, next to those of a square matrix product."""
     model, batch, micro_batch = MODEL_SIZES[size], DataConfig.batch, DataConfig.micro_batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     optimizer = make_optimizer(network, OptimConfig())

@@ -1,9 +1,9 @@
-"""Games that networks play, beside the engine alone playing the same games."""
+"""Benchmark of games between networks, next to the engine alone playing the same games."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 import torch
-from figures import Estimate, in_turns
+from estimates import Estimate, in_turns
 
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
@@ -27,8 +27,8 @@ Choices = dict[tuple[GameKey, int, int], int]
 """by game, seat and number: the action"""
 
 
-class Noting:
-    """A player whose choices are written down."""
+class Recording:
+    """A player whose choices are recorded."""
 
     def __init__(self, player: Agent, choices: Choices) -> None:
         self._player, self._choices = player, choices
@@ -43,10 +43,10 @@ class Noting:
 
 
 class Repeating:
-    """Does what was written down.
+    """A player that repeats recorded choices.
 
     Args:
-        advisor: is asked about everything, and not heeded.
+        advisor: is evaluated on every request; its actions are ignored.
     """
 
     plays_forced = False
@@ -74,19 +74,19 @@ class Repeating:
 
 
 def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -> Estimate:
-    """Decisions a second of a network in all seats, which may multiply in bf16, and of the engine alone, situations and
-    options written as for a network. Both play what rule-based players have chosen before: a fresh network would play
-    as nobody does. In one process with one thread each, as in the middle of a long match: at its end batches are not
-    full. More processes are as many times as quick."""
+    """Measures decisions a second of a network in all seats, possibly in bf16, and of the engine alone, with the same
+    observations and options. Both repeat choices of rule-based players: the play of a fresh network is not realistic.
+    Each runs in one process with one thread, as in the middle of a long match: at its end batches are not full. Speed
+    is proportional to the number of processes."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     choices: Choices = {}
     rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
-    _advance({letter: Noting(player, choices) for letter, player in rules.items()})
+    _advance({letter: Recording(player, choices) for letter, player in rules.items()})
 
     num_played = {True: 0, False: 0}
-    """by networks, or the engine alone: a few more than are asked for"""
+    """by networks, or the engine alone: slightly more than `_NUM_DECISIONS`"""
 
     def repeat(advisors: Mapping[str, Agent | None]) -> None:
         players = {letter: Repeating(choices, advisors[letter]) for letter in PLAYERS}
@@ -114,7 +114,7 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
         what=f"play{' in bf16' if use_bf16 else ''}, {num_parameters:,} parameters in all seats",
         unit="decisions/s",
         ours=speed,
-        plain="the engine alone: the same choices, read off a list",
+        plain="the engine alone: the same choices, read from a list",
         plainly=plain_speed,
         more={
             f"games/s of {_DECISIONS_OF_A_GAME} decisions": speed / _DECISIONS_OF_A_GAME,
@@ -123,11 +123,11 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
     )
 
 
-def _advance(players: Mapping[str, Agent], goes_on: Callable[[], bool] = lambda: True) -> None:
-    """Many games beside each other, to their ends if nothing stops them before."""
+def _advance(players: Mapping[str, Agent], continues: Callable[[], bool] = lambda: True) -> None:
+    """Plays many games in parallel, to their ends or until `continues` returns False."""
     hall = BatchedGames(_MATCH, players)
     for wall in range(TOGETHER // FOUR_PLAYERS.num_seats):
         for seating in range(FOUR_PLAYERS.num_seats):
             hall.begin(GameKey(wall, seating))
-    while len(hall) and goes_on():
+    while len(hall) and continues():
         hall.advance()

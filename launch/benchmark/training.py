@@ -1,7 +1,7 @@
-"""Decisions a second that are learnt from, data included, beside the plain way.
+"""Benchmark of training, in decisions a second, data included, next to a plain implementation.
 
-The plain way: lines of text parsed anew in each epoch, `default_collate`, every row padded to one fixed length, and
-torch's own `nn.TransformerEncoder` over situation and candidates together. Its situations are not augmented.
+The plain implementation: lines of text parsed again in each epoch, `default_collate`, every row padded to one fixed
+length, and torch's `nn.TransformerEncoder` over situation and candidates together. Its situations are not augmented.
 
 Shapes: B decisions, T tokens, A candidates, D width.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from figures import Estimate, in_turns
+from estimates import Estimate, in_turns
 from loading import batches_of
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
@@ -36,7 +36,7 @@ _FIRST_ACTION = _FIRST[1] + _V.progression.size
 
 
 class Lines(Dataset):
-    """A line is parsed whenever it is asked for."""
+    """A data set that parses a line whenever it is read."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
@@ -64,6 +64,8 @@ class Lines(Dataset):
 
 
 class PlainNetwork(nn.Module):
+    """The network of the plain implementation."""
+
     def __init__(self, model: ModelConfig) -> None:
         super().__init__()
         self.token = nn.Embedding(_FIRST_ACTION + _V.action.size, model.width, padding_idx=0)
@@ -76,7 +78,7 @@ class PlainNetwork(nn.Module):
         self.head = nn.Linear(model.width, 1)
 
     def forward(self, batch: dict[str, Tensor]) -> Tensor:
-        """The cross-entropy of the actions taken."""
+        """Computes the cross-entropy of the actions taken."""
         hidden_BTD = self.token(batch["token"]) + self.position
         number_BND = batch["numeric"][:, :, None] * self.number
         hidden_BTD = hidden_BTD + F.pad(number_BND, (0, 0, 0, LENGTH - number_BND.shape[1]))
@@ -86,7 +88,7 @@ class PlainNetwork(nn.Module):
 
 
 def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
-    """Decisions a second, from shards on disk to updated weights, against the plain way from lines of text."""
+    """Measures decisions a second, from shards on disk to updated weights, against the plain way from lines of text."""
     micro_batch = 64 if batch % 64 == 0 else batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
     seen: list[Batch] = []
@@ -120,8 +122,8 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
     )
 
 
-def measure_half(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
-    """Decisions a second with matrix products in bf16, against fp32, each with batches of its own."""
+def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
+    """Measures decisions a second with matrix products in bf16, against fp32, each with separate batches."""
     micro_batch = 64 if batch % 64 == 0 else batch
 
     def losses(use_bf16: bool, network: Network, objective: Objective) -> Iterator[Tensor]:
@@ -134,14 +136,14 @@ def measure_half(shards: Path, model: ModelConfig, batch: int, repeats: int) -> 
     for use_bf16 in (True, False):
         network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
         steps.append(_steps(network, losses(use_bf16, network, objective), batch // micro_batch))
-    half, single = in_turns(*steps, repeats)
+    bf16, fp32 = in_turns(*steps, repeats)
     return Estimate(
         part="train",
         what=f"train in bf16, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
         unit="decisions/s",
-        ours=_STEPS * batch / half,
+        ours=_STEPS * batch / bf16,
         plain="the same in fp32",
-        plainly=_STEPS * batch / single,
+        plainly=_STEPS * batch / fp32,
     )
 
 

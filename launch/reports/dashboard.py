@@ -1,6 +1,6 @@
-"""The dashboard of a wandb project as code: what a team looks at, in sections, the same for everybody.
+"""The dashboard of a wandb project as code: panels in sections, the same for the whole team.
 
-    python launch/reports/dashboard.py ENTITY       saves it to the project `kanachan` of ENTITY; takes a key for wandb
+    python launch/reports/dashboard.py ENTITY       saves it to the project `kanachan` of ENTITY; needs a key for wandb
     python launch/reports/dashboard.py --json FILE  writes its specification, without a connection
 
 Needs the package wandb-workspaces: pip install '.[dashboard]' -c constraints.txt
@@ -25,7 +25,7 @@ LEARNING: dict[str, tuple[str, ...] | str] = {
     "top choice is the action taken": ("validation/top1",),
     "explained variance of the value": ("validation/explained_variance",),
     "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
-    "conservative term": ("train/conservative", "validation/conservative"),
+    "CQL regulariser": ("train/conservative", "validation/conservative"),
     "calibration error": ("calibration/error",),
 }
 BY_KIND: dict[str, tuple[str, ...] | str] = {
@@ -51,9 +51,9 @@ SPEED: dict[str, tuple[str, ...] | str] = {
 }
 HEALTH: dict[str, tuple[str, ...] | str] = {
     "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
-    "steps left out because the gradient was not finite": ("train/skipped_steps",),
+    "steps skipped because the gradient was not finite": ("train/skipped_steps",),
     "learning rate": ("train/learning_rate",),
-    "learning rate of the encoder, where it has its own": ("train/encoder_learning_rate",),
+    "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
     "decisions of a validation": ("validation/rows",),
 }
 SECTIONS = {"Learning": LEARNING, "By kind": BY_KIND, "Curriculum": CURRICULUM, "Speed": SPEED, "Health": HEALTH}
@@ -61,12 +61,12 @@ RELIABILITY_TABLE = "calibration/reliability_table"
 PROVENANCE = """\
 Under *Overview* each run has its settings, `commit` (`-dirty` after it: files were changed), `data_card` (what the
 shards were made from, and how) and `lineage` (the stages before it, with the hashes of their weights). Under
-*Artifacts* stand the weights that it started from and those that it made.
+*Artifacts* are the weights that it started from and those that it made.
 """
 
 
 def workspace(entity: str, project: str) -> Any:
-    """The dashboard, not saved yet."""
+    """Builds the dashboard without saving it."""
     import wandb_workspaces.reports.v2 as wr
     import wandb_workspaces.workspaces as ws
 
@@ -99,13 +99,13 @@ def workspace(entity: str, project: str) -> Any:
 
 
 def specification(made: Any) -> str:
-    """What `save` would send, as JSON."""
-    # Public functions only send it.
+    """Returns the JSON that `save` would send."""
+    # no public function returns it
     return made._to_model().spec.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
 
 
 def save(made: Any) -> None:
-    """Raises ValueError if wandb does not take it: without a key, or with one that may not write there."""
+    """Saves the dashboard; raises ValueError if wandb rejects it, as without a key or with one that may not write."""
     import wandb
 
     try:
@@ -113,21 +113,21 @@ def save(made: Any) -> None:
     except wandb.Error as error:
         raise ValueError(
             f"{made.entity}/{made.project}: the dashboard was not saved; set up a key by `wandb login`, or write the "
-            f"specification to a file by --json FILE (wandb says: {error})"
+            f"specification to a file by --json FILE (wandb reports: {error})"
         ) from None
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/dashboard.py",
-        description="The dashboard of a wandb project: saves it, or writes it as JSON.",
+        description="Saves the dashboard of a wandb project, or writes it as JSON.",
     )
     parser.add_argument("entity", nargs="?", help="user or team of wandb; `wandb login` sets up the key")
     parser.add_argument("--project", default="kanachan", help="project of wandb, %(default)s if not given")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the specification to a file and save nothing")
     options = parser.parse_args(argv)
     if options.entity is None and options.json is None:
-        parser.error("name the user or team whose project it is for, or a file with --json")
+        parser.error("name the user or team of the project, or a file with --json")
 
     def save_or_write() -> None:
         try:

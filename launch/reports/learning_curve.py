@@ -1,4 +1,4 @@
-"""What more games would bring: a power law through networks that differ in nothing but their number of games.
+"""Extrapolation to more games: a power law through networks that differ only in their number of games.
 
 python launch/reports/learning_curve.py evaluation.json
 """
@@ -18,21 +18,21 @@ from kanachan.models.weights import read_weights
 
 _FACTORS = (10, 100)
 _MEASURES = {"nll": "negative log-likelihood", "top1": "errors", "discard/accuracy": "errors of discards"}
-"""by key of the evaluation; accuracies are turned round, so that all fall towards zero"""
+"""by key of the evaluation; accuracies are converted to error rates, so that all fall towards zero"""
 
 
 @dataclass(frozen=True, slots=True)
 class PowerLaw:
-    """value = scale x games ** -exponent, the straight line of least squares through logarithms."""
+    """value = scale x games ** -exponent, fitted by least squares to the logarithms."""
 
     scale: float
     exponent: float
     error: float
-    """standard error of the exponent; not a number where two points leave none"""
+    """standard error of the exponent; NaN for two points"""
 
     @classmethod
     def through(cls, games: list[int], values: list[float]) -> "PowerLaw":
-        """Raises ValueError if there are not two numbers of games, or a value that has no logarithm."""
+        """Fits the law; raises ValueError if there are not two numbers of games, or a value without a logarithm."""
         if len(set(games)) < 2:
             raise ValueError("a curve needs networks of at least two numbers of games")
         if min(*games, *values) <= 0:
@@ -45,26 +45,27 @@ class PowerLaw:
         return cls(float(np.exp(intercept)), float(-slope), float(error))
 
     def at(self, games: float) -> float:
+        """Computes the value for a number of games."""
         return self.scale * games**-self.exponent
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/learning_curve.py",
-        description="Fits a power law to imitation networks that were trained alike on more and more games, and says "
-        "what it foretells for ten and a hundred times the most of them. It knows no floor: there is one, as players "
-        "differ, so that what it foretells is the best that could be.",
+        description="Fits a power law to imitation networks that were trained alike on different numbers of games, and "
+        "prints its prediction for ten and a hundred times the highest number. The law has no lower bound, although "
+        "players differ: its predictions are optimistic.",
     )
     parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written of them")
     arguments = parser.parse_args()
-    return run_cleanly(parser.prog, lambda: print(told(arguments.evaluation)))
+    return run_cleanly(parser.prog, lambda: print(report(arguments.evaluation)))
 
 
-def told(evaluation: Path) -> str:
-    """A Markdown table of the networks, and a line for each power law.
+def report(evaluation: Path) -> str:
+    """Formats a Markdown table of the networks, and a line for each power law.
 
     Raises:
-        ValueError: the file is not what kanachan-evaluate writes, or its networks make no curve.
+        ValueError: the file was not written by kanachan-evaluate, or its networks make no curve.
     """
     try:
         networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
@@ -91,12 +92,12 @@ def told(evaluation: Path) -> str:
             law = PowerLaw.through(games, [values[key] for _, values in points])
         except ValueError as error:
             raise ValueError(f"{evaluation}: {error}") from None
-        foretold = ", ".join(f"{law.at(factor * games[-1]):.4f} with {factor} times the games" for factor in _FACTORS)
+        forecast = ", ".join(f"{law.at(factor * games[-1]):.4f} with {factor} times the games" for factor in _FACTORS)
         error = "" if math.isnan(law.error) else f" (± {law.error:.4f})"
         if law.exponent > 0:
-            lines.append(f"{name}: games ** -{law.exponent:.4f}{error}; {foretold}")
+            lines.append(f"{name}: games ** -{law.exponent:.4f}{error}; {forecast}")
         else:
-            lines.append(f"{name}: games ** {-law.exponent:.4f}{error}: more games bring nothing here; no forecast")
+            lines.append(f"{name}: games ** {-law.exponent:.4f}{error}: more games do not improve it here; no forecast")
     return "\n".join(lines)
 
 
@@ -112,8 +113,8 @@ def _require_alike(cards: list[dict[str, Any]], evaluation: Path) -> None:
             raise ValueError(f"{evaluation}: networks that differ in {name} make no curve")
     for section, keys in (("optim", None), ("data", ("batch", "neighbours", "exchange_suits", "actor_first"))):
         settings = [card.get("config", {}).get(section, {}) for card in cards]
-        kept = [{key: of_run.get(key) for key in keys or of_run} for of_run in settings]
-        if any(of_run != kept[0] for of_run in kept):
+        relevant = [{key: of_run.get(key) for key in keys or of_run} for of_run in settings]
+        if any(of_run != relevant[0] for of_run in relevant):
             raise ValueError(f"{evaluation}: networks that were trained with other {section} settings make no curve")
 
 
@@ -121,7 +122,7 @@ def _games(card: dict[str, Any], path: Path) -> int:
     try:
         return int(card["data"]["games"]["train"])
     except (KeyError, TypeError, ValueError):
-        raise ValueError(f"{path}: its card does not say how many games it was trained on") from None
+        raise ValueError(f"{path}: its card does not contain the number of games that it was trained on") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draws what kanachan-evaluate found of calibration: what networks say, against how often or how much it comes true.
+"""Reliability diagrams from the output of kanachan-evaluate: networks' predictions against empirical outcomes.
 
 python launch/reports/plot_reliability.py evaluation.json -o reliability.png
 
@@ -21,14 +21,14 @@ from kanachan.objectives.registry import objective_class
 from kanachan.objectives.stages import STAGES
 
 _PROBABILITIES = {
-    "best action": "probability of the likeliest action",
+    "best action": "probability of the top-1 action",
     "rank": "probability of a rank",
     "rank, last round": "probability of a rank, last round",
     "rank at starts of rounds, situation": "probability of a rank, starts of rounds",
 }
-"""panels of networks of whatever stage, by the group of predictions"""
+"""panels of networks of any stage, by the group of predictions"""
 _BY_SCORES = {"rank at starts of rounds, situation": "rank at starts of rounds, scores"}
-"""the same of what sees scores and round only, and is drawn beside"""
+"""the group of the baseline that uses only scores and round, drawn in the same panel"""
 _COLUMNS = 4
 _INCHES = 3.4  # of a panel
 
@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def draw(evaluation: Path, out: Path) -> None:
-    """Raises ValueError if the file is not what kanachan-evaluate writes, or holds no network."""
+    """Draws the diagrams; raises ValueError if the file was not written by kanachan-evaluate, or holds no network."""
     try:
         networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
         panels = {
@@ -72,7 +72,7 @@ def draw(evaluation: Path, out: Path) -> None:
 
 
 def _panels() -> Iterator[tuple[str, str | None, str]]:
-    """Title, stage and group of predictions of each panel; probabilities are those of any stage."""
+    """Yields title, stage and group of predictions of each panel; panels of probabilities are of any stage."""
     for what, title in _PROBABILITIES.items():
         yield title, None, what
     for stage in STAGES:
@@ -80,7 +80,7 @@ def _panels() -> Iterator[tuple[str, str | None, str]]:
 
 
 def _name(network: dict[str, Any], others: list[dict[str, Any]]) -> str:
-    """The stage before, or the path where that does not tell networks apart."""
+    """Returns the previous stage, or the path where that does not distinguish the networks."""
     lineage = [step["stage"] for step in network["lineage"] or []]
     names = [(other["lineage"] or [{"stage": ""}])[-1]["stage"] for other in others]
     if len(set(names)) < len(names):
@@ -95,16 +95,16 @@ def _panel(axes: Axes, title: str, networks: dict[str, list[dict[str, Any]]]) ->
     for name, bins in networks.items():
         predicted = [bin_["predicted"] for bin_ in bins]
         actual = [bin_["actual"] for bin_ in bins]
-        middle = [figure["value"] for figure in actual]
-        # an interval of few draws may lie beside its figure
+        middle = [estimate["value"] for estimate in actual]
+        # the interval of a few resamples may not contain its estimate
         errors = [
-            [max(0.0, figure["value"] - figure["low"]) for figure in actual],
-            [max(0.0, figure["high"] - figure["value"]) for figure in actual],
+            [max(0.0, estimate["value"] - estimate["low"]) for estimate in actual],
+            [max(0.0, estimate["high"] - estimate["value"]) for estimate in actual],
         ]
         axes.errorbar(predicted, middle, errors, marker="o", markersize=4, linewidth=1, capsize=2, label=name)
     axes.set_title(title, fontsize=10)
-    axes.set_xlabel("said")
-    axes.set_ylabel("came true")
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("observed")
     if len(networks) > 1:
         axes.legend(fontsize=7)
 

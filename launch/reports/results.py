@@ -1,4 +1,4 @@
-"""The figures of an experiment in short, as Markdown tables: launch/curriculum.sh prints them at its end.
+"""A summary of an experiment's metrics as Markdown tables, printed by launch/curriculum.sh at its end.
 
 python launch/reports/results.py evaluation.json    # written by kanachan-evaluate
 """
@@ -17,7 +17,7 @@ from kanachan.objectives.stages import STAGES
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/results.py",
-        description="Prints the figures of an experiment in short, as Markdown tables.",
+        description="Prints a summary of an experiment's metrics as Markdown tables.",
     )
     parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
     arguments = parser.parse_args()
@@ -25,7 +25,7 @@ def main() -> int:
 
 
 def show(path: Path) -> None:
-    """Raises ValueError if the file is none of kanachan-evaluate's."""
+    """Prints the tables; raises ValueError if the file was not written by kanachan-evaluate."""
     try:
         evaluation = json.loads(path.read_text(encoding="utf-8"))
         split, games, decisions, networks = (evaluation[key] for key in ("split", "games", "decisions", "weights"))
@@ -36,36 +36,36 @@ def show(path: Path) -> None:
         if not network["values"]:
             print(decision_table(network), end="\n\n")
     print(value_table([network for network in networks if network["values"]]))
-    print("\nIn brackets: 95 % intervals, from drawing whole games.")
+    print("\nIn brackets: 95 % intervals, bootstrapped by game.")
 
 
 def decision_table(network: dict[str, Any]) -> str:
-    """Rows: kinds of decisions. How often the player's action is foreseen, and with what likelihood."""
+    """Formats a row for each kind of decisions: accuracy, likelihood and recall of the player's action."""
     rows = [
         [network["stage"], "decisions", "accuracy %", "negative log-likelihood", "recall %"],
         ["---", *["---:"] * 4],
     ]
-    figures = network["agreement"]
+    metrics = network["agreement"]
     accuracies = {"all": "top1"} | {
-        name.partition("/")[0]: name for name in figures if name.endswith("/accuracy") and figures[name]
+        name.partition("/")[0]: name for name in metrics if name.endswith("/accuracy") and metrics[name]
     }
     for kind, name in accuracies.items():
         prefix = "" if kind == "all" else f"{kind}/"
         rows.append(
             [
                 kind,
-                f"{figures[name]['decisions']:,}",
-                _cell(figures[name], 1, 100),
-                _cell(figures.get(f"{prefix}nll"), 3),
-                _cell(figures.get(f"{prefix}recall"), 1, 100),
+                f"{metrics[name]['decisions']:,}",
+                _cell(metrics[name], 1, 100),
+                _cell(metrics.get(f"{prefix}nll"), 3),
+                _cell(metrics.get(f"{prefix}recall"), 1, 100),
             ]
         )
     return _markdown(rows)
 
 
 def value_table(networks: list[dict[str, Any]]) -> str:
-    """Rows: networks that predict values, by stage, and what sees only scores and round."""
-    rows = [["what it foretells", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
+    """Formats a row for each network that predicts values, by stage, and for the baseline of scores and round."""
+    rows = [["predicted quantity", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
     rows.append(["---", "---", "---:", "---:", "---:"])
     for stage in STAGES:
         what = objective_class(stage).quantity
@@ -84,10 +84,10 @@ def _value_cells(network: dict[str, Any], predictor: str) -> list[str]:
     return [_cell(network["values"][predictor]["explained_variance"], 1, 100), _cell(likelihood, 3)]
 
 
-def _cell(figure: dict[str, Any] | None, digits: int, scale: float = 1.0) -> str:
-    if figure is None or figure["value"] is None:
+def _cell(estimate: dict[str, Any] | None, digits: int, scale: float = 1.0) -> str:
+    if estimate is None or estimate["value"] is None:
         return ""
-    numbers = [figure[name] for name in ("value", "low", "high")]
+    numbers = [estimate[name] for name in ("value", "low", "high")]
     if None in numbers:
         return f"{numbers[0] * scale:.{digits}f}"
     value, low, high = (f"{number * scale:.{digits}f}" for number in numbers)

@@ -1,10 +1,10 @@
-"""The computed tables of docs/scaling.md: what a network costs in memory, arithmetic and traffic, by strategy and
-number of GPUs. Parameters are counted in the real network, arithmetic and rows in real batches.
+"""The computed tables of docs/scaling.md: memory, arithmetic and traffic of networks, by strategy and number of GPUs.
+Parameters are counted in the real network, arithmetic and rows in real batches.
 
     .venv/bin/python launch/reports/scaling.py SHARDS
 
-GB are 10^9 bytes. Letters: X rows that pass the encoder, V keys laid out for the situations that see them, C
-candidates, D width, M width of the feed-forward layers.
+GB are 10^9 bytes. Letters: X rows of the encoder, V keys that the situations attend to, C candidates, D width, M width
+of the feed-forward layers.
 """
 
 import argparse
@@ -39,12 +39,12 @@ GPUS = (1, 8, 40)
 DECISIONS = 5e9
 """of 65 million rounds"""
 PEAK = 790e12
-"""bf16 matrix products a second of an H100 or H200, as such GPUs are measured; 989e12 is what the maker says"""
+"""measured bf16 operations a second of an H100 or H200 in matrix products; the vendor specifies 989e12"""
 SHARE = 0.4
 """of the peak that training is assumed to reach"""
 FP32, BF16 = 4, 2
 ITS_OWN = {"reduce_bucket_size": 500_000_000}
-"""what DeepSpeed takes if it is not told otherwise, as it is by `kanachan.training.deepspeed`"""
+"""DeepSpeed's default, which `kanachan.training.deepspeed` overrides"""
 
 
 # Memory ---------------------------------------------------------------------------------------------------------------
@@ -52,7 +52,7 @@ ITS_OWN = {"reduce_bucket_size": 500_000_000}
 
 @dataclass(frozen=True)
 class Size:
-    """What must be known of a network."""
+    """The numbers of parameters of a network."""
 
     parameters: int
     matrices: int
@@ -68,24 +68,25 @@ class Memory:
     states: float
     """Adam's two"""
     master: float
-    """the copy of its share of the weights that DeepSpeed's ZeRO 1 and 2 keep, in fp32 too"""
+    """the further fp32 copy of its share of the weights that DeepSpeed's ZeRO 1 and 2 hold"""
     halves: float
-    """bf16 copies of the weights, kept for the backward pass, or gathered"""
+    """bf16 copies of the weights, stored for the backward pass, or gathered"""
     buffers: float
-    """in which DeepSpeed gathers gradients before it sends them"""
+    """of DeepSpeed, to gather gradients before it sends them"""
 
     @property
     def shared(self) -> float:
-        """What ZeRO is about."""
+        """The bytes that ZeRO shards."""
         return self.weights + self.gradients + self.states
 
     @property
-    def besides(self) -> float:
+    def additional(self) -> float:
+        """The bytes that ZeRO adds or does not shard."""
         return self.master + self.halves + self.buffers
 
 
 def size_of(model: ModelConfig) -> Size:
-    """Counts in the network itself, without memory for it."""
+    """Counts parameters in the network itself, on the meta device."""
     with torch.device("meta"):
         network = network_of(model)
     return Size(
@@ -97,14 +98,15 @@ def size_of(model: ModelConfig) -> Size:
 
 
 def network_of(model: ModelConfig) -> Network:
+    """Builds the imitation network of a size."""
     return build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)[0]
 
 
 def memory_of(strategy: StrategyName, size: Size, processes: int, settings: dict[str, Any] | None = None) -> Memory:
-    """On GPUs in bf16, with the settings of a run.
+    """Computes the memory on GPUs in bf16, with the settings of a run.
 
     Args:
-        settings: of DeepSpeed's `zero_optimization`, over those.
+        settings: of DeepSpeed's `zero_optimization`, which override those.
     """
     stage = 0 if strategy == "ddp" else int(strategy.removeprefix("zero"))
     whole, share = float(size.parameters), size.parameters / processes
@@ -113,11 +115,11 @@ def memory_of(strategy: StrategyName, size: Size, processes: int, settings: dict
     if stage:
         zero = zero_settings(strategy, processes, settings)
         if stage == 3:
-            # as many as may be there at once are not given back before the backward pass
+            # as many as may be gathered at once are not released before the backward pass
             halves = BF16 * min(whole, zero.max_live_parameters)
             buffers = zero.reduce_bucket_size * (BF16 + FP32)
         else:
-            # one for parameters that are sent in bf16, one for the others; two of each, to fill one and send the other
+            # one for parameters sent in bf16, one for the others; two of each, to fill one while the other is sent
             buffers = zero.reduce_bucket_size * FP32 * 2 * (2 if zero.overlap_comm else 1)
     return Memory(
         weights=FP32 * weights,
@@ -130,7 +132,7 @@ def memory_of(strategy: StrategyName, size: Size, processes: int, settings: dict
 
 
 def zero_settings(strategy: StrategyName, processes: int, settings: dict[str, Any] | None = None) -> Any:
-    """What DeepSpeed is told, with its own defaults."""
+    """Returns the settings of DeepSpeed, including its defaults."""
     os.environ.setdefault("DS_ACCELERATOR", "cpu")
     from deepspeed.runtime.zero.config import DeepSpeedZeroConfig
 
@@ -141,7 +143,7 @@ def zero_settings(strategy: StrategyName, processes: int, settings: dict[str, An
 
 @dataclass(frozen=True)
 class Rows:
-    """Of a micro-batch, padding included: X, V and C."""
+    """The numbers of rows X, V and C of a micro-batch, padding included."""
 
     encoded: int
     seen: int
@@ -149,7 +151,7 @@ class Rows:
 
 
 def rows_of(batch: Batch) -> Rows:
-    """As the network lays them out: in grids, or end to end if the batch has segments."""
+    """Counts the rows as the network lays them out: padded, or concatenated (varlen) if the batch has segments."""
     if batch.segments is not None:
         plan = batch.segments
         return Rows(len(plan.row_X), len(plan.seen_V), len(plan.candidate_C))
@@ -162,15 +164,15 @@ def rows_of(batch: Batch) -> Rows:
 
 
 def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes: bool = False) -> float:
-    """Bytes that a micro-batch keeps for the backward pass, without dropout.
+    """Computes the bytes that a micro-batch stores for the backward pass, without dropout.
 
-    An encoder block keeps, of each row, what enters its two norms (2 D), what they give to matrices (2 D), queries,
-    keys and values (3 D), what attention gives (D), laid end to end (D), and the feed-forward layer before and after
-    its GELU (2 M); and for each key that a situation sees, key and value (2 D). In bf16 all of it is in bf16 but for
-    what enters the norms. A decoder block keeps the same of each candidate, and 3 D more for its second attention.
+    An encoder block stores, for each row, the inputs of its two norms (2 D), their outputs (2 D), queries, keys and
+    values (3 D), the output of attention (D), concatenated (D), and the feed-forward layer before and after its GELU
+    (2 M); and for each key that a situation attends to, key and value (2 D). In bf16 all of it is in bf16 except the
+    inputs of the norms. A decoder block stores the same for each candidate, and 3 D more for its second attention.
 
     Args:
-        recomputes: whether of each encoder block only what enters it is kept, and one block at a time computed again.
+        recomputes: whether each encoder block stores only its input, and is computed again in the backward pass.
     """
     width, feedforward = model.width, model.feedforward
     byte = BF16 if use_bf16 else FP32
@@ -179,7 +181,7 @@ def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes
     encoder = model.layers * block
     if recomputes:
         encoder = model.layers * FP32 * width * rows.encoded + block
-    # the last norm of the encoder and what it gives, cast once for each decoder block; the last norm of the decoder
+    # the last norm of the encoder and its output, cast once for each decoder block; the last norm of the decoder
     ends = rows.encoded * width * (FP32 + (byte * model.decoder_layers if use_bf16 else byte))
     ends += rows.candidates * width * (FP32 + byte)
     return encoder + model.decoder_layers * decoder + ends
@@ -189,13 +191,14 @@ def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes
 
 
 def gpu_hours(flops_per_decision: float, decisions: float = DECISIONS, share: float = SHARE) -> float:
+    """Computes the GPU-hours of training on a number of decisions."""
     return flops_per_decision * decisions / (share * PEAK) / 3600
 
 
 def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_batches: int = 1) -> float:
-    """Bytes that each GPU sends, by rings, in an optimiser step in bf16.
+    """Computes the bytes that each GPU sends, by rings, in an optimiser step in bf16.
 
-    DDP adds up gradients in fp32, once. DeepSpeed sends those of matrices in bf16: ZeRO 1 once, ZeRO 2 after every
+    DDP reduces gradients in fp32, once. DeepSpeed sends those of matrices in bf16: ZeRO 1 once, ZeRO 2 after every
     micro-batch, and both send the new weights to all in fp32. ZeRO 3 sends, for every micro-batch, weights in bf16 to
     all before the forward pass, again before the backward pass if they do not all fit, and each gradient to its owner.
     """
@@ -216,6 +219,7 @@ def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_bat
 
 
 def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
+    """Yields the tables as Markdown."""
     batches = list(islice(_batches(shards, micro_batch), num_batches))
     packed = [rows_of(with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
     sizes = {name: size_of(model) for name, model in SIZES.items()}
@@ -249,8 +253,8 @@ def _sizes_table(sizes: dict[str, Size], flops: dict[str, float]) -> str:
 
 def _memory_table(sizes: dict[str, Size]) -> str:
     return _table(
-        f"Memory of a GPU, GB: weights, gradients, states; besides, of {GPUS[1]} GPUs; that with {ITS_OWN}",
-        ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "besides", "with its own"),
+        f"Memory of a GPU, GB: weights, gradients, states; in addition, of {GPUS[1]} GPUs; that with {ITS_OWN}",
+        ("size", "strategy", *(f"{n} GPU{'s' if n > 1 else ''}" for n in GPUS), "in addition", "with defaults"),
         [
             (name, strategy, *_of_memory(strategy, size))
             for name, size in sizes.items()
@@ -263,7 +267,7 @@ def _memory_table(sizes: dict[str, Size]) -> str:
 def _activations_table(micro_batch: int, largest: Rows) -> str:
     return _table(
         f"Activations of a micro-batch of {micro_batch} decisions in bf16, GB",
-        ("size", "kept", "computed again"),
+        ("size", "stored", "recomputed"),
         [
             (name, *(f"{activations_of(m, largest, use_bf16=True, recomputes=r) / 1e9:.1f}" for r in (False, True)))
             for name, m in SIZES.items()
@@ -305,8 +309,8 @@ def _of_memory(strategy: StrategyName, size: Size) -> list[str]:
         f"{memory.shared / 1e9:.1f}" if n > 1 or strategy == "ddp" else ""
         for memory, n in zip(memories, GPUS, strict=True)
     ]
-    besides = [memories[1], memory_of(strategy, size, GPUS[1], ITS_OWN)]
-    return cells + [f"{memory.besides / 1e9:.1f}" for memory in besides]
+    two = [memories[1], memory_of(strategy, size, GPUS[1], ITS_OWN)]
+    return cells + [f"{memory.additional / 1e9:.1f}" for memory in two]
 
 
 def _of_traffic(size: Size, micro_batches: int, flops: float) -> list[str]:
@@ -335,11 +339,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/scaling.py", description="Prints the computed tables of docs/scaling.md."
     )
-    parser.add_argument("shards", type=Path, metavar="SHARDS", help="folder of shards, for lengths as they really are")
+    parser.add_argument("shards", type=Path, metavar="SHARDS", help="folder of shards, for real lengths")
     parser.add_argument(
         "--micro-batch", type=int, default=512, help="decisions at once on a GPU (default: %(default)s)"
     )
-    parser.add_argument("--batches", type=int, default=20, help="batches to look at (default: %(default)s)")
+    parser.add_argument("--batches", type=int, default=20, help="batches to count in (default: %(default)s)")
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "micro_batch", "batches")
 

@@ -1,4 +1,4 @@
-"""launch/ablation: every variant differs from the reference in what it says and in nothing else; the table's errors."""
+"""launch/ablation: every variant differs from the reference only in its named choice; the table's errors."""
 
 import importlib.util
 import json
@@ -59,7 +59,7 @@ def logits(network: Network, annotations: list[Annotation]) -> Tensor:
 
 @pytest.fixture
 def network_of(ablation: dict[str, ModuleType]) -> Callable[[str], Network]:
-    """A network of the variant of imitation that has a name."""
+    """Returns a function that builds the network of a variant of imitation by its name."""
 
     def make(name: str) -> Network:
         variant = next(v for v in ablation["variants"].VARIANTS if v.name == name)
@@ -79,11 +79,11 @@ def answers(ablation: dict[str, ModuleType], network: Network, name: str, annota
 
 
 def test_after_a_variant_networks_are_as_before(ablation: dict[str, ModuleType]) -> None:
-    former = dict(vars(kanachan.models.transformer))
+    previous = dict(vars(kanachan.models.transformer))
     with pytest.raises(KeyError), ablation["networks"].changed({"Encoder": ablation["networks"].FixedPositions}):
         assert kanachan.models.transformer.Encoder is ablation["networks"].FixedPositions
         raise KeyError
-    assert vars(kanachan.models.transformer) == former
+    assert vars(kanachan.models.transformer) == previous
 
 
 def test_only_where_padding_is_attended_to_does_a_decision_depend_on_its_batch(
@@ -95,8 +95,8 @@ def test_only_where_padding_is_attended_to_does_a_decision_depend_on_its_batch(
     for name, is_same in {"reference": True, "padding": False}.items():
         network = network_of(name)
         alone = answers(ablation, network, name, [shortest])[0, :count]
-        beside = answers(ablation, network, name, together)[0, :count]
-        assert torch.allclose(alone, beside, atol=1e-5) == is_same, name
+        among_others = answers(ablation, network, name, together)[0, :count]
+        assert torch.allclose(alone, among_others, atol=1e-5) == is_same, name
 
 
 def test_attended_padding_shows_no_later_events(
@@ -110,17 +110,17 @@ def test_attended_padding_shows_no_later_events(
     assert torch.equal(first, second)
 
 
-def test_nameless_scores_do_not_say_whose_they_are(
+def test_nameless_scores_do_not_depend_on_the_seat(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network]
 ) -> None:
-    told = altered(ANNOTATIONS[0], numeric=(0, 0, 10_000, 20_000, 30_000, 40_000))
-    exchanged = altered(told, numeric=(0, 0, 10_000, 40_000, 30_000, 20_000))
+    original = altered(ANNOTATIONS[0], numeric=(0, 0, 10_000, 20_000, 30_000, 40_000))
+    exchanged = altered(original, numeric=(0, 0, 10_000, 40_000, 30_000, 20_000))
     for name, is_same in {"reference": False, "nameless-scores": True}.items():
-        found = answers(ablation, network_of(name), name, [told, exchanged])
+        found = answers(ablation, network_of(name), name, [original, exchanged])
         assert torch.allclose(found[0], found[1], atol=1e-6) == is_same, name
 
 
-def test_lonely_candidates_do_not_know_of_each_other(
+def test_lonely_candidates_do_not_depend_on_each_other(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network]
 ) -> None:
     all_of_them = max(ANNOTATIONS, key=lambda a: len(a.actions))
@@ -132,7 +132,7 @@ def test_lonely_candidates_do_not_know_of_each_other(
 
 
 @pytest.mark.parametrize("name", ["sinusoidal", "rotary"])
-def test_positions_that_are_not_learned_tell_the_order_of_events(
+def test_positions_that_are_not_learned_distinguish_the_order_of_events(
     ablation: dict[str, ModuleType], network_of: Callable[[str], Network], name: str
 ) -> None:
     network = network_of(name)
@@ -144,7 +144,7 @@ def test_positions_that_are_not_learned_tell_the_order_of_events(
     assert not torch.allclose(found[0], found[1], atol=1e-5)
 
 
-def test_rotary_attention_knows_distances_alone(ablation: dict[str, ModuleType]) -> None:
+def test_rotary_attention_depends_on_distances_alone(ablation: dict[str, ModuleType]) -> None:
     turned = ablation["networks"].RotaryPadded._turned
     query, key = torch.randn(2, 1, 4, 16)
     places = torch.arange(4)
@@ -161,12 +161,12 @@ def test_an_error_is_pooled_over_the_variants(ablation: dict[str, ModuleType]) -
 
     variants = [v for v in ablation["variants"].VARIANTS if v.stage == "imitation"][:2]
     # variances 0.02 and 0.08, two runs each: pooled 0.05; a difference of two means of two has the same variance
-    figures = {variants[0]: [entry(1.0), entry(1.2)], variants[1]: [entry(1.5), entry(1.9)]}
-    text = ablation["table"].markdown("imitation", figures)
+    entries = {variants[0]: [entry(1.0), entry(1.2)], variants[1]: [entry(1.5), entry(1.9)]}
+    text = ablation["table"].markdown("imitation", entries)
     assert "1.1000 |" in text and "1.7000 (+0.6000 ± 0.2236)" in text
 
 
-def test_runs_are_measured_once_and_told_in_a_table(
+def test_runs_are_evaluated_once_and_listed_in_a_table(
     ablation: dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shards = packed(tmp_path / "shards", train=80, validation=30)
@@ -194,7 +194,7 @@ def test_runs_are_measured_once_and_told_in_a_table(
 
 
 @pytest.mark.parametrize("name", ["reference", "smoothing", "adamw", "rotary"])
-def test_an_interrupted_run_goes_on(
+def test_an_interrupted_run_is_resumed(
     ablation: dict[str, ModuleType], tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shards = packed(tmp_path / "shards", train=80, validation=30)
@@ -218,7 +218,7 @@ def test_an_interrupted_run_goes_on(
     assert json.loads((folder / "evaluation.json").read_text())["weights"][0]["steps"] == 2
 
 
-def test_hidden_hands_are_left_out_where_there_are_none_unless_they_are_asked_for(
+def test_hidden_hands_are_left_out_where_there_are_none_unless_requested(
     ablation: dict[str, ModuleType], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chosen = [v for v in ablation["variants"].VARIANTS if v.stage == "imitation"]
@@ -243,29 +243,29 @@ def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(
         assert optim.learning_rate == rate and optim.encoder_learning_rate == pytest.approx(rate / 3)
 
 
-def test_runs_from_other_weights_in_the_same_place_are_not_told_in_one_table(
+def test_runs_from_other_weights_in_the_same_place_are_not_listed_in_one_table(
     ablation: dict[str, ModuleType], tmp_path: Path
 ) -> None:
     weights, made_from = written(tmp_path / "init"), tmp_path / "out" / "made-from.json"
     arguments = Namespace(shards="shards", init=str(weights), steps=4, split="validation")
-    asked, require_like = (lambda: ablation["main"]._asked(arguments, "rank", [])), ablation["main"]._require_like
+    inputs, require_like = (lambda: ablation["main"]._inputs_of(arguments, "rank", [])), ablation["main"]._require_like
     made_from.parent.mkdir()
-    made_from.write_text(json.dumps(asked()))
+    made_from.write_text(json.dumps(inputs()))
     read = read_weights(weights)
     write_weights(weights, read.tensors, {**read.card, "temperature": 2.0})
-    require_like(made_from, asked())  # calibrated since: the same encoder
+    require_like(made_from, inputs())  # calibrated since: the same encoder
     write_weights(weights, {name: 2 * tensor for name, tensor in read.tensors.items()}, read.card)
     with pytest.raises(ValueError, match="its runs were made with weights of --init"):
-        require_like(made_from, asked())
+        require_like(made_from, inputs())
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [(["--variants", "magic"], "magic: no such variant"), (["--stages", "rank"], "--init RUN")],
 )
-def test_what_cannot_be_measured_is_refused(
-    ablation: dict[str, ModuleType], options: list[str], said: str, capsys: pytest.CaptureFixture[str]
+def test_wrong_options_are_refused(
+    ablation: dict[str, ModuleType], options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         ablation["main"].main(["shards", *options])
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""launch/reports/learning_curve.py: what more games would bring."""
+"""launch/reports/learning_curve.py: a forecast for more games."""
 
 import json
 import math
@@ -27,7 +27,7 @@ def shards_of(folder: Path, games: int) -> Path:
     return folder
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, evaluation: Path) -> int:
+def forecast(monkeypatch: pytest.MonkeyPatch, evaluation: Path) -> int:
     monkeypatch.setattr(sys, "argv", ["learning_curve.py", str(evaluation)])
     return int(program("learning_curve").main())
 
@@ -50,24 +50,27 @@ def test_networks_of_fewer_and_more_games_make_a_table_and_a_forecast(
     for games, shards in folders.items():
         runs.append(str(tmp_path / f"run{games}"))
         assert run("imitation", shards, Path(runs[-1]), "--run.steps", "3") == 0
-    figures = tmp_path / "curve.json"
-    command = [*runs[::-1], str(folders[16]), "--split", "validation", "--json", str(figures), "--bootstrap", "5"]
+    evaluation = tmp_path / "curve.json"
+    command = [*runs[::-1], str(folders[16]), "--split", "validation", "--json", str(evaluation), "--bootstrap", "5"]
     assert evaluate(command) == 0
-    content = json.loads(figures.read_text())
-    for values, told in (((1.8, 1.9, 2.1), "100 times the games"), ((2.1, 1.9, 1.8), "nothing here; no forecast")):
+    content = json.loads(evaluation.read_text())
+    for values, message in (
+        ((1.8, 1.9, 2.1), "100 times the games"),
+        ((2.1, 1.9, 1.8), "do not improve it here; no forecast"),
+    ):
         for entry, value in zip(content["weights"], values, strict=True):  # of 16, 8 and 4 games
             entry["agreement"]["nll"]["value"] = value
-        figures.write_text(json.dumps(content))
+        evaluation.write_text(json.dumps(content))
         capsys.readouterr()
-        assert asked(monkeypatch, figures) == 0
+        assert forecast(monkeypatch, evaluation) == 0
         lines = capsys.readouterr().out.splitlines()
         assert [line.split(" | ")[0] for line in lines[2:5]] == ["| 4", "| 8", "| 16"]
-        assert lines[-3].startswith("negative log-likelihood: games ** ") and lines[-3].endswith(told)
+        assert lines[-3].startswith("negative log-likelihood: games ** ") and lines[-3].endswith(message)
         assert "±" in lines[-3] and "--" not in lines[-3]
-    figures.write_text(json.dumps({**content, "weights": content["weights"][:2]}))
-    assert asked(monkeypatch, figures) == 0
-    said = capsys.readouterr().out
-    assert "±" not in said and "nan" not in said
+    evaluation.write_text(json.dumps({**content, "weights": content["weights"][:2]}))
+    assert forecast(monkeypatch, evaluation) == 0
+    printed = capsys.readouterr().out
+    assert "±" not in printed and "nan" not in printed
 
 
 def agreement(**changed: float) -> dict[str, Any]:
@@ -79,25 +82,25 @@ def network(path: Path, **changed: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"weights": [{}]}'])
-def test_what_is_no_evaluation_is_refused_in_one_line(
+def test_a_file_that_is_not_an_evaluation_is_refused_in_one_line(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "other.json"
     file.write_text(content)
-    assert asked(monkeypatch, file) == 1
-    said = capsys.readouterr().err
-    assert str(file) in said and len(said.splitlines()) == 1
+    assert forecast(monkeypatch, file) == 1
+    printed = capsys.readouterr().err
+    assert str(file) in printed and len(printed.splitlines()) == 1
 
 
 def test_networks_that_make_no_curve_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file, weights = tmp_path / "curve.json", written(tmp_path / "tiny")
-    for networks, told in (
+    for networks, message in (
         ([network(weights), network(weights, steps=4)], "networks of 3, 4 steps"),
-        ([network(weights)], "does not say how many games"),
+        ([network(weights)], "does not contain the number of games"),
         ([], "at least two numbers of games"),
     ):
         file.write_text(json.dumps({"weights": networks}))
-        assert asked(monkeypatch, file) == 1
-        assert told in capsys.readouterr().err
+        assert forecast(monkeypatch, file) == 1
+        assert message in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""launch/reports/plot_reliability.py: a picture of what kanachan-evaluate has found, or one line that says why not."""
+"""launch/reports/plot_reliability.py: a picture of kanachan-evaluate's output, or an error in one line."""
 
 import json
 import sys
@@ -26,21 +26,21 @@ def test_networks_of_all_stages_become_one_picture(
 ) -> None:
     shards = packed(tmp_path / "shards", train=60, test=40)
     networks = [str(written(tmp_path / stage, stage)) for stage in STAGES]
-    figures, picture = tmp_path / "all.json", tmp_path / f"picture{suffix}"
-    assert evaluate([*networks, str(shards), "--json", str(figures), "--bootstrap", "5"]) == 0
-    assert draw(monkeypatch, figures, "-o", picture) == 0
+    evaluation, picture = tmp_path / "all.json", tmp_path / f"picture{suffix}"
+    assert evaluate([*networks, str(shards), "--json", str(evaluation), "--bootstrap", "5"]) == 0
+    assert draw(monkeypatch, evaluation, "-o", picture) == 0
     assert picture.read_bytes().startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
-    if suffix == ".svg":  # what it says stands in comments
+    if suffix == ".svg":  # its text is in comments
         assert b"starts of rounds" in picture.read_bytes() and b"scores and round only" in picture.read_bytes()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"weights": [{}]}', json.dumps({"weights": []})])
-def test_what_is_no_evaluation_is_refused_in_one_line(
+def test_a_file_that_is_not_an_evaluation_is_refused_in_one_line(
     content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "other.json"
     file.write_text(content)
     assert draw(monkeypatch, file, "-o", tmp_path / "picture.png") == 1
-    said = capsys.readouterr().err
-    assert str(file) in said and len(said.splitlines()) == 1
+    errors = capsys.readouterr().err
+    assert str(file) in errors and len(errors.splitlines()) == 1
     assert not (tmp_path / "picture.png").exists()

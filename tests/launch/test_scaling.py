@@ -14,7 +14,7 @@ from torch import Tensor
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
-from kanachan.models import attention as arrangement
+from kanachan.models import attention
 from kanachan.objectives.registry import build_network
 from kanachan.training.throughput import training_flops
 from tests.support.packed import packed
@@ -49,7 +49,7 @@ def test_the_largest_size_has_a_billion_parameters(scaling: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 8, 40])
-def test_what_is_shared_out_sums_to_sixteen_bytes_a_parameter(scaling: ModuleType, processes: int) -> None:
+def test_sharded_memory_sums_to_sixteen_bytes_a_parameter(scaling: ModuleType, processes: int) -> None:
     size = scaling.Size(parameters=1_000_000, matrices=900_000)
     memories = [scaling.memory_of(name, size, processes) for name in scaling.STRATEGIES]
     shared = [memory.shared / size.parameters for memory in memories]
@@ -60,7 +60,7 @@ def test_what_is_shared_out_sums_to_sixteen_bytes_a_parameter(scaling: ModuleTyp
     assert all(memory.shared * n >= 16 * size.parameters * 0.999 for memory in memories)
 
 
-def test_settings_for_deepspeed_change_what_it_takes_besides(scaling: ModuleType) -> None:
+def test_settings_for_deepspeed_change_its_buffers(scaling: ModuleType) -> None:
     size = scaling.Size(parameters=1_000_000_000, matrices=990_000_000)
     for name in ("zero1", "zero2", "zero3"):
         ours, its_own = (scaling.memory_of(name, size, 8, settings) for settings in (None, scaling.ITS_OWN))
@@ -69,44 +69,46 @@ def test_settings_for_deepspeed_change_what_it_takes_besides(scaling: ModuleType
         assert its_own.halves == ours.halves
 
 
-def kept_by_torch(use_bf16: bool, recomputes: bool) -> int:
-    """Bytes that autograd keeps of a batch, the copies of weights left out."""
+def stored_by_torch(use_bf16: bool, recomputes: bool) -> int:
+    """Returns the bytes that autograd stores for a batch, without copies of weights."""
     batch = batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS)
     network, objective = build_network("imitation", MODEL, ObjectiveConfig(), FOUR_PLAYERS)
     network.encoder.recomputes = recomputes
     weights = {shape for p in network.parameters() for shape in (tuple(p.shape), tuple(p.shape)[::-1])}
     own = {p.untyped_storage().data_ptr() for p in network.parameters()}
-    kept: dict[int, Tensor] = {}
+    stored: dict[int, Tensor] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         place = tensor.untyped_storage().data_ptr()
         is_copy = tensor.dtype == torch.bfloat16 and tuple(tensor.shape) in weights
         if place not in own and not is_copy:
-            kept[place] = tensor
+            stored[place] = tensor
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
             objective.loss(network(batch), batch)
-    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())
+    return sum(tensor.untyped_storage().nbytes() for tensor in stored.values())
 
 
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
-def test_activations_are_what_torch_keeps(scaling: ModuleType, use_bf16: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_activations_are_those_that_torch_stores(
+    scaling: ModuleType, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for of_cpus in ("_fills_up", "_is_slow_in_half"):  # on a GPU there is neither
-        monkeypatch.setattr(arrangement, of_cpus, lambda *_: False)
+        monkeypatch.setattr(attention, of_cpus, lambda *_: False)
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
     computed = scaling.activations_of(MODEL, rows, use_bf16=use_bf16)
-    assert kept_by_torch(use_bf16, recomputes=False) == pytest.approx(computed, rel=0.02)
+    assert stored_by_torch(use_bf16, recomputes=False) == pytest.approx(computed, rel=0.02)
 
 
-def test_what_is_computed_again_is_not_kept(scaling: ModuleType) -> None:
+def test_recomputed_activations_are_not_stored(scaling: ModuleType) -> None:
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
     deeper = replace(MODEL, layers=MODEL.layers + 1)
     shallow, deep = (scaling.activations_of(model, rows, use_bf16=False) for model in (MODEL, deeper))
     computed = scaling.activations_of(MODEL, rows, use_bf16=False, recomputes=True)
     # at the end of the forward pass no block has been computed again yet
-    assert kept_by_torch(use_bf16=False, recomputes=True) == pytest.approx(computed - (deep - shallow), rel=0.02)
+    assert stored_by_torch(use_bf16=False, recomputes=True) == pytest.approx(computed - (deep - shallow), rel=0.02)
 
 
 def test_traffic_is_that_of_rings(scaling: ModuleType) -> None:
@@ -119,7 +121,9 @@ def test_traffic_is_that_of_rings(scaling: ModuleType) -> None:
     assert sent == {"ddp": [4000, 4000], "zero1": [4000, 4000], "zero2": [4000, 8000], "zero3": [2000, 6000]}
 
 
-def test_the_tables_are_made_of_shards(scaling: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_tables_are_computed_from_shards(
+    scaling: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     shards = packed(tmp_path / "shards", train=64)
     assert scaling.main([str(shards), "--micro-batch", "32", "--batches", "2"]) == 0
     printed = capsys.readouterr().out
@@ -129,6 +133,6 @@ def test_the_tables_are_made_of_shards(scaling: ModuleType, tmp_path: Path, caps
             assert f"{scaling.size_of(model).parameters:,} | {training_flops(model, batches) / 1e9:.3g} |" in printed
 
 
-def test_shards_that_are_missing_are_told(scaling: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_shards_are_reported(scaling: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert scaling.main(["nowhere"]) == 1
     assert "nowhere" in capsys.readouterr().err
