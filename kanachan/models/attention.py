@@ -1,13 +1,13 @@
-"""How the tokens of a batch lie in memory, and who attends to whom: two back ends of one network.
+"""Two attention back ends of one network: how the tokens of a batch lie in memory, and which attend to which.
 
-`PaddedAttention` lays rows of unequal length into grids and masks the padding; on a CPU, where no kernel knows rows of
-unequal length, that is the fastest way as long as rows of a batch are about equally long. `VarlenAttention` lays them
-end to end and computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
+`PaddedAttention` pads rows of unequal length to grids and masks the padding; on a CPU, which has no kernel for rows of
+unequal length, this is the fastest way if the rows of a batch are about equally long. `VarlenAttention` concatenates
+them and computes nothing on padding; it is for GPUs, in half precision (`torch.nn.attention.varlen`).
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles, O = 1 + P + T own tokens of a situation, G groups that
-share their events, E events, V = O + E tokens visible to a situation, X all own tokens and events end to end, Y all
-tiles and Z all events end to end, A candidates, C all candidates end to end, N segments of them, D width, H heads,
-W width of a head, K outputs of a head. `*` stands for what an arrangement makes of B A: [B, A] or [C].
+share their events, E events, V = O + E tokens visible to a situation, X all own tokens and events concatenated, Y all
+tiles and Z all events concatenated, A candidates, C all candidates concatenated, N segments of them, D width, H heads,
+W width of a head, K outputs of a head. `*` is [B, A] in the padded and [C] in the varlen back end.
 """
 
 from dataclasses import dataclass
@@ -21,11 +21,13 @@ from torch.nn.attention.varlen import varlen_attn
 from kanachan.data.varlen import VarlenLayout
 
 _PAD = 0
-_ROWS_APART = 256  # in bf16 on a CPU, oneDNN makes a kernel for every number of rows, which takes longer than to use it
+_ROW_MULTIPLE = (
+    256  # in bf16 on a CPU, oneDNN compiles a kernel for each number of rows, which takes longer than to run it
+)
 
 
 class AttentionBackend(Protocol):
-    """What the network asks of a back end. `heads` cuts a width D into heads."""
+    """The interface between the network and a back end. A width D is divided into `heads`."""
 
     @property
     def tiles(self) -> Tensor:
@@ -44,25 +46,25 @@ class AttentionBackend(Protocol):
         """[*] 1 + the action token."""
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
-        """Vectors of everything that is encoded, as hidden_XD; `tile` and `event` have D added to the shapes above."""
+        """Returns all vectors to be encoded, hidden_XD; `tile` and `event` have D appended to the shapes above."""
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        """Attention of own tokens to all that their situation sees, and of events to those before them: mixed_XD."""
+        """Computes mixed_XD: own tokens attend to all that their situation sees, events to those before them."""
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
-        """[*, 3 D] to [*, D]: attention of the candidates of a decision to each other."""
+        """Computes attention of the candidates of a decision to each other, [*, 3 D] to [*, D]."""
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        """[*, D] to [*, D]: attention of the candidates to all that their situation sees."""
+        """Computes attention of the candidates to all that their situation sees, [*, D] to [*, D]."""
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
-        """Vectors of the situations as a whole, [B, D]."""
+        """Returns the summary vectors of the situations, [B, D]."""
 
     def for_candidates(self, vector_BD: Tensor) -> Tensor:
-        """A vector of each decision in a shape that is added to [*, D]."""
+        """Returns one vector per decision in a shape that can be added to [*, D]."""
 
     def outputs(self, output: Tensor) -> Tensor:
-        """[*, K] as [B, A, K]; what stands where there is no candidate has no meaning."""
+        """Returns [*, K] as [B, A, K]; values at padding have no meaning."""
 
 
 class PaddedAttention:
@@ -89,12 +91,12 @@ class PaddedAttention:
         self.mask_BV = torch.cat((has_own_BO, self.positions < seen_B[:, None]), dim=1)
 
     def split(self, hidden_XD: Tensor) -> tuple[Tensor, Tensor]:
-        """own_BOD and event_GED, without copying."""
+        """Splits rows into own_BOD and event_GED, without copying."""
         num_decisions, num_tiles = self.tiles.shape
-        # a split's gradients are laid side by side, where each slice's would be added to zeros
+        # gradients of a split are concatenated; those of slices would each be added to zeros
         num_own = num_decisions * (1 + self.num_seats + num_tiles)
         sizes = [num_own, self.events.numel()]
-        if _fills_up(hidden_XD):
+        if _pads_rows(hidden_XD):
             sizes.append(len(hidden_XD) - sum(sizes))
         own_XD, event_XD, *_ = torch.split(hidden_XD, sizes)
         width = hidden_XD.shape[1]
@@ -102,16 +104,16 @@ class PaddedAttention:
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         own_BOD = torch.cat((summary_BD[:, None], seat_BPD, tile), dim=1)
-        return _end_to_end(own_BOD, event)
+        return _concatenated(own_BOD, event)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         own_BOD, event_GED = self.split(fused_X3D)
         query_BOD, own_key_value_BOD = split_fused(own_BOD)
         query_GED, key_value_GED = split_fused(event_GED)
         mixed_BOD = attend(query_BOD, self._seen(own_key_value_BOD, key_value_GED), heads, self.mask_BV[:, None, None])
-        # padding stands after the events, where no event looks
+        # padding follows the events, so no event attends to it
         mixed_GED = attend(query_GED, key_value_GED, heads, None, is_causal=True)
-        return _end_to_end(mixed_BOD, mixed_GED)
+        return _concatenated(mixed_BOD, mixed_GED)
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_BAD, key_value_BAD = split_fused(fused)
@@ -130,13 +132,13 @@ class PaddedAttention:
         return output
 
     def _seen(self, own_BOD: Tensor, event_GED: Tensor) -> Tensor:
-        """[B, V, D]: each situation's own keys and values, then those of its group's events."""
+        """Returns [B, V, D]: each situation's own keys and values, then those of its group's events."""
         return torch.cat((own_BOD, event_GED.index_select(0, self.group_B)), dim=1)
 
 
 @dataclass(frozen=True)
 class VarlenAttention:
-    """Rows end to end in segments, as `kanachan.data.varlen` plans them."""
+    """Concatenated rows in segments, by the layout of `kanachan.data.varlen`."""
 
     segments: VarlenLayout
     candidate_BA: Tensor
@@ -161,19 +163,19 @@ class VarlenAttention:
         return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event))[self.segments.row_X]
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        plan = self.segments
-        num_events = len(plan.event_Z)
+        layout = self.segments
+        num_events = len(layout.event_Z)
         own_X3D, event_Z3D = torch.split(fused_X3D, [len(fused_X3D) - num_events, num_events])
         query_XD, _ = split_fused(own_X3D)
-        # what a situation sees is its own, then events that it shares with others: these are laid out for each
-        key_value_VD = fused_X3D[:, query_XD.shape[1] :].index_select(0, plan.seen_V)
+        # a situation sees its own tokens, then events that it shares with others, which are copied for each
+        key_value_VD = fused_X3D[:, query_XD.shape[1] :].index_select(0, layout.seen_V)
         mixed_XD = _attend_in_segments(
-            query_XD, key_value_VD, heads, plan.own_N, plan.seen_N, plan.longest_own, plan.longest_seen
+            query_XD, key_value_VD, heads, layout.own_N, layout.seen_N, layout.longest_own, layout.longest_seen
         )
         query_ZD, key_value_ZD = split_fused(event_Z3D)
-        longest = plan.longest_events
+        longest = layout.longest_events
         mixed_ZD = _attend_in_segments(
-            query_ZD, key_value_ZD, heads, plan.events_N, plan.events_N, longest, longest, is_causal=True
+            query_ZD, key_value_ZD, heads, layout.events_N, layout.events_N, longest, longest, is_causal=True
         )
         return torch.cat((mixed_XD, mixed_ZD))
 
@@ -183,10 +185,16 @@ class VarlenAttention:
         return _attend_in_segments(query_CD, key_value_CD, heads, starts_N, starts_N, longest, longest)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        plan = self.segments
-        key_value_VD = key_value_X2D.index_select(0, plan.seen_V)
+        layout = self.segments
+        key_value_VD = key_value_X2D.index_select(0, layout.seen_V)
         return _attend_in_segments(
-            query, key_value_VD, heads, plan.candidates_N, plan.seen_N, plan.longest_candidates, plan.longest_seen
+            query,
+            key_value_VD,
+            heads,
+            layout.candidates_N,
+            layout.seen_N,
+            layout.longest_candidates,
+            layout.longest_seen,
         )
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
@@ -198,29 +206,29 @@ class VarlenAttention:
     def outputs(self, output: Tensor) -> Tensor:
         num_decisions, num_candidates = self.candidate_BA.shape
         grid = output.new_zeros(num_decisions * num_candidates, output.shape[1])
-        # rows of padding all name a first candidate, and are added to it as zeros
+        # rows of padding all point to the first candidate, and are added to it as zeros
         is_candidate_C = self.segments.is_candidate_C[:, None]
         return grid.index_add(0, self.segments.candidate_C, output.where(is_candidate_C, 0)).view(
             num_decisions, num_candidates, -1
         )
 
 
-def _fills_up(tensor: Tensor) -> bool:
-    """Whether kernels are made for numbers of rows, so that there had better be few of these."""
+def _pads_rows(tensor: Tensor) -> bool:
+    """Returns whether kernels are compiled for numbers of rows, so that few different numbers should occur."""
     return tensor.device.type == "cpu" and torch.is_autocast_enabled("cpu")
 
 
-def _end_to_end(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
-    """All rows of two grids, and, where it pays, spare ones up to a multiple of some."""
+def _concatenated(own_BOD: Tensor, event_GED: Tensor) -> Tensor:
+    """Returns all rows of two grids, padded to a multiple of `_ROW_MULTIPLE` where that is faster."""
     own_XD, event_XD = own_BOD.flatten(0, 1), event_GED.flatten(0, 1)
-    if not _fills_up(own_XD):
+    if not _pads_rows(own_XD):
         return torch.cat((own_XD, event_XD))
-    spare = -(len(own_XD) + len(event_XD)) % _ROWS_APART
-    return torch.cat((own_XD, event_XD, own_XD.new_zeros(spare, own_XD.shape[1])))
+    padding = -(len(own_XD) + len(event_XD)) % _ROW_MULTIPLE
+    return torch.cat((own_XD, event_XD, own_XD.new_zeros(padding, own_XD.shape[1])))
 
 
 def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
-    """Parts of a fused projection of width 3 D: the query, and key and value side by side."""
+    """Splits a fused projection of width 3 D into the query, and key and value concatenated."""
     width = fused.shape[-1] // 3
     query, key_value = torch.split(fused, [width, 2 * width], dim=-1)
     return query, key_value
@@ -229,13 +237,13 @@ def split_fused(fused: Tensor) -> tuple[Tensor, Tensor]:
 def attend(
     query_BAD: Tensor, key_value_BVD: Tensor, heads: int, mask: Tensor | None, is_causal: bool = False
 ) -> Tensor:
-    """Computes attention by heads, which are views: nothing is copied on the way in. The mask broadcasts to
-    [B, H, A, V]. Attention has no dropout of its own: with one, no fused kernel could be used."""
+    """Computes multi-head attention; the heads are views of the inputs, not copies. The mask broadcasts to
+    [B, H, A, V]. There is no dropout of attention weights, which would exclude fused kernels."""
     key_BVD, value_BVD = key_value_BVD.chunk(2, dim=2)
     query_BHAW, key_BHVW, value_BHVW = (
         tensor.view(*tensor.shape[:2], heads, -1).transpose(1, 2) for tensor in (query_BAD, key_BVD, value_BVD)
     )
-    if _is_slow_in_half(query_BAD, key_value_BVD):
+    if _is_slow_in_bf16(query_BAD, key_value_BVD):
         with torch.autocast("cpu", enabled=False):
             query_BHAW, key_BHVW, value_BHVW = query_BHAW.float(), key_BHVW.float(), value_BHVW.float()
             mixed_BHAW = F.scaled_dot_product_attention(query_BHAW, key_BHVW, value_BHVW, mask, is_causal=is_causal)
@@ -245,10 +253,10 @@ def attend(
     return mixed_BHAW.transpose(1, 2).flatten(2)
 
 
-def _is_slow_in_half(query_BAD: Tensor, key_value_BVD: Tensor) -> bool:
-    """torch's backward pass of attention on a CPU takes seven times as long in bf16 as in fp32."""
-    learns = query_BAD.requires_grad or key_value_BVD.requires_grad
-    return query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and learns
+def _is_slow_in_bf16(query_BAD: Tensor, key_value_BVD: Tensor) -> bool:
+    """Returns whether fp32 is faster: torch's backward pass of attention on a CPU takes seven times as long in bf16."""
+    needs_gradient = query_BAD.requires_grad or key_value_BVD.requires_grad
+    return query_BAD.dtype == torch.bfloat16 and query_BAD.device.type == "cpu" and needs_gradient
 
 
 def _attend_in_segments(
@@ -262,26 +270,26 @@ def _attend_in_segments(
     *,
     is_causal: bool = False,
 ) -> Tensor:
-    """Attention inside segments of L queries and M keys; the starts end with L and M. Segments that look back are of
+    """Computes attention inside segments of L queries and M keys; the starts end with L and M. Causal segments have
     queries and keys of the same rows."""
     key_MD, value_MD = key_value_MD.chunk(2, dim=1)
     query_LHW, key_MHW, value_MHW = (tensor.view(len(tensor), heads, -1) for tensor in (query_LD, key_MD, value_MD))
     if not query_LD.is_cuda:
-        mixed_LHW = _one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
+        mixed_LHW = _attend_one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
         return mixed_LHW.flatten(1)
     window = (-1, 0) if is_causal else (-1, -1)
     mixed = varlen_attn(
         query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, longest_query, longest_key, window_size=window
     )
-    assert isinstance(mixed, Tensor)  # a pair only where more is asked for
+    assert isinstance(mixed, Tensor)  # a tuple only if more outputs are requested
     return mixed.flatten(1)
 
 
 @torch.compiler.disable
-def _one_by_one(
+def _attend_one_by_one(
     query_LHW: Tensor, key_MHW: Tensor, value_MHW: Tensor, query_starts_N: Tensor, key_starts_N: Tensor, is_causal: bool
 ) -> Tensor:
-    """The same on a CPU, which has no such kernel: slow, for small things and for tests."""
+    """Computes the same on a CPU, which has no such kernel: slow, for small inputs and for tests."""
     queries, keys = query_starts_N.tolist(), key_starts_N.tolist()
     mixed = []
     for first, last, first_key, last_key in zip(queries, queries[1:], keys, keys[1:], strict=False):

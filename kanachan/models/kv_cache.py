@@ -1,10 +1,10 @@
-"""A network in play: what it made of a round's events is kept, and only new events are computed.
+"""A KV cache for play: keys and values of a round's events are cached, and only new events are computed.
 
-An event attends to those before it and to nothing else, so its keys and values stay what they are until the round is
-over. A seat that decides again has its new events computed, a handful, and its own tokens. `CachedNetwork` gives the
-same answers as the network whose parts it has, up to rounding.
+An event attends to those before it and to nothing else, so its keys and values do not change until the round is over.
+When a seat decides again, only its new events, a handful, and its own tokens are computed. `CachedNetwork` has the same
+outputs as the network whose parts it shares, up to rounding.
 
-Rows that are computed together always have the same shape (`kanachan.play.policy_agent`), so that the answer to one
+Rows that are computed together always have the same shape (`kanachan.play.policy_agent`), so that the output for one
 does not depend on the others, not even in the last bit.
 
 Shapes: B decisions, P seats, T tiles, O = 1 + P + T own tokens, N new events, E events so far (both padded), V = O +
@@ -28,46 +28,47 @@ ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 @dataclass(slots=True, kw_only=True)
 class IncrementalBatch(Batch):
-    """Decisions whose earlier events were computed before. `event_GE` has the new ones of each decision, `seen_B` all
-    that it sees, old and new; no two decisions are of the same slot, slot 0 aside, which is for rows that fill up."""
+    """Decisions whose earlier events are cached. `event_GE` contains the new ones of each decision, `seen_B` counts all
+    that it sees, old and new; no two decisions share a slot, except slot 0, which is for padding rows."""
 
     slot_B: Tensor
-    """int64: where the events of its round are kept"""
+    """int64: the slot of the cache with the events of its round"""
     start_B: Tensor
-    """int64: how many of them are there"""
+    """int64: how many of them are cached"""
     num_seen: int
-    """at least as many as any decision sees"""
+    """at least as many events as any decision sees"""
 
 
 class CachedNetwork(Network):
-    """Args:
-    network: whose parts it shares.
-    num_events: the most that a round can have.
-    num_rows: the most rows of own tokens and new events that a batch can have.
-    use_bf16: multiplies in bf16, heads aside: what is near in fp32 must not become equal.
+    """A network that caches keys and values of events.
+
+    Args:
+        network: the network whose parts it shares.
+        num_events: the maximum number of events of a round.
+        num_rows: the maximum number of rows of own tokens and new events in a batch.
+        use_bf16: multiply in bf16, except in the heads, whose close outputs must not become equal.
     """
 
     def __init__(self, network: Network, num_events: int, num_rows: int, *, use_bf16: bool = False) -> None:
         nn.Module.__init__(self)
-        self.encoder = _halved(network.encoder) if use_bf16 else network.encoder
-        self.decoder = _halved(network.decoder) if use_bf16 else network.decoder
+        self.encoder = _with_bf16_matrices(network.encoder) if use_bf16 else network.encoder
+        self.decoder = _with_bf16_matrices(network.decoder) if use_bf16 else network.decoder
         self.head, self.summary_head = network.head, network.summary_head
         self._num_events, self._num_rows = num_events, num_rows
         self._dtype = torch.bfloat16 if use_bf16 else torch.float32
         num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
-        kept = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
-        self._layers = [kept] * num_layers
-        """by layer of encoder and decoder, keys and values [*, 2 D]: of the batch at hand, then those that are kept,
-        slot by slot"""
+        cache = network.head.weight.new_zeros(num_rows, 2 * network.head.in_features, dtype=self._dtype)
+        self._layers = [cache] * num_layers
+        """by layer of encoder and decoder, keys and values [*, 2 D]: of the current batch, then of every slot"""
 
     def reserve(self, num_slots: int) -> None:
-        """Makes room; what is kept stays."""
+        """Allocates the cache of `num_slots` slots; cached values are preserved."""
         size = self._num_rows + num_slots * self._num_events
         self._layers = [F.pad(layer.detach(), (0, 0, 0, size - len(layer))) for layer in self._layers]
 
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, IncrementalBatch)
-        arrangement = _Continued(batch, self._layers, self._num_events, self._num_rows)
+        arrangement = _IncrementalAttention(batch, self._layers, self._num_events, self._num_rows)
         use_bf16 = self._dtype == torch.bfloat16
         with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=use_bf16):
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
@@ -77,8 +78,8 @@ class CachedNetwork(Network):
         return Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
 
 
-class _Continued:
-    """An arrangement (`kanachan.models.attention`): rows are decisions, each with its own tokens and its new events."""
+class _IncrementalAttention:
+    """An attention back end: rows are decisions, each with its own tokens and its new events."""
 
     def __init__(self, batch: IncrementalBatch, layers: list[Tensor], num_events: int, num_rows: int) -> None:
         self.tiles, self.events, self.candidates = batch.tile_BT, batch.event_GE, batch.candidate_BA
@@ -106,8 +107,8 @@ class _Continued:
         new_BNV = F.pad(seen_by_new_BNE, (num_own, 0), value=False)
         seen_BQV = torch.cat((own_B1V.expand(-1, num_own, -1), new_BNV), dim=1)
         dtype = layers[0].dtype
-        self._mask_B1QV = _as_added(seen_BQV, dtype)[:, None]
-        self._mask_B11A = _as_added(self.candidates != 0, dtype)[:, None, None]
+        self._mask_B1QV = _additive_mask(seen_BQV, dtype)[:, None]
+        self._mask_B11A = _additive_mask(self.candidates != 0, dtype)[:, None, None]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
         return torch.cat((summary_BD[:, None], seat_BPD, tile, event), dim=1).flatten(0, 1)
@@ -135,14 +136,14 @@ class _Continued:
         return output
 
     def _seen(self, key_value_XD: Tensor) -> Tensor:
-        """Keeps what is new of the next layer; [B, V, 2 D], own keys and values, then those of all events."""
-        kept = next(self._layers)
-        kept.index_copy_(0, self._written_X, key_value_XD)
-        return kept.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
+        """Caches new keys and values of the next layer; returns [B, V, 2 D], own ones, then those of all events."""
+        cache = next(self._layers)
+        cache.index_copy_(0, self._written_X, key_value_XD)
+        return cache.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
 
 
-def _halved(part: ModuleT) -> ModuleT:
-    """A copy whose matrices are bf16, so that autocast need not make them so at every use."""
+def _with_bf16_matrices(part: ModuleT) -> ModuleT:
+    """Returns a copy with bf16 matrices, so that autocast need not convert them at every use."""
     part = copy.deepcopy(part)
     for module in part.modules():
         if isinstance(module, nn.Linear):
@@ -150,5 +151,5 @@ def _halved(part: ModuleT) -> ModuleT:
     return part
 
 
-def _as_added(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
+def _additive_mask(is_seen: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros(is_seen.shape, dtype=dtype, device=is_seen.device).masked_fill_(~is_seen, float("-inf"))

@@ -1,15 +1,15 @@
 """The whole network in plain torch: an encoder of the situation, a decoder of the candidate actions, their heads.
 
-The encoder is blind to the objective; its keys `encoder.*` are what one stage hands on to the next. Candidates never
-pass the encoder: they are queries that attend to the encoded situation and to each other.
+The encoder does not depend on the objective; the next stage inherits its keys `encoder.*`. Candidates are not inputs of
+the encoder: they are queries that attend to the encoded situation and to each other.
 
-The events of a round are encoded as a sequence in which each attends to those before it, and to nothing else. What a
-seat has before it attends to itself and to the events seen so far. So the decisions of a seat in a round share their
-events' encoding: most of the tokens are computed once for all of them, in training as in play.
+The events of a round are encoded as a sequence in which each attends to those before it, and to nothing else. The own
+tokens of a situation attend to each other and to the events seen so far. So the decisions of a seat in a round share
+the encoding of their events: most of the tokens are computed once for all of them, in training as in play.
 
-Shapes: B decisions, S tokens of the table, P seats, N numbers, X all own tokens and events end to end, A candidates,
-D width, F features of a number, K outputs of a head. Who attends to whom, and how padding is kept out of it, is the
-business of `kanachan.models.attention`.
+Shapes: B decisions, S tokens of the table, P seats, N numbers, X all own tokens and events concatenated, A candidates,
+D width, F features of a number, K outputs of a head. `kanachan.models.attention` defines which tokens attend to which,
+and masks the padding.
 """
 
 from collections.abc import Callable
@@ -31,7 +31,7 @@ _STICKS_PER_UNIT = 10.0
 
 
 class Output(NamedTuple):
-    """What the network says of a batch; the objective gives it meaning."""
+    """The outputs of the network for a batch; the objective defines their meaning."""
 
     candidate_BAK: Tensor
     """outputs of every candidate, padding included"""
@@ -44,12 +44,12 @@ class Output(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """Tokens of situations to vectors. The tiles form a set: their order changes nothing."""
+    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing."""
 
     scale_N: Tensor
     frequency_F: Tensor
     recomputes = False
-    """whether blocks are computed again in the backward pass instead of keeping what they computed"""
+    """whether blocks are computed again in the backward pass instead of storing their activations"""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
         super().__init__()
@@ -69,26 +69,22 @@ class Encoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=2 * config.layers)
 
-    def forward(
-        self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: AttentionBackend
-    ) -> Tensor:
-        """Encodes situations to hidden_XD, normed; the tensors are fields of `kanachan.data.batch.Batch`."""
-        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, arrangement)
+    def forward(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, backend: AttentionBackend) -> Tensor:
+        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`."""
+        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
         for block in self.blocks:
             if self.recomputes and torch.is_grad_enabled():
-                hidden_XD = checkpoint(block, hidden_XD, arrangement, use_reentrant=False)
+                hidden_XD = checkpoint(block, hidden_XD, backend, use_reentrant=False)
             else:
-                hidden_XD = block(hidden_XD, arrangement)
+                hidden_XD = block(hidden_XD, backend)
         return self.norm(hidden_XD)
 
-    def _embed(
-        self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, arrangement: AttentionBackend
-    ) -> Tensor:
-        """What is said of the table makes one vector, the summary's, and what is said of a seat another; the sums are
-        scaled to the variance of one of their parts."""
+    def _embed(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, backend: AttentionBackend) -> Tensor:
+        """Embeds the tokens: those of the table are summed to one vector, the summary's, and those of a seat to
+        another; the sums are scaled to the variance of one summand."""
         value_BND = self._embed_numbers(numeric_BN)
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
-        tokens = (table_BS, standing_BP2, arrangement.tiles, arrangement.events)
+        tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
         # one look-up: the gradient of each is as large as the table
         vectors = self.token_embedding(torch.cat([each.flatten() for each in tokens])).split(
             [t.numel() for t in tokens]
@@ -96,25 +92,25 @@ class Encoder(nn.Module):
         table_BSD, standing_BP2D, tile, event = (
             vector.unflatten(0, each.shape) for vector, each in zip(vectors, tokens, strict=True)
         )
-        # by its own call, before which ZeRO 3 puts its weights together
+        # by a call of the module, before which ZeRO 3 gathers its weights
         place_PD = self.place_embedding(torch.arange(self.place_embedding.num_embeddings, device=table_BS.device))
         summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
         seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
         summary_BD = summary_BD / (table_BS.shape[1] + self.num_sticks + 1) ** 0.5
-        event = event + self.position_embedding(arrangement.positions)
-        return arrangement.rows(summary_BD, seat_BPD / 2, tile, event)
+        event = event + self.position_embedding(backend.positions)
+        return backend.rows(summary_BD, seat_BPD / 2, tile, event)
 
     def _embed_numbers(self, numeric_BN: Tensor) -> Tensor:
-        """A linear map of smooth features: waves of several lengths tell close scores apart."""
+        """Maps smooth features linearly: waves of several lengths distinguish close scores."""
         scaled_BN = numeric_BN * self.scale_N
         angle_BNF = scaled_BN[:, :, None] * self.frequency_F
         feature_BNF = torch.cat((scaled_BN[:, :, None], angle_BNF.sin(), angle_BNF.cos()), dim=2)
-        # which may have been loaded in half precision
+        # the weights may have been loaded in half precision
         return torch.einsum("bnf,nfd->bnd", feature_BNF.to(self.number_weight.dtype), self.number_weight)
 
 
 class Decoder(nn.Module):
-    """Candidate actions and the encoded situation to one vector for each candidate."""
+    """The decoder of candidate actions and the encoded situation to one vector for each candidate."""
 
     def __init__(self, config: ModelConfig, layout: TokenLayout) -> None:
         super().__init__()
@@ -124,12 +120,12 @@ class Decoder(nn.Module):
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=3 * config.decoder_layers)
 
-    def forward(self, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
-        """Returns vectors of the candidates, normed, as the arrangement has them; meaningless where there is none."""
-        summary_BD = self.from_summary(arrangement.summary(encoded_XD))
-        hidden = self.candidate_embedding(arrangement.candidates) + arrangement.for_candidates(summary_BD)
+    def forward(self, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        """Returns vectors of the candidates, normalised, in the shape of the back end; meaningless at padding."""
+        summary_BD = self.from_summary(backend.summary(encoded_XD))
+        hidden = self.candidate_embedding(backend.candidates) + backend.for_candidates(summary_BD)
         for block in self.blocks:
-            hidden = block(hidden, encoded_XD, arrangement)
+            hidden = block(hidden, encoded_XD, backend)
         return self.norm(hidden)
 
 
@@ -153,23 +149,23 @@ class Network(nn.Module):
         for head in (self.head, self.summary_head):
             if head is not None:
                 _initialise(head, num_residuals=1)
-        # after all others, which so begin with the same values whether there are auxiliary targets or not
+        # after all others, which thus start with the same values with and without auxiliary targets
         self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
         if self.auxiliary_head is not None:
             _initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
-        arrangement = attention_backend(batch)
-        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
-        candidate_BAK = arrangement.outputs(self.head(self.decoder(encoded_XD, arrangement)))
-        summary_BD = arrangement.summary(encoded_XD)
+        backend = attention_backend(batch)
+        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
+        candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
+        summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
         return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
 
 
 def attention_backend(batch: Batch) -> AttentionBackend:
-    """The back end for which the batch was made."""
+    """Returns the back end for which the batch was made."""
     if batch.segments is not None:
         return VarlenAttention(batch.segments, batch.candidate_BA)
     return PaddedAttention(
@@ -185,13 +181,13 @@ class EncoderBlock(nn.Module):
         self.attention = SelfAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
-        hidden_XD = hidden_XD + self.attention(hidden_XD, arrangement.situation)
+    def forward(self, hidden_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        hidden_XD = hidden_XD + self.attention(hidden_XD, backend.situation)
         return hidden_XD + self.feedforward(hidden_XD)
 
 
 class DecoderBlock(nn.Module):
-    """Pre-norm: the candidates look at each other, then at the situation, then think."""
+    """Pre-norm self-attention of the candidates, cross-attention to the situation, and feed-forward."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -199,10 +195,10 @@ class DecoderBlock(nn.Module):
         self.cross_attention = CrossAttention(config)
         self.feedforward = FeedForward(config)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
-        """Candidates as the arrangement has them."""
-        hidden = hidden + self.self_attention(hidden, arrangement.among_candidates)
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, arrangement)
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        """Returns the candidates in the shape of the back end."""
+        hidden = hidden + self.self_attention(hidden, backend.among_candidates)
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend)
         return hidden + self.feedforward(hidden)
 
 
@@ -218,13 +214,13 @@ class SelfAttention(nn.Module):
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
     def forward(self, hidden: Tensor, attend: Callable[[Tensor, int], Tensor]) -> Tensor:
-        """`attend` says who looks at whom: it takes queries, keys and values side by side, and the number of heads."""
+        """Mixes tokens by `attend`, which takes queries, keys and values concatenated, and the number of heads."""
         mixed = attend(self.query_key_value(self.norm(hidden)), self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
 
 class CrossAttention(nn.Module):
-    """Norm of the queries alone (the encoded situation comes normed), attention to the situation, projection."""
+    """Norm of the queries alone (the situation is already normalised), attention to the situation, projection."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -235,8 +231,8 @@ class CrossAttention(nn.Module):
         self.key_value = nn.Linear(config.width, 2 * config.width, bias=False)
         self.projection = nn.Linear(config.width, config.width, bias=False)
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, arrangement: AttentionBackend) -> Tensor:
-        mixed = arrangement.across(self.query(self.norm(hidden)), self.key_value(encoded_XD), self.heads)
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        mixed = backend.across(self.query(self.norm(hidden)), self.key_value(encoded_XD), self.heads)
         return F.dropout(self.projection(mixed), self.dropout, self.training)
 
 
@@ -251,16 +247,16 @@ class FeedForward(nn.Module):
         self.projection = nn.Linear(config.feedforward, config.width, bias=False)
 
     def forward(self, hidden: Tensor) -> Tensor:
-        """Any shape whose last dimension is D."""
+        """Transforms a tensor of any shape whose last dimension is D."""
         hidden = self.projection(F.gelu(self.expansion(self.norm(hidden))))
         return F.dropout(hidden, self.dropout, self.training)
 
 
 def _initialise(module: nn.Module, num_residuals: int) -> None:
-    """Embeddings of unit variance, matrices that keep the variance of their input.
+    """Initialises embeddings with unit variance, and matrices to preserve the variance of their input.
 
-    Smaller weights (the usual 0.02) let every query attend to all tokens alike at first, and a narrow network then
-    stays for long at what it can tell without looking at single tokens. The projections that are added to the
+    With smaller weights (the usual 0.02) every query attends to all tokens alike at first, and a narrow network then
+    stays for long at what it can predict without attending to single tokens. The projections that are added to the
     residual stream shrink with their number.
     """
     for name, parameter in module.named_parameters():

@@ -1,7 +1,7 @@
-"""The weights file: one safetensors file with all tensors of a network and, in its metadata, a card that says what
-they are (stage, settings, vocabulary, data, lineage, metrics). Nothing that comes after training needs more than it.
+"""The weights file: one safetensors file with all tensors of a network and, in its metadata, a card that
+describes them (stage, settings, vocabulary, data, lineage, metrics). All that follows training needs this file alone.
 
-The keys `encoder.*` have the same meaning in every stage; they are what the next stage takes over.
+The keys `encoder.*` have the same meaning in every stage; the next stage inherits them.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def make_card(
     vocabulary: Vocabulary,
     **rest: Any,
 ) -> dict[str, Any]:
-    """The card of a weights file. `rest`: config, data, lineage, steps, samples, metrics, and what else is known."""
+    """Returns the card of a weights file. `rest`: config, data, lineage, steps, samples, metrics and other entries."""
     return {
         "format_version": FORMAT_VERSION,
         "stage": stage,
@@ -80,7 +80,7 @@ def make_card(
 
 
 def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, Any]) -> None:
-    """Writes the tensors of a network's state and the card, complete or not at all."""
+    """Writes the tensors of a network's state and the card, completely or not at all."""
     saved = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(card, ensure_ascii=False)
     with replacing(path) as temporary:
@@ -88,7 +88,7 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, 
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
-    """The card alone, as JSON for people; programs read the one inside the weights file."""
+    """Writes the card alone, as JSON for people; programs read the one inside the weights file."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -96,22 +96,22 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
 def read_weights(path: str | Path) -> Weights:
     """Reads a weights file, or that of a run folder.
 
-    Raises ValueError, naming the file, if it is cut off, is no weights file of this program, or has another format
-    version or vocabulary.
+    Raises ValueError, naming the file, if it is cut off, is not a weights file of this program, or has another
+    format version or vocabulary.
     """
     file = weights_file(path)
     try:
         with safe_open(file, framework="pt") as opened:
             text = (opened.metadata() or {}).get("card")
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is no mapping
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
         card = json.loads(text) if text is not None else None
     except (SafetensorError, json.JSONDecodeError) as error:
         if file.suffix == ".ckpt":
             raise ValueError(
-                f"{file}: a checkpoint, from which a run goes on (kanachan-train --resume), and no weights file: "
-                f"{WEIGHTS_NAME} stands in the folder of a run that has ended"
+                f"{file}: a checkpoint, from which a run is resumed (kanachan-train --resume), not a weights file: "
+                f"{WEIGHTS_NAME} is in the folder of a finished run"
             ) from None
-        raise ValueError(f"{file}: no complete weights file ({error})") from error
+        raise ValueError(f"{file}: not a complete weights file ({error})") from error
     if not isinstance(card, dict) or "stage" not in card:
         raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
     if card.get("format_version") != FORMAT_VERSION:
@@ -133,15 +133,15 @@ def _check_temperature(temperature: object, file: Path) -> None:
 
 
 def other_version(version: object) -> str:
-    """What to tell of a file that does not have `FORMAT_VERSION`."""
+    """Returns the error message of a file that does not have `FORMAT_VERSION`."""
     return (
-        f"written in format version {version}, and this program has {FORMAT_VERSION}, with another network: train it "
+        f"written in format version {version}, but this program has {FORMAT_VERSION}, with another network: train it "
         "again, or use the version of the program that wrote it"
     )
 
 
 def weights_file(path: str | Path) -> Path:
-    """The file that a path to weights or to a run folder means."""
+    """Returns the weights file of a path to it or to its run folder."""
     given = Path(path)
     file = given / WEIGHTS_NAME if given.is_dir() else given
     if not file.is_file():
@@ -152,7 +152,7 @@ def weights_file(path: str | Path) -> Path:
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
-    """The stages that led to these weights, themselves last: each one's file hash, length and metrics."""
+    """Returns the stages that led to these weights, theirs last: file hash, length and metrics of each."""
     card = weights.card
     own = {
         "stage": card["stage"],
@@ -167,17 +167,17 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path) -> _Settings:
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
-        raise ValueError(f"{path}: its card has settings this program does not know: {', '.join(sorted(unknown))}")
+        raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")
     return kind(**values)
 
 
 def commit_of_program() -> str | None:
-    """The commit of the checkout that this file is in, "-dirty" after it if files were changed; None elsewhere."""
+    """Returns the commit of the checkout of this file, with "-dirty" if files were changed; None elsewhere."""
     root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):  # no git here, or no commit yet: the card does without
+    except (OSError, subprocess.CalledProcessError):  # no git here, or no commit yet: the card has none
         return None

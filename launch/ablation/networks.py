@@ -125,6 +125,6 @@ class _OneForAllScores(nn.Module):
 class LonelyCandidates(DecoderBlock):
     """A decoder block in which candidates attend only to the situation, not to each other."""
 
-    def forward(self, hidden: Tensor, encoded_XD: Tensor, attention: AttentionBackend) -> Tensor:
-        hidden = hidden + self.cross_attention(hidden, encoded_XD, attention)
+    def forward(self, hidden: Tensor, encoded_XD: Tensor, backend: AttentionBackend) -> Tensor:
+        hidden = hidden + self.cross_attention(hidden, encoded_XD, backend)
         return hidden + self.feedforward(hidden)

@@ -95,7 +95,7 @@ def stored_by_torch(use_bf16: bool, recomputes: bool) -> int:
 def test_activations_are_those_that_torch_stores(
     scaling: ModuleType, use_bf16: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for of_cpus in ("_fills_up", "_is_slow_in_half"):  # on a GPU there is neither
+    for of_cpus in ("_pads_rows", "_is_slow_in_bf16"):  # on a GPU there is neither
         monkeypatch.setattr(attention, of_cpus, lambda *_: False)
     rows = scaling.rows_of(batch_of_annotations(random_annotations(64, seed=3), FOUR_PLAYERS))
     computed = scaling.activations_of(MODEL, rows, use_bf16=use_bf16)

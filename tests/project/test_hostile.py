@@ -85,13 +85,13 @@ def test_weights_run_nothing(
     path = tmp_path / "weights.safetensors"
     write(path, Trap(sprung))  # type: ignore[operator]
     assert run("rank", shards, tmp_path / "run", "--init", str(path)) == 1
-    assert f"error: {path}: no complete weights file" in capsys.readouterr().err
+    assert f"error: {path}: not a complete weights file" in capsys.readouterr().err
     assert predict([str(path), os.devnull]) == 1
     assert not sprung.exists()
 
 
 def test_a_card_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the card says is data: settings that the program does not know are refused by name."""
+    """The card is data: unknown settings in it are refused by name."""
     folder = written(tmp_path).parent
     content = (folder / "weights.safetensors").read_bytes()
     length = int.from_bytes(content[:8], "little")
@@ -102,7 +102,7 @@ def test_a_card_runs_nothing(shards: Path, tmp_path: Path, sprung: Path, capsys:
     changed = json.dumps(header).encode()
     (folder / "weights.safetensors").write_bytes(len(changed).to_bytes(8, "little") + changed + content[8 + length :])
     assert run("rank", shards, tmp_path / "run", "--init", str(folder)) == 1
-    assert "its card has settings this program does not know" in capsys.readouterr().err
+    assert "its card has settings unknown to this program" in capsys.readouterr().err
     assert not sprung.exists()
 
 

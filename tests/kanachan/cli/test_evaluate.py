@@ -373,7 +373,7 @@ def test_what_cannot_be_measured_is_refused_in_one_line(
         ([good, str(tmp_path / "nothing")], "it holds no shards"),
         ([good, str(tmp_path / "none")], "none: "),
         ([good, str(other)], f"0123456789abcdef, but this program's is {V.name} {V.fingerprint}"),
-        ([good, str(cut), str(shards)], f"{cut}: no complete weights file"),
+        ([good, str(cut), str(shards)], f"{cut}: not a complete weights file"),
         ([good, str(tmp_path / "nothing"), str(shards)], "has the run ended?"),
         ([good, str(shards), "--device", "abacus"], "--device abacus"),
     ):

@@ -1,4 +1,4 @@
-"""The two back ends say the same of the same decisions, whatever stands beside them."""
+"""The two back ends give the same outputs for the same decisions, whatever else is in the batch."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def batch_of(annotations: list[Annotation]) -> Batch:
 
 
 def decisions(num: int) -> list[Annotation]:
-    """Some share their events, some do not."""
+    """Returns decisions some of which share their events."""
     whole = random_annotations(num // 2, seed=3)
     earlier = [altered(a, progression=a.progression[: 1 + len(a.progression) // 2]) for a in whole]
     return [each for pair in zip(earlier, whole, strict=True) for each in pair]
@@ -39,8 +39,8 @@ def network() -> Network:
 
 
 @torch.no_grad()
-def said(network: Network, batch: Batch) -> list[Tensor]:
-    """Of every decision: outputs of its candidates, then those of its summary."""
+def outputs_of(network: Network, batch: Batch) -> list[Tensor]:
+    """Returns for every decision the outputs of its candidates, then those of its summary."""
     output: Output = network(batch)
     return [
         torch.cat((candidates[mask].flatten(), summary))
@@ -50,15 +50,15 @@ def said(network: Network, batch: Batch) -> list[Tensor]:
 
 def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packed(network: Network) -> None:
     annotations = decisions(40)
-    alone = [said(network, batch_of([annotation]))[0] for annotation in annotations]
+    alone = [outputs_of(network, batch_of([annotation]))[0] for annotation in annotations]
     order = sorted(range(len(annotations)), key=lambda row: len(annotations[row].progression))
-    of_sorted = said(network, batch_of([annotations[row] for row in order]))
+    of_sorted = outputs_of(network, batch_of([annotations[row] for row in order]))
     ways = {
-        "padded": said(network, batch_of(annotations)),
+        "padded": outputs_of(network, batch_of(annotations)),
         "sorted": [of_sorted[order.index(row)] for row in range(len(annotations))],
-        "packed": said(network, with_varlen_layout(batch_of(annotations), LAYOUT)),
+        "packed": outputs_of(network, with_varlen_layout(batch_of(annotations), LAYOUT)),
         "packed alone": [
-            said(network, with_varlen_layout(batch_of([annotation]), LAYOUT))[0] for annotation in annotations
+            outputs_of(network, with_varlen_layout(batch_of([annotation]), LAYOUT))[0] for annotation in annotations
         ],
     }
     assert min(float(outputs.abs().max()) for outputs in alone) > 0.1
@@ -68,7 +68,7 @@ def test_a_decision_has_the_same_outputs_alone_padded_sorted_by_length_and_packe
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_both_ways_give_the_same_loss_and_gradients(stage: StageName) -> None:
+def test_both_back_ends_give_the_same_loss_and_gradients(stage: StageName) -> None:
     torch.manual_seed(0)
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
@@ -87,7 +87,7 @@ def test_both_ways_give_the_same_loss_and_gradients(stage: StageName) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES)
-def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage: StageName) -> None:
+def test_bf16_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage: StageName) -> None:
     torch.manual_seed(0)
     network, objective = build_network(stage, CONFIG, ObjectiveConfig(), FOUR_PLAYERS)
     batch = batch_of(decisions(40))
@@ -103,22 +103,22 @@ def test_half_precision_on_a_cpu_gives_nearly_the_same_loss_and_gradients(stage:
     assert float(torch.cosine_similarity(*gradients, dim=0)) > 0.99
 
 
-def test_in_half_precision_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
-    """Each new one costs oneDNN a new kernel."""
+def test_in_bf16_on_a_cpu_numbers_of_rows_repeat(network: Network) -> None:
+    """oneDNN compiles a kernel for each new number."""
     numbers: dict[bool, set[int]] = {False: set(), True: set()}
     use_bf16 = False
     hook = network.encoder.norm.register_forward_hook(lambda _, __, hidden_XD: numbers[use_bf16].add(len(hidden_XD)))
     for use_bf16 in numbers:
         for num in range(4, 40, 2):
             with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
-                said(network, batch_of(decisions(num)))
+                outputs_of(network, batch_of(decisions(num)))
     hook.remove()
     assert len(numbers[True]) < len(numbers[False]) / 2
     assert all(number % 256 == 0 for number in numbers[True])
 
 
 def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
-    """Of every decision: its tiles, the events it sees, its candidates."""
+    """Yields for every decision its tiles, the events it sees, its candidates."""
     for row in range(len(batch)):
         events = batch.event_GE[batch.group_B[row], : batch.seen_B[row]]
         yield (
@@ -130,8 +130,8 @@ def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
 
 def test_segments_hold_each_decision_and_what_it_sees() -> None:
     batch = with_varlen_layout(batch_of(decisions(30)), LAYOUT)
-    segments, arrangement = batch.segments, attention_backend(batch)
-    assert segments is not None and isinstance(arrangement, VarlenAttention)
+    segments, backend = batch.segments, attention_backend(batch)
+    assert segments is not None and isinstance(backend, VarlenAttention)
     seats = 5 * len(batch)
     of_row = torch.cat((torch.full((seats,), -1), segments.tile_Y, segments.event_Z))[segments.row_X]
     for row, (tiles, events, candidates) in enumerate(slow_rows(batch)):
@@ -141,12 +141,12 @@ def test_segments_hold_each_decision_and_what_it_sees() -> None:
         )
         assert of_row[own].tolist() == [-1] * 5 + tiles
         assert of_row[segments.seen_V[seen]].tolist() == [-1] * 5 + tiles + events
-        assert arrangement.candidates[of_candidates].tolist() == candidates
+        assert backend.candidates[of_candidates].tolist() == candidates
         assert segments.decision_C[of_candidates].unique().tolist() == [row]
         assert segments.row_X[own][0] == row
 
 
-def test_what_fills_up_is_in_segments_that_are_no_longer_than_a_decision() -> None:
+def test_padding_is_in_segments_that_are_not_longer_than_a_decision() -> None:
     for num in (2, 30, 300):
         segments = with_varlen_layout(batch_of(decisions(num)), LAYOUT).segments
         assert segments is not None

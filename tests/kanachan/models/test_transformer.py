@@ -94,12 +94,12 @@ def test_decisions_that_share_their_events_are_scored_as_each_alone(network: Net
 
 
 def test_the_network_is_that_of_one_sequence_under_a_mask(network: Network) -> None:
-    """The plain way: one row of own tokens and events, with a mask that says which attends to which."""
+    """Computes the same on one row of own tokens and events, with a mask of which attends to which."""
     batch = random_batch(4)
     encoder = network.encoder
-    arrangement = attention_backend(batch)
-    assert isinstance(arrangement, PaddedAttention)
-    own_BOD, event_GED = arrangement.split(encoded_of(encoder, batch))
+    backend = attention_backend(batch)
+    assert isinstance(backend, PaddedAttention)
+    own_BOD, event_GED = backend.split(encoded_of(encoder, batch))
     for row in range(len(batch)):
         one = batch_of_annotations(random_annotations(4, seed=0)[row : row + 1], FOUR_PLAYERS)
         # own tokens of the only decision, then its events

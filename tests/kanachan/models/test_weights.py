@@ -1,4 +1,4 @@
-"""The weights file: what goes in comes out, and what is not right is refused by name."""
+"""The weights file: what is written is read again, and invalid files are refused by name."""
 
 import json
 import re
@@ -52,7 +52,7 @@ def test_a_network_read_back_gives_the_same_scores(tmp_path: Path) -> None:
         assert card["stage"] == objective.stage == stage
 
 
-def test_a_run_folder_stands_for_its_weights(tmp_path: Path) -> None:
+def test_the_path_of_a_run_folder_means_its_weights(tmp_path: Path) -> None:
     assert read_weights(tmp_path if written(tmp_path) else "").path == tmp_path / "weights.safetensors"
 
 
@@ -61,18 +61,18 @@ def test_a_run_folder_without_weights_is_refused(tmp_path: Path) -> None:
         read_weights(tmp_path)
 
 
-@pytest.mark.parametrize("kept", [0, 4, 100, -1])
-def test_a_file_cut_off_is_refused_by_name(kept: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("length", [0, 4, 100, -1])
+def test_a_file_cut_off_is_refused_by_name(length: int, tmp_path: Path) -> None:
     path = written(tmp_path)
-    path.write_bytes(path.read_bytes()[:kept])
-    with pytest.raises(ValueError, match=f"{path}: no complete weights file"):
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(ValueError, match=f"{path}: not a complete weights file"):
         read_weights(path)
 
 
-def test_a_checkpoint_is_told_from_a_weights_file(tmp_path: Path) -> None:
+def test_a_checkpoint_is_distinguished_from_a_weights_file(tmp_path: Path) -> None:
     path = tmp_path / "last.ckpt"
     torch.save({"step": 1}, path)
-    with pytest.raises(ValueError, match=f"{path}: a checkpoint, from which a run goes on"):
+    with pytest.raises(ValueError, match=f"{path}: a checkpoint, from which a run is resumed"):
         read_weights(path)
 
 
