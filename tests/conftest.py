@@ -1,5 +1,6 @@
-"""One thread for the tests' networks, and for the programs that tests start: they are too small to share out, and
-threads that wait for each other on a busy machine make tests ten times as slow. And what has been imported stays."""
+"""Limits the tests' networks, and the programs that tests start, to one thread: they are too small to be split, and
+threads that wait for each other on a busy machine make tests ten times as slow. Also freezes imported modules in the
+garbage collector."""
 
 import gc
 import os
@@ -12,7 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_finish() -> None:
-    """The garbage collector need not look again and again through all of torch."""
+    """Keeps the garbage collector from scanning all of torch repeatedly."""
     gc.freeze()
 
 
@@ -25,7 +26,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def threads() -> Iterator[None]:
-    """For runs, which compute in one thread, for equal bits everywhere; other tests need not."""
+    """Restores the number of threads after runs, which compute in one thread for equal bits everywhere."""
     import torch
 
     before = torch.get_num_threads()

@@ -33,7 +33,7 @@ class TrainBatches(Protocol):
     def __iter__(self) -> Iterator[Batch]: ...
 
     def __len__(self) -> int:
-        """Returns the number of batches of an epoch, ENDLESS if there is no end. (Without a length Lightning fetches
+        """Returns the number of batches of an epoch, ENDLESS if it is endless. (Without a length Lightning fetches
         one batch too many, and the state in a checkpoint is one batch ahead.)"""
 
     def state_dict(self) -> dict[str, Any]:

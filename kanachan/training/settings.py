@@ -133,7 +133,7 @@ def _requested(argv: list[str]) -> Request:
     resume = _on_command_line(argv, "resume")
     saved_file = None if resume is None or resume == "auto" else Path(resume) / CONFIG_NAME
     if saved_file is not None and not saved_file.is_file():
-        raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is no run folder")
+        raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is not a run folder")
     stage = _first_setting(argv, [saved_file] if saved_file else [], "stage")
     default_file = saved_file or _default_file(stage, has_config=bool(_all_on_command_line(argv, "config")))
     defaults = [default_file] if default_file else []

@@ -1,4 +1,4 @@
-"""The annotations of one round against what the file says of it, by a plain reading; see tests.fuzz.plain_reading."""
+"""The annotations of one round against the content of the file, by a plain reading; see tests.fuzz.plain_reading."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from annotate.annotation import Annotation
 from annotate.checks.choices import EVENT_OF, IS_RON, KYUSHU, SKIP, TSUMO
 from annotate.vocabulary import CHI_OF_TILES, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
-from tests.fuzz.plain_reading import SEATS, STICK, Move, Tile, ToldRound, V
+from tests.fuzz.plain_reading import SEATS, STICK, Move, RecordedRound, Tile, V
 
 _FIRST = {name: block.first for name, block in V.sparse.blocks.items()}
 _TILE_OF_SLOT = [max(tile for tile in range(NUM_TILES) if HAND_SLOT_FIRST[tile] <= slot) for slot in range(136)]
@@ -25,27 +25,27 @@ class _Moment:
     """by whom"""
 
 
-def disagreement(told: ToldRound, lines: Sequence[Annotation]) -> str | None:
+def disagreement(recorded: RecordedRound, lines: Sequence[Annotation]) -> str | None:
     """What a round's annotations have otherwise than the file; None if nothing."""
-    told.moves = list(_paid_in_time(told.moves))
-    tokens, moments = _played(told)
-    deltas = list(told.deltas)
-    for move in told.moves:
+    recorded.moves = list(_paid_in_time(recorded.moves))
+    tokens, moments = _played(recorded)
+    deltas = list(recorded.deltas)
+    for move in recorded.moves:
         if move.kind == "paid":
             deltas[move.seat] -= STICK
-    if told.after is not None and told.after != [a + b for a, b in zip(told.scores, deltas, strict=True)]:
-        return f"after the round: {told.after}, by the payments {deltas} from {told.scores}"
+    if recorded.after is not None and recorded.after != [a + b for a, b in zip(recorded.scores, deltas, strict=True)]:
+        return f"after the round: {recorded.after}, by the payments {deltas} from {recorded.scores}"
     for line in lines:
-        problem = _wrong(line, told, tokens, moments)
+        problem = _wrong(line, recorded, tokens, moments)
         if not problem and list(line.results[1:5]) != deltas:
-            problem = f"deltas {line.results[1:5]}, told {deltas}"
+            problem = f"deltas {line.results[1:5]}, recorded {deltas}"
         if problem:
             return f"after {len(line.progression) - 1} events: {problem}"
     return None
 
 
 def _paid_in_time(moves: Sequence[Move]) -> Iterator[Move]:
-    """The moves with each riichi paid after its discard, as the rules have it, wherever the file tells it."""
+    """The moves with each riichi paid after its discard, as the rules have it, wherever the file records it."""
     paid = [move.seat for move in moves if move.kind == "paid"]
     due = -1
     for move in moves:
@@ -59,19 +59,19 @@ def _paid_in_time(moves: Sequence[Move]) -> Iterator[Move]:
     yield from (Move("paid", seat) for seat in paid)
 
 
-def _played(told: ToldRound) -> tuple[list[int], list[_Moment]]:
+def _played(recorded: RecordedRound) -> tuple[list[int], list[_Moment]]:
     """The progression, and the table after each of its tokens."""
     tokens = [0]
-    scores, deposits = list(told.scores), told.deposits
-    moments = [_Moment([list(hand) for hand in told.hands], [(told.honba, deposits, *scores)])]
-    for move in told.moves:
+    scores, deposits = list(recorded.scores), recorded.deposits
+    moments = [_Moment([list(hand) for hand in recorded.hands], [(recorded.honba, deposits, *scores)])]
+    for move in recorded.moves:
         if move.kind == "draw":
             moments[-1].drawn = move.seat, move.tile
             continue
         if move.kind == "paid":
             scores[move.seat] -= STICK
             deposits += 1
-            moments[-1].numbers.append((told.honba, deposits, *scores))
+            moments[-1].numbers.append((recorded.honba, deposits, *scores))
             continue
         hands = [list(hand) for hand in moments[-1].hands]
         hand = hands[move.seat]
@@ -84,7 +84,7 @@ def _played(told: ToldRound) -> tuple[list[int], list[_Moment]]:
         for tile in (move.tile,) if move.kind in ("discard", "kakan") else move.used if move.kind in _CALLS else ():
             hand.remove(tile)
         tokens.append(_token(move, len(tokens) == 1))
-        moments.append(_Moment(hands, [(told.honba, deposits, *scores)]))
+        moments.append(_Moment(hands, [(recorded.honba, deposits, *scores)]))
     return tokens, moments
 
 
@@ -101,57 +101,61 @@ def _token(move: Move, is_first: bool) -> int:
     return block.token(move.seat, (move.target - move.seat - 1) % len(SEATS), tile)
 
 
-def _wrong(line: Annotation, told: ToldRound, tokens: Sequence[int], moments: Sequence[_Moment]) -> str | None:
+def _wrong(line: Annotation, recorded: RecordedRound, tokens: Sequence[int], moments: Sequence[_Moment]) -> str | None:
     place = len(line.progression) - 1
     if list(line.progression) != list(tokens[: place + 1]):
-        return f"progression {line.progression}, told {tokens}"
+        return f"progression {line.progression}, recorded {tokens}"
     moment = moments[place]
     if tuple(line.numeric) not in moment.numbers:
-        return f"numbers {line.numeric}, told {moment.numbers}"
+        return f"numbers {line.numeric}, recorded {moment.numbers}"
     sparse: dict[str, list[int]] = {}
     for token in line.sparse:
         name = V.sparse.block_of(token).name
         sparse.setdefault(name, []).append(token - _FIRST[name])
     seat = sparse["seat"][0]
-    if (sparse["wind"], sparse["round"]) != ([told.wind], [told.dealer]):
-        return f"wind and round {sparse['wind']}, {sparse['round']}, told {told.wind}, {told.dealer}"
+    if (sparse["wind"], sparse["round"]) != ([recorded.wind], [recorded.dealer]):
+        return f"wind and round {sparse['wind']}, {sparse['round']}, recorded {recorded.wind}, {recorded.dealer}"
     dora = [TILE_NAMES[value % NUM_TILES] for value in sparse["dora"]]
-    if dora != told.dora[: len(dora)]:
-        return f"dora {dora}, told {told.dora}"
+    if dora != recorded.dora[: len(dora)]:
+        return f"dora {dora}, recorded {recorded.dora}"
     hand = sorted(TILE_NAMES[_TILE_OF_SLOT[slot]] for slot in sparse["hand"])
     if hand != sorted(moment.hands[seat]):
-        return f"seat {seat}'s hand {hand}, told {sorted(moment.hands[seat])}"
+        return f"seat {seat}'s hand {hand}, recorded {sorted(moment.hands[seat])}"
     if "drawn" in sparse and moment.drawn != (seat, TILE_NAMES[sparse["drawn"][0]]):
-        return f"seat {seat} draws {TILE_NAMES[sparse['drawn'][0]]}, told {moment.drawn}"
-    return _wrong_choice(line, seat, told, tokens[place + 1 :], "drawn" in sparse)
+        return f"seat {seat} draws {TILE_NAMES[sparse['drawn'][0]]}, recorded {moment.drawn}"
+    return _wrong_choice(line, seat, recorded, tokens[place + 1 :], "drawn" in sparse)
 
 
-def _wrong_choice(line: Annotation, seat: int, told: ToldRound, rest: Sequence[int], has_drawn: bool) -> str | None:
+def _wrong_choice(
+    line: Annotation, seat: int, recorded: RecordedRound, rest: Sequence[int], has_drawn: bool
+) -> str | None:
     action = line.actions[line.chosen]
     event = EVENT_OF[seat][action]
     if event is not None:
         is_call = V.progression.block_of(event).name in _CALLS
         # what was pressed may not have come about: another seat's claim did
-        hidden = is_call and (told.winners or rest and V.progression.block_of(rest[0]).name in _CALLS)
-        return None if rest and rest[0] == event or hidden else f"seat {seat} chose {action}, told {list(rest[:1])}"
+        hidden = is_call and (recorded.winners or rest and V.progression.block_of(rest[0]).name in _CALLS)
+        return None if rest and rest[0] == event or hidden else f"seat {seat} chose {action}, recorded {list(rest[:1])}"
     if action == SKIP:
-        is_win = not rest and told.winners.get(seat, seat) != seat
+        is_win = not rest and recorded.winners.get(seat, seat) != seat
         is_call = bool(rest) and V.progression.describe(rest[0])[1]["seat"] == seat and not has_drawn
         is_call = is_call and V.progression.block_of(rest[0]).name in _CALLS
-        return f"seat {seat} passes, told otherwise" if is_win or is_call else None
+        return f"seat {seat} passes, recorded otherwise" if is_win or is_call else None
     if rest:
-        return f"seat {seat} ends the round by {action}, told that it goes on"
-    if action == TSUMO and told.winners != {seat: seat}:
-        return f"seat {seat} wins its own tile, told winners {told.winners}"
-    if IS_RON[action] and told.winners and (seat not in told.winners or told.winners[seat] == seat):
-        return f"seat {seat} wins another's tile, told winners {told.winners}"
-    if action == KYUSHU and told.winners:
-        return f"seat {seat} ends the round, told winners {told.winners}"
+        return f"seat {seat} ends the round by {action}, which continues in the record"
+    if action == TSUMO and recorded.winners != {seat: seat}:
+        return f"seat {seat} wins its own tile, recorded winners {recorded.winners}"
+    if IS_RON[action] and recorded.winners and (seat not in recorded.winners or recorded.winners[seat] == seat):
+        return f"seat {seat} wins another's tile, recorded winners {recorded.winners}"
+    if action == KYUSHU and recorded.winners:
+        return f"seat {seat} ends the round, recorded winners {recorded.winners}"
     return None
 
 
-def put_in_order(told: ToldRound, seats: Sequence[Sequence[Move]], lines: Sequence[Annotation]) -> ToldRound:
-    """A round whose moves are told by seat, put into the order that the annotations have."""
+def put_in_order(
+    recorded: RecordedRound, seats: Sequence[Sequence[Move]], lines: Sequence[Annotation]
+) -> RecordedRound:
+    """Puts the moves of a round, which are recorded by seat, into the order of the annotations."""
     waiting = [list(moves) for moves in seats]
     longest = max((line.progression for line in lines), key=len)
     order = [V.progression.describe(token)[1]["seat"] for token in longest[1:]]
@@ -162,9 +166,9 @@ def put_in_order(told: ToldRound, seats: Sequence[Sequence[Move]], lines: Sequen
         while waiting[seat]:
             move = waiting[seat].pop(0)
             if riichi_paid is not None:
-                told.moves.append(Move("paid", riichi_paid))
+                recorded.moves.append(Move("paid", riichi_paid))
                 riichi_paid = None
-            told.moves.append(move)
+            recorded.moves.append(move)
             if move.kind == "discard" and move.is_riichi:
                 riichi_paid = seat
             if move.kind != "draw":
@@ -174,15 +178,15 @@ def put_in_order(told: ToldRound, seats: Sequence[Sequence[Move]], lines: Sequen
         take(seat)
     # what comes after the last decision was no choice, and at most one of the seats acts on a draw of the last tile
     while any(waiting):
-        last = told.moves[-1].seat if told.moves else told.dealer
-        after = [(last + 1 + i) % len(SEATS) for i in SEATS] if told.moves else [told.dealer]
-        if told.moves and told.moves[-1].kind in ("ankan", "kakan", "daiminkan", "chi", "pon"):
+        last = recorded.moves[-1].seat if recorded.moves else recorded.dealer
+        after = [(last + 1 + i) % len(SEATS) for i in SEATS] if recorded.moves else [recorded.dealer]
+        if recorded.moves and recorded.moves[-1].kind in ("ankan", "kakan", "daiminkan", "chi", "pon"):
             after = [last, *after]
         seat = next((seat for seat in after if waiting[seat]), last)
         if not waiting[seat]:
             break
         take(seat)
-    is_ron = any(winner != target for winner, target in told.winners.items())
+    is_ron = any(winner != target for winner, target in recorded.winners.items())
     if riichi_paid is not None and not is_ron:
-        told.moves.append(Move("paid", riichi_paid))
-    return told
+        recorded.moves.append(Move("paid", riichi_paid))
+    return recorded

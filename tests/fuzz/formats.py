@@ -36,7 +36,7 @@ class Format:
 
 
 def _member_twice(data: bytes, rng: random.Random) -> bytes:
-    """A member of an object stands there a second time, with another value."""
+    """Repeats a member of an object, with another value."""
     text = data.decode("utf-8", "surrogatepass")
     found = list(_MEMBER.finditer(text))
     if not found:

@@ -69,7 +69,7 @@ class Tally:
             f"{self.refused.total():>10,} refused as unreadable",
             *(f"{count:>14,}  {reason}" for reason, count in self.refused.most_common(12)),
             f"{self.games:>10,} games read",
-            f"{self.left_out.total():>10,} rounds or ends of games left out",
+            f"{self.left_out.total():>10,} rounds or ends of games skipped",
             *(f"{count:>14,}  {reason}" for reason, count in self.left_out.most_common(25)),
             f"{self.rounds:>10,} rounds replayed",
             f"{self.unchanged:>10,} inputs with the annotations of the original record",
@@ -92,7 +92,7 @@ class Trial:
 
 @cache
 def original_records(source: Source) -> list[tuple[str, bytes]]:
-    """Originals, each with its reader. Short ones are quick to play: most are."""
+    """Originals, each with its reader. Most are short, which are fast to play."""
     if source.reader != ARCHIVES:
         records = sorted(originals(source.reader, source.is_real, source.most), key=len)
         return [(source.reader, record) for record in (*records[: len(records) // 2], *records[len(records) // 2 :: 8])]
@@ -144,7 +144,7 @@ def try_input(source: Source, number: int) -> Trial:
 
 
 def run(source: Source, numbers: Sequence[int], jobs: int, folder: Path, is_quiet: bool = False) -> Tally:
-    """Tries many inputs; those that fail are kept in `folder`."""
+    """Tries many inputs; those that fail are saved in `folder`."""
     tally = Tally()
     with closing(in_order(partial(try_input, source), numbers, jobs)) as trials:
         for trial in tqdm(trials, total=len(numbers), unit="input", disable=True if is_quiet else None):
@@ -177,8 +177,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description="Damages game records at random, feeds them to a reader, and checks that nothing crashes or hangs "
         "and that every annotation is right: by the program's own verifier, and by a second, plain reading of the "
-        "damaged file. Records are cut from real ones, where the environment variable KANACHAN_RECORDS says, and from "
-        "games made up here. Exit status 1 if anything fails.",
+        "damaged file. Records are cut from real ones, in the folder that the environment variable KANACHAN_RECORDS "
+        "names, and from games made up here. Exit status 1 if anything fails.",
     )
     parser.add_argument("reader", choices=READERS, help="whose files to damage")
     parser.add_argument("--inputs", type=int, default=10_000, metavar="N", help="how many (default: %(default)s)")
@@ -186,9 +186,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first one, to repeat it alone")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--made", action="store_true", help="use no real records, only those made up here")
-    parser.add_argument("--file", type=Path, help="examine this file alone, such as one that was kept")
+    parser.add_argument("--file", type=Path, help="examine this file alone, such as one that was saved")
     parser.add_argument(
-        "--keep", type=Path, default=Path("fuzz-failures"), metavar="DIR", help="where inputs that fail are kept"
+        "--keep", type=Path, default=Path("fuzz-failures"), metavar="DIR", help="where inputs that fail are saved"
     )
     return parser
 

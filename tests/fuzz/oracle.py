@@ -16,25 +16,25 @@ from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.fuzz.compare import disagreement, put_in_order
 from tests.fuzz.plain_reading import (
-    ToldRound,
-    told_by_majsoul,
-    told_by_majsoul_json,
-    told_by_mjai,
-    told_by_mjlog,
-    told_by_tenhou_json,
+    RecordedRound,
+    rounds_of_majsoul,
+    rounds_of_majsoul_json,
+    rounds_of_mjai,
+    rounds_of_mjlog,
+    rounds_of_tenhou_json,
 )
 
 TIME_LIMIT = 5.0
 """seconds for one file"""
-_TELL: dict[str, Callable[[bytes], list[Any]]] = {
-    "mjlog": told_by_mjlog,
-    "mjai": told_by_mjai,
-    "majsoul": told_by_majsoul,
-    "majsoul-json": told_by_majsoul_json,
-    "tenhou-json": told_by_tenhou_json,
+_PLAIN_READERS: dict[str, Callable[[bytes], list[Any]]] = {
+    "mjlog": rounds_of_mjlog,
+    "mjai": rounds_of_mjai,
+    "majsoul": rounds_of_majsoul,
+    "majsoul-json": rounds_of_majsoul_json,
+    "tenhou-json": rounds_of_tenhou_json,
 }
 _BELIEVED = "a game begins with"
-"""what the verifier says of a first round with unequal scores, which is believed where nothing follows it"""
+"""the verifier's message about a first round with unequal scores, which is accepted where nothing follows it"""
 _DETAILS = re.compile(r"\(.*|\[.*|'.*|\".*|: line .*|\b[1-9]?[mpsz]r?\b|\b[ESWNPFC]\b|-?\d[\d.,]*")
 
 
@@ -47,7 +47,7 @@ class Outcome:
     """What became of one file."""
 
     refused: Counter[str] = field(default_factory=Counter)
-    """files that are no record, by reason"""
+    """files that are not records, by reason"""
     left_out: Counter[str] = field(default_factory=Counter)
     """rounds and what else is missing, by reason"""
     games: int = 0
@@ -74,7 +74,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def examine(record: Record, reader: str, writes_hidden: bool = False, content: bytes | None = None) -> Outcome:
-    """Annotates one record, and compares what comes of it with what a plain reading says and the rules allow.
+    """Annotates one record, and compares the result with a plain reading and with the rules.
 
     Args:
         content: of a compressed record, decompressed.
@@ -105,7 +105,7 @@ def examine(record: Record, reader: str, writes_hidden: bool = False, content: b
         _check_lines(lines, report.annotations, outcome)
     content = record.data if content is None else content
     if outcome.lines and content is not None:
-        _check_told(reader, content, reports, outcome)
+        _check_content(reader, content, reports, outcome)
     return outcome
 
 
@@ -129,20 +129,20 @@ def _check_lines(lines: Sequence[str], annotations: Sequence[Annotation], outcom
         _VERIFIED[key] = True
 
 
-def _check_told(reader: str, data: bytes, reports: Sequence[ReplayResult], outcome: Outcome) -> None:
+def _check_content(reader: str, data: bytes, reports: Sequence[ReplayResult], outcome: Outcome) -> None:
     try:
-        told = _TELL[reader](data.removeprefix(codecs.BOM_UTF8))
+        recorded = _PLAIN_READERS[reader](data.removeprefix(codecs.BOM_UTF8))
     except Exception as error:
-        outcome.failures.append(f"told: the plain reading fails: {type(error).__name__}: {error}")
+        outcome.failures.append(f"content: the plain reading fails: {type(error).__name__}: {error}")
         return
-    outcome.failures += _compare(told, [annotation for report in reports for annotation in report.annotations])
+    outcome.failures += _compare(recorded, [annotation for report in reports for annotation in report.annotations])
     num_accounted = sum(report.num_rounds + len(report.left_out) for report in reports)
-    if len(told) > num_accounted:
-        outcome.failures.append(f"lost: {len(told)} rounds in the file, {num_accounted} annotated or reported")
+    if len(recorded) > num_accounted:
+        outcome.failures.append(f"lost: {len(recorded)} rounds in the file, {num_accounted} annotated or reported")
 
 
-def _compare(told: Sequence[Any], annotations: Sequence[Annotation]) -> Iterator[str]:
-    waiting = list(told)
+def _compare(recorded: Sequence[Any], annotations: Sequence[Annotation]) -> Iterator[str]:
+    waiting = list(recorded)
     for lines in _by_round(annotations):
         problems = []
         for number, one in enumerate(waiting):
@@ -152,16 +152,16 @@ def _compare(told: Sequence[Any], annotations: Sequence[Annotation]) -> Iterator
                 break
             problems.append(problem)
         else:
-            yield f"told: {problems[0] if problems else 'a round that is not in the file'}"
+            yield f"content: {problems[0] if problems else 'a round that is not in the file'}"
 
 
 def _disagreement(one: Any, lines: Sequence[Annotation]) -> str | None:
     try:
-        if isinstance(one, ToldRound):
+        if isinstance(one, RecordedRound):
             return disagreement(one, lines)
         round_, seats = one
         return disagreement(put_in_order(round_, seats, lines), lines)
-    except Exception as error:  # what it says cannot be played
+    except Exception as error:  # its content cannot be played
         return f"cannot be played: {type(error).__name__}: {error}"
 
 

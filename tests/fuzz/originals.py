@@ -41,7 +41,7 @@ def originals(reader: str, is_real: bool, most: int = NUM_FILES) -> list[bytes]:
     """Records for one reader, the same ones every time.
 
     Args:
-        is_real: cuts real files too, as far as they are there.
+        is_real: cuts real files too, where available.
         most: real files that are cut, or made games.
     """
     rng = random.Random(reader)
@@ -71,7 +71,7 @@ def _of_tenhou(is_real: bool, most: int, rng: random.Random) -> list[Path]:
 
 
 def _cuts(rounds: Sequence[Sized], rng: random.Random) -> list[tuple[int, int]]:
-    """Which rounds to take of a game, as first and last + 1: the shortest, as short ones are quick to play, its last
+    """Which rounds to take of a game, as first and last + 1: the shortest, as short ones are fast to play, its last
     one, perhaps its first one or any, perhaps two."""
     if not rounds:
         return []
@@ -93,8 +93,8 @@ def _mjlog(is_real: bool, most: int, rng: random.Random) -> Iterator[bytes]:
         head, *rounds = re.split(r"(?=<INIT )", path.read_text().strip().removesuffix("</mjloggm>"))
         for first, last in _cuts(rounds, rng):
             # the seed gives the wall of the game's first round
-            kept = head if first == 0 else re.sub(r"<SHUFFLE[^>]*>", "", head)
-            yield f"{kept}{''.join(rounds[first:last])}</mjloggm>".encode()
+            start = head if first == 0 else re.sub(r"<SHUFFLE[^>]*>", "", head)
+            yield f"{start}{''.join(rounds[first:last])}</mjloggm>".encode()
     for game in _made_games(most // 4 if is_real else most):
         for first, last in _cuts([round_.events for round_ in game.rounds], rng):
             made = [round_.events for round_ in game.rounds[first:last]]

@@ -1,7 +1,7 @@
-"""What a damaged file says, by a second and plain reading; compared with the annotations that were made of it.
+"""What a damaged file holds, by a second and plain reading; compared with the annotations that were made of it.
 
 Nothing is checked here while reading: only records that annotations came of are read, and what the program took over
-must be what the file says.
+must be what the file holds.
 """
 
 import json
@@ -39,7 +39,7 @@ class Move:
 
 
 @dataclass
-class ToldRound:
+class RecordedRound:
     wind: int
     dealer: int
     honba: int
@@ -54,7 +54,7 @@ class ToldRound:
     """by winner: whose tile it was"""
     is_over: bool = False
     after: list[int] | None = None
-    """the scores after the round, where they are told"""
+    """the scores after the round, where they are recorded"""
 
 
 def _json(text: str | bytes) -> Any:
@@ -73,14 +73,14 @@ def _physical(tile: int) -> Tile:
     return {16: "0m", 52: "0p", 88: "0s"}.get(tile) or f"{tile // 4 % 9 + 1}{'mpsz'[tile // 36]}"
 
 
-def told_by_mjlog(data: bytes) -> list[ToldRound]:
-    rounds: list[ToldRound] = []
+def rounds_of_mjlog(data: bytes) -> list[RecordedRound]:
+    rounds: list[RecordedRound] = []
     parser: Any = ElementTree.XMLPullParser(["start"])
     drawn, last, riichi = -1, -1, False
     try:
         parser.feed(data.lstrip().replace(b":", b"_"))  # it would be a namespace's
     except ElementTree.ParseError:
-        pass  # as far as it goes
+        pass  # what comes before the error is read
     for _, element in parser.read_events():
         tag, at = element.tag, element.attrib
 
@@ -93,7 +93,7 @@ def told_by_mjlog(data: bytes) -> list[ToldRound]:
             )
             hands = [list(map(_physical, numbers(f"hai{seat}"))) for seat in SEATS]
             scores = [100 * score for score in numbers("ten")]
-            rounds.append(ToldRound(number // 4, int(at["oya"]), honba, deposits, scores, hands, [_physical(dora)]))
+            rounds.append(RecordedRound(number // 4, int(at["oya"]), honba, deposits, scores, hands, [_physical(dora)]))
             drawn, riichi = -1, False
         elif not rounds or tag == "UN":
             continue
@@ -148,7 +148,7 @@ def _tenhou_meld(code: int, seat: int) -> Move:
     return Move("daiminkan", seat, called, tuple(tiles), target)
 
 
-def _pay(round_: ToldRound, deltas: Sequence[int]) -> None:
+def _pay(round_: RecordedRound, deltas: Sequence[int]) -> None:
     round_.deltas = [a + b for a, b in zip(round_.deltas, deltas, strict=True)]
     round_.is_over = True
 
@@ -160,8 +160,8 @@ def _of_mjai(name: str) -> Tile:
     return _HONOURS.get(name) or (f"0{name[1]}" if name.endswith("r") else name)
 
 
-def told_by_mjai(data: bytes) -> list[ToldRound]:
-    rounds: list[ToldRound] = []
+def rounds_of_mjai(data: bytes) -> list[RecordedRound]:
+    rounds: list[RecordedRound] = []
     riichi = False
     for line in data.decode().split("\n"):
         try:
@@ -174,7 +174,7 @@ def told_by_mjai(data: bytes) -> list[ToldRound]:
             hands = [list(map(_of_mjai, hand)) for hand in event["tehais"]]
             dora = [_of_mjai(event["dora_marker"])]
             wind, dealer = "ESWN".index(event["bakaze"]), event["oya"]
-            rounds.append(ToldRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora))
+            rounds.append(RecordedRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora))
             riichi = False
         elif kind == "tsumo":
             rounds[-1].moves.append(Move("draw", seat, _of_mjai(event["pai"])))
@@ -202,16 +202,16 @@ def told_by_mjai(data: bytes) -> list[ToldRound]:
 # Mahjong Soul: from its messages -------------------------------------------------------------------------------------
 
 
-def told_by_majsoul(data: bytes) -> list[ToldRound]:
-    return list(_told_by_steps(open_capture(data).steps))
+def rounds_of_majsoul(data: bytes) -> list[RecordedRound]:
+    return list(_rounds_of_steps(open_capture(data).steps))
 
 
-def told_by_majsoul_json(data: bytes) -> list[ToldRound]:
-    return list(_told_by_steps(open_capture_json(_json(data)).steps))
+def rounds_of_majsoul_json(data: bytes) -> list[RecordedRound]:
+    return list(_rounds_of_steps(open_capture_json(_json(data)).steps))
 
 
-def _told_by_steps(steps: Sequence[Any]) -> Iterator[ToldRound]:
-    round_: ToldRound | None = None
+def _rounds_of_steps(steps: Sequence[Any]) -> Iterator[RecordedRound]:
+    round_: RecordedRound | None = None
     riichi = -1
     for step in steps:
         name = step.DESCRIPTOR.name
@@ -220,7 +220,7 @@ def _told_by_steps(steps: Sequence[Any]) -> Iterator[ToldRound]:
                 yield round_
             hands = [list(getattr(step, f"tiles{seat}")) for seat in SEATS]
             dora = list(step.doras) or [step.dora]
-            round_ = ToldRound(step.chang, step.ju, step.ben, step.liqibang, list(step.scores), hands, dora)
+            round_ = RecordedRound(step.chang, step.ju, step.ben, step.liqibang, list(step.scores), hands, dora)
             round_.moves.append(Move("draw", step.ju, hands[step.ju].pop()))
         if round_ is None or name in ("RecordNewRound", "GameUserInput"):
             continue
@@ -264,7 +264,7 @@ def _told_by_steps(steps: Sequence[Any]) -> Iterator[ToldRound]:
 # tenhou.net/6: what each seat did, in the order that the annotations have ---------------------------------------------
 
 
-def told_by_tenhou_json(data: bytes) -> list[tuple[ToldRound, list[list[Move]]]]:
+def rounds_of_tenhou_json(data: bytes) -> list[tuple[RecordedRound, list[list[Move]]]]:
     """Rounds without moves, and the moves of each seat."""
     text = data.decode()
     try:
@@ -280,7 +280,7 @@ def told_by_tenhou_json(data: bytes) -> list[tuple[ToldRound, list[list[Move]]]]
         number, honba, deposits = columns[0][:3]
         hands = [list(map(_of_number, columns[4 + 3 * seat])) for seat in SEATS]
         dora = list(map(_of_number, columns[2]))
-        round_ = ToldRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
+        round_ = RecordedRound(number // 4, number % 4, honba, deposits, columns[1], hands, dora, is_over=True)
         result = columns[-1]
         if result[0] == "和了":
             for deltas, described in zip(result[1::2], result[2::2], strict=True):

@@ -12,10 +12,10 @@ from tests.fuzz.compare import disagreement
 from tests.fuzz.formats import FORMATS
 from tests.fuzz.fuzz import ARCHIVES, READERS, Source, make_input, original_records, run
 from tests.fuzz.oracle import examine
-from tests.fuzz.plain_reading import told_by_mjai, told_by_mjlog
+from tests.fuzz.plain_reading import rounds_of_mjai, rounds_of_mjlog
 
 NUM_INPUTS = 120
-TELL = {"mjai": told_by_mjai, "mjlog": told_by_mjlog}
+PLAIN_READERS = {"mjai": rounds_of_mjai, "mjlog": rounds_of_mjlog}
 
 
 def source(reader: str) -> Source:
@@ -46,39 +46,39 @@ def test_an_input_is_the_same_every_time(reader: str) -> None:
     assert len(set(first)) > 15
 
 
-@pytest.mark.parametrize("reader", TELL)
+@pytest.mark.parametrize("reader", PLAIN_READERS)
 @pytest.mark.parametrize("wrong", ["scores", "deposits", "wind", "hands", "dora", "deltas", "moves", "winners"])
-def test_what_a_file_says_otherwise_than_its_annotations_is_noticed(reader: str, wrong: str) -> None:
+def test_a_difference_between_a_file_and_its_annotations_is_noticed(reader: str, wrong: str) -> None:
     record = next(data for _, data in original_records(source(reader)) if b"AGARI" in data or b"hora" in data)
     (game,) = read_record(Record("name", 0, record))
     annotations = annotate_game(game).annotations
-    told = TELL[reader](record)[0]
-    assert disagreement(told, annotations) is None
-    told = TELL[reader](record)[0]
+    recorded = PLAIN_READERS[reader](record)[0]
+    assert disagreement(recorded, annotations) is None
+    recorded = PLAIN_READERS[reader](record)[0]
     if wrong == "scores":
-        told.scores[3] += 100
+        recorded.scores[3] += 100
     elif wrong == "deposits":
-        told.deposits += 1
+        recorded.deposits += 1
     elif wrong == "wind":
-        told.wind += 1
+        recorded.wind += 1
     elif wrong == "hands":
-        told.hands[0][0] = "1z" if told.hands[0][0] != "1z" else "2z"
+        recorded.hands[0][0] = "1z" if recorded.hands[0][0] != "1z" else "2z"
     elif wrong == "dora":
-        told.dora[0] = "1z" if told.dora[0] != "1z" else "2z"
+        recorded.dora[0] = "1z" if recorded.dora[0] != "1z" else "2z"
     elif wrong == "deltas":
-        told.deltas[0] += 100
+        recorded.deltas[0] += 100
     elif wrong == "moves":
-        place = next(i for i, move in enumerate(told.moves) if i > 8 and move.kind == "discard")
-        told.moves[place].is_drawn = not told.moves[place].is_drawn
+        place = next(i for i, move in enumerate(recorded.moves) if i > 8 and move.kind == "discard")
+        recorded.moves[place].is_drawn = not recorded.moves[place].is_drawn
     else:
-        told.winners = {(winner + 1) % 4: target for winner, target in told.winners.items()}
-    assert disagreement(told, annotations) is not None
+        recorded.winners = {(winner + 1) % 4: target for winner, target in recorded.winners.items()}
+    assert disagreement(recorded, annotations) is not None
 
 
 def test_the_script_explains_itself_and_runs_a_few(tmp_path: Path) -> None:
     script = [sys.executable, "-m", "tests.fuzz.fuzz"]
-    told = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True).stdout
-    assert "every annotation is right" in told
-    options = ["tenhou-json", "--inputs", "20", "--made", "--keep", str(tmp_path / "kept")]
+    printed = subprocess.run([*script, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "every annotation is right" in printed
+    options = ["tenhou-json", "--inputs", "20", "--made", "--keep", str(tmp_path / "failures")]
     table = subprocess.run([*script, *options], capture_output=True, text=True, check=True).stdout
     assert "20 inputs" in table and "0 failures" in table

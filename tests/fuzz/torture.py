@@ -35,30 +35,32 @@ class Torture:
     """One run under faults.
 
     Args:
-        say: called with a line about each fault.
+        report: called with a line about each fault.
     """
 
-    def __init__(self, folder: Path, strategy: str, processes: int, steps: int, seed: int, say: Callable[[str], None]):
+    def __init__(
+        self, folder: Path, strategy: str, processes: int, steps: int, seed: int, report: Callable[[str], None]
+    ):
         self.folder = folder
         self.shards = pack_decisions(folder)
         self.strategy = strategy
         self.processes = processes
         self.steps = steps
         self.random = random.Random(seed)
-        self.say = say
+        self.report = report
 
     def run(self, faults: Sequence[str]) -> None:
-        """Raises AssertionError if anything is not as it must be."""
+        """Makes the run under the faults; raises AssertionError if its result is wrong."""
         whole = self._start("whole", limit=None)
-        assert whole.wait() == 0, self._said("whole")
+        assert whole.wait() == 0, self._log_of("whole")
         for number, fault in enumerate(faults, start=1):
             self._suffer(fault)
-            self.say(f"{number} of {len(faults)}: {fault}, at step {self._last_step()}")
-        assert self._start("tortured", limit=None).wait() == 0, self._said("tortured")
+            self.report(f"{number} of {len(faults)}: {fault}, at step {self._last_step()}")
+        assert self._start("tortured", limit=None).wait() == 0, self._log_of("tortured")
         self.check()
 
     def _suffer(self, fault: str) -> None:
-        """Goes on with the run for a few steps, then the fault; the run must end by itself, and soon."""
+        """Continues the run for a few steps, then makes the fault; the run must end by itself, and soon."""
         process = self._start("tortured", limit=_SMALL_FILES if fault == "full disk" else None)
         if fault != "full disk":
             self._wait_for_step(process, self._last_step() + self.random.randint(2, 7))
@@ -68,21 +70,21 @@ class Torture:
         try:
             status = process.wait(_MOST_SECONDS)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{fault}: still there after {_MOST_SECONDS} s:\n{self._said('tortured')}") from None
+            raise AssertionError(f"{fault}: still there after {_MOST_SECONDS} s:\n{self._log_of('tortured')}") from None
         self._wait_for_children()  # the first process may be the one that was killed
-        took, said = time.monotonic() - start, self._said("tortured")
+        took, log = time.monotonic() - start, self._log_of("tortured")
         if "term" in fault or fault == "usr1":
-            assert status == 0, f"{fault}: status {status}\n{said}"
-            assert "resume with: kanachan-train --resume" in said, said
+            assert status == 0, f"{fault}: status {status}\n{log}"
+            assert "resume with: kanachan-train --resume" in log, log
         elif fault == "full disk":
-            assert status == 1 and "could not be written (is the disk full?)" in said, said
+            assert status == 1 and "could not be written (is the disk full?)" in log, log
         elif fault == "kill":
-            assert status not in (0, None) and ("has lost another process" in said or "terminated with code" in said), (
-                f"{status}\n{said}"
+            assert status not in (0, None) and ("has lost another process" in log or "terminated with code" in log), (
+                f"{status}\n{log}"
             )
         if "checkpoint" in fault:
             self._damage(self.folder / "tortured" / "checkpoints" / "last.ckpt", fault)
-        self.say(f"    ended with status {status} after {took:.1f} s")
+        self.report(f"    ended with status {status} after {took:.1f} s")
 
     def _hurt(self, fault: str, ranks: list[psutil.Process]) -> None:
         one = self.random.choice(ranks)
@@ -129,7 +131,7 @@ class Torture:
 
     def _wait_for_step(self, process: subprocess.Popen[str], step: int) -> None:
         while self._last_step() < min(step, self.steps - 1):
-            assert process.poll() is None, self._said("tortured")
+            assert process.poll() is None, self._log_of("tortured")
             time.sleep(0.005)
 
     def _wait_for_children(self) -> None:
@@ -144,7 +146,7 @@ class Torture:
         lines = path.read_text().splitlines() if path.exists() else []
         return int(lines[-1].split(",")[0]) if len(lines) > 1 else 0
 
-    def _said(self, name: str) -> str:
+    def _log_of(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text()
 
     def check(self) -> None:
@@ -174,7 +176,7 @@ class Torture:
                 of_rank.setdefault(step, []).append(numbers)
             per_step = len(of_rank[0])
             for step, made in of_rank.items():
-                # a process that was killed within a step, or at its end, may have begun it before
+                # a process that was killed within a step, or at its end, may have started it before
                 rows.setdefault(step, []).extend(number for numbers in made[-per_step:] for number in numbers)
         return rows
 

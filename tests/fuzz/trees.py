@@ -259,7 +259,7 @@ def _nest(holder: Any, key: Any, root: Tree, donor: Tree, rng: random.Random) ->
 
 
 class Deep:
-    """Brackets in brackets; whoever writes the tree puts them there as text, as no encoder goes so deep."""
+    """Brackets in brackets, which are written as text, as no encoder supports such a depth."""
 
     def __init__(self, depth: int, is_dict: bool) -> None:
         self.depth, self.is_dict = depth, is_dict

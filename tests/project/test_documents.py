@@ -149,7 +149,7 @@ def test_a_module_and_its_names_exist(page: str, name: str) -> None:
             source = path.with_suffix(".py").read_text(encoding="utf-8")
             assert all(re.search(rf"\b{part}\b", source) for part in parts[length:])
             return
-    pytest.fail(f"{name} is no module")
+    pytest.fail(f"{name} is not a module")
 
 
 @cache

@@ -45,7 +45,7 @@ def test_the_engine_alone_imports_riichienv() -> None:
 
 
 def package(module: str) -> str:
-    """kanachan.data.batch is in the package data; kanachan.config is one of its own."""
+    """kanachan.data.batch is in the package data; kanachan.config is a package by itself."""
     return module.split(".")[1]
 
 

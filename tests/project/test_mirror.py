@@ -1,4 +1,4 @@
-"""Tests stand by the package and the module that they test, and share nothing but what is in support."""
+"""Tests mirror the packages and modules that they test, and share only what is in support."""
 
 import ast
 from pathlib import Path
@@ -17,7 +17,7 @@ def name_of(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", MIRRORS, ids=name_of)
-def test_a_test_stands_where_its_module_stands_and_is_named_for_it(path: Path) -> None:
+def test_a_test_is_where_its_module_is_and_is_named_for_it(path: Path) -> None:
     """test_<module>.py, or test_<module>_<topic>.py; a format's or another nested package counts as a module."""
     package = ROOT / path.relative_to(TESTS).parent
     assert (package / "__init__.py").is_file()

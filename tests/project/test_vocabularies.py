@@ -41,7 +41,7 @@ def test_few_modules_name_the_vocabulary_of_four_players() -> None:
 
 
 def fallbacks(tree: ast.AST) -> list[str]:
-    """Parameters and fields with a default that is a vocabulary or taken from one, or that stands for one."""
+    """Parameters and fields with a default that is a vocabulary or taken from one, or that means one."""
     found: list[tuple[str, ast.expr | None, ast.expr]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.arguments):

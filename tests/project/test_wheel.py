@@ -1,4 +1,4 @@
-"""What an installed package carries besides its modules."""
+"""The files that an installed package holds in addition to its modules."""
 
 import os
 import shutil

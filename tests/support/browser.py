@@ -27,7 +27,7 @@ class Browser:
         self.complaints: list[str] = []
         """what the console showed as errors or warnings, and exceptions that nobody caught"""
         self.requests: list[str] = []
-        """what the page asked to load, embedded data aside"""
+        """what the page tried to load, embedded data aside"""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -61,7 +61,7 @@ class Browser:
         return result["result"].get("value")
 
     def press(self, key: str) -> None:
-        """Presses a key and lets it go."""
+        """Presses and releases a key."""
         text = {"text": key} if len(key) == 1 else {}
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)

@@ -1,5 +1,5 @@
 """Processes of kanachan-train that start at once: each is forked from one process that has imported what they need, for
-which a new process takes ten seconds. They have an environment of their own and may be killed, as any other.
+which a new process takes ten seconds. They have a separate environment and may be killed, as any other.
 """
 
 import os
@@ -33,7 +33,7 @@ class Run:
 
 
 def made_by_one(argv: list[str], log: Path) -> BaseProcess:
-    """A process that makes a run; what it prints goes to a file."""
+    """Starts a process that makes a run and prints to a file."""
     return _forked([Run(argv)], log, {})
 
 
@@ -42,7 +42,7 @@ def made_by_two(runs: Sequence[Run], folder: Path) -> str:
     process has printed.
 
     Args:
-        folder: where what they print goes, to 0.log and 1.log.
+        folder: for their output, in 0.log and 1.log.
     """
     job = {"TORCHELASTIC_RUN_ID": "two", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port())}
     job |= {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_RANK": "0"}
@@ -50,9 +50,9 @@ def made_by_two(runs: Sequence[Run], folder: Path) -> str:
     ranks = [_forked(runs, log, {**job, "RANK": str(r), "LOCAL_RANK": str(r)}) for r, log in enumerate(logs)]
     for process in ranks:
         process.join(_MOST_SECONDS)
-    said = [log.read_text() for log in logs]
-    assert [process.exitcode for process in ranks] == [0, 0], "\n".join(said)
-    return said[0]
+    printed = [log.read_text() for log in logs]
+    assert [process.exitcode for process in ranks] == [0, 0], "\n".join(printed)
+    return printed[0]
 
 
 def _forked(runs: Sequence[Run], log: Path, variables: dict[str, str]) -> BaseProcess:

@@ -15,7 +15,7 @@ PROGRAMS = sorted((ROOT / "launch").rglob("*.py"))
 
 
 def imports_of(tree: ast.AST) -> Iterator[str]:
-    """The modules that the statements of `tree` import, wherever they stand; those for type checkers alone aside."""
+    """The modules that the statements of `tree` import, anywhere in it; those only for type checkers aside."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             continue

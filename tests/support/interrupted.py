@@ -1,4 +1,4 @@
-"""Runs of kanachan-annotate in processes of their own, to be killed."""
+"""Runs of kanachan-annotate in separate processes, to be killed."""
 
 import signal
 import subprocess

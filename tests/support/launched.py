@@ -1,4 +1,4 @@
-"""The programs of launch/, which is no package."""
+"""The programs of launch/, which is not a package."""
 
 import importlib.util
 import sys

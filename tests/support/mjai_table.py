@@ -16,7 +16,7 @@ V = FOUR_PLAYERS
 
 
 def hidden_from(seat: int, event: Event) -> Event:
-    """An event of a record as `seat` is told of it."""
+    """Returns an event of a record as `seat` receives it."""
     if event["type"] == "start_kyoku":
         hands = [hand if owner == seat else ["?"] * 13 for owner, hand in enumerate(event["tehais"])]
         return {**event, "tehais": hands}

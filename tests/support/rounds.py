@@ -3,7 +3,7 @@
 Tiles are written as in the specification: "123m05p1z" is 1m 2m 3m, a red and an ordinary 5p, and East; "." is any tile.
 A script is one move after another, "seat kind [tiles]" separated by ";": `0 discard 5m; 1 pon; 1 discard 9s; 2 ron`.
 Kinds are cut (the drawn tile), discard (from the hand where possible), riichi, ankan, kakan, tsumo, kyushu, skip, chi
-(the hand's two tiles), pon, kan, ron. Whoever has no move in the script cuts the drawn tile, and skips what may be
+(the hand's two tiles), pon, kan, ron. A seat without a move in the script cuts the drawn tile, and skips what may be
 claimed.
 """
 
@@ -93,7 +93,7 @@ class Played:
 
     decisions: list[Decision]
     events: list[Event]
-    """as a record tells it, from start_kyoku to the last hora or ryukyoku"""
+    """as in a record, from start_kyoku to the last hora or ryukyoku"""
 
     def of(self, seat: int) -> list[Decision]:
         return [decision for decision in self.decisions if decision.seat == seat]
@@ -111,7 +111,7 @@ class Played:
 
 
 class Script:
-    """Chooses what a script says."""
+    """Chooses the moves of a script."""
 
     def __init__(self, text: str) -> None:
         self.moves = [move.split() for move in text.split(";") if move.strip()]
@@ -133,17 +133,17 @@ class Script:
 
 def _find(turn: Turn, move: list[str]) -> int:
     """The action token of a move; after a call, "cut" is the first possible discard."""
-    said = {words(token): token for token in turn.options}
+    token_of = {words(token): token for token in turn.options}
     text = " ".join(move)
     if text == "cut":
         if turn.drawn is None:
             return next(iter(turn.options))
         drawn = TILE_NAMES[TILE_OF_ID[turn.drawn]]
-        return said.get(f"cut {drawn}") or said[f"discard {drawn}"]
+        return token_of.get(f"cut {drawn}") or token_of[f"discard {drawn}"]
     for candidate in (text, text.replace("discard", "cut"), text.replace("riichi", "riichi-cut")):
-        if candidate in said:
-            return said[candidate]
-    raise AssertionError(f"seat {turn.seat} cannot {text}; it can {sorted(said)}")
+        if candidate in token_of:
+            return token_of[candidate]
+    raise AssertionError(f"seat {turn.seat} cannot {text}; it can {sorted(token_of)}")
 
 
 def words(action: int) -> str:
@@ -226,8 +226,8 @@ def _end_of(last: Round) -> tuple[int, ...]:
     return after if is_whole else final_scores([{**before, "kyotaku": 0}])
 
 
-def game_of(*rounds: Round, **told: Any) -> Game:
-    """A record of rounds; `told` are fields of `Game` that it tells."""
+def game_of(*rounds: Round, **changed: Any) -> Game:
+    """Makes a record of rounds; `changed` are fields of `Game` with other values."""
     fields: dict[str, Any] = {
         "vocabulary": V,
         "id": "game-1",
@@ -238,4 +238,4 @@ def game_of(*rounds: Round, **told: Any) -> Game:
         "final_scores": _end_of(rounds[-1]) if rounds else None,
         "grading_deltas": (100, 50, -50, -100),
     }
-    return Game(rounds=rounds, **(fields | told))
+    return Game(rounds=rounds, **(fields | changed))

@@ -2,8 +2,8 @@
 
     SLURM_JOB_ID=… SRUN_SIGNAL_AT=ROWS srun [--options] PROGRAM … --run.out RUN …
 
-With SRUN_SIGNAL_AT, SIGUSR1 goes to all tasks when RUN/metrics.csv has so many rows. The status is the highest of the
-tasks'.
+With SRUN_SIGNAL_AT, SIGUSR1 is sent to all tasks when RUN/metrics.csv has so many rows. The status is the highest of
+the tasks'.
 """
 
 import os

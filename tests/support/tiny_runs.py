@@ -1,4 +1,4 @@
-"""Tiny training runs on made-up decisions, in this process or in one of their own."""
+"""Tiny training runs on made-up decisions, in this process or in a separate one."""
 
 import csv
 import subprocess
@@ -14,7 +14,6 @@ from kanachan.config import StageName
 from tests.support.paths import CONFIGS, GOLDEN
 from tests.support.random_annotations import random_annotations
 
-STEPS_PER_PASS = 18
 CLOCKED = frozenset(
     f"train/{name}"
     for name in (
@@ -27,7 +26,7 @@ LOSSES = GOLDEN / "losses"
 
 
 def pack_decisions(folder: Path) -> Path:
-    """A folder of shards: 600 decisions to train on, 80 to validate on."""
+    """Makes a folder of shards: 600 decisions to train on, 80 to validate on."""
     for split, count, seed in (("train", 600, 1), ("validation", 80, 2)):
         lines = [format_line(annotation) + "\n" for annotation in random_annotations(count, seed)]
         (folder / f"{split}.txt").write_text("".join(lines))
@@ -38,7 +37,7 @@ def pack_decisions(folder: Path) -> Path:
 
 
 def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str]:
-    """20 steps of the tiny model with dropout, and without a measured peak, unless `more` says otherwise."""
+    """20 steps of the tiny model with dropout, and without a measured peak, unless `more` overrides it."""
     return [
         *("--stage", stage, "--config", str(CONFIGS / "debug.yaml"), "--data.path", str(shards)),
         *("--run.out", str(out), "--run.threads", "1", "--run.measure_peak", "false"),
@@ -47,24 +46,24 @@ def arguments(stage: StageName, shards: Path, out: Path, *more: str) -> list[str
 
 
 def run(stage: StageName, shards: Path, out: Path, *more: str) -> int:
-    """kanachan-train in this process; returns its exit status."""
+    """Runs kanachan-train in this process; returns its exit status."""
     return train.main(arguments(stage, shards, out, *more))
 
 
 def started(stage: StageName, shards: Path, out: Path, *more: str) -> subprocess.Popen[str]:
-    """kanachan-train in a process of its own."""
+    """Starts kanachan-train in a separate process."""
     command = [sys.executable, "-m", "kanachan.cli.train", *arguments(stage, shards, out, *more)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
 def same_weights(one: Path, other: Path) -> bool:
-    """Whether two run folders hold the same weights, bit for bit."""
+    """Returns whether two run folders hold the same weights, bit for bit."""
     mine, theirs = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
     return mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
 
 def rows_of(out: Path) -> list[dict[str, str]]:
-    """metrics.csv without what the machine decides."""
+    """Reads metrics.csv, without the columns that differ from run to run."""
     return [{k: v for k, v in row.items() if k not in CLOCKED} for row in all_rows_of(out)]
 
 

@@ -1,4 +1,4 @@
-"""A stage on a tiny network, batches of random decisions for it, and a real Trainer whose rows are kept."""
+"""A stage on a tiny network, batches of random decisions for it, and a real Trainer whose rows are recorded."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ MODEL = ModelConfig(width=16, layers=1, heads=2, feedforward=32)
 
 
 class Rows(Logger):
-    """Keeps what is logged."""
+    """Records what is logged."""
 
     name = "rows"
     version = ""

@@ -1,4 +1,4 @@
-"""Weights files of tiny networks that were never trained but do not answer the same to everything."""
+"""Weights files of tiny networks that were never trained but predict differently for different inputs."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What sums over processes need of a trainer, without processes."""
+"""The interface of a trainer that sums over processes need, without processes."""
 
 import threading
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""kanachan-train as it is, which besides writes down the rows that each step of this process learns from.
+"""kanachan-train, which also writes down the rows that each step of this process learns from.
 
     RECORDED_ROWS=FOLDER python -m tests.support.programs.recorded --stage ... (as kanachan-train)
 
