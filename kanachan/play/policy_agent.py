@@ -112,7 +112,7 @@ class CachedPolicy(Policy):
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Prediction]:
-        """Returns the prediction for each observation, up to rounding that of the policy without cached events; requires
+        """Returns the prediction for each observation, equal up to rounding to that without cached events; requires
         `seats`."""
         assert seats is not None, "cached events are found by the seat"
         shape_of = [self.shape(*pair) for pair in zip(observations, seats, strict=True)]
