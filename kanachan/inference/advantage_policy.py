@@ -1,10 +1,10 @@
-"""Policies from values: what players do, shifted towards what a value network expects more of.
+"""Advantage-weighted policies: imitation, shifted towards the actions to which a value network gives higher values.
 
 p(a) is proportional to prior(a) exp(advantage(a) / temperature), where the prior is an imitation network's probability
-and the advantage is the value of an action less the value that the prior expects. A high temperature leaves the prior
-as it is; towards 0 all probability goes to the action of the greatest value that the prior thinks possible. The
-temperature, in points, can be found from how far from the prior one wants to go: the mean Kullback-Leibler divergence
-falls as it rises.
+and the advantage is the value of an action minus the expected value under the prior. At a high temperature the policy
+is the prior; towards 0 all probability goes to the action of the highest value among those with a positive prior. The
+temperature, in points, can be computed from a mean Kullback-Leibler divergence from the prior, which falls as the
+temperature rises.
 
 Shapes: B decisions, A candidates; log probabilities are -inf at padding, and values may be anything there.
 """
@@ -21,11 +21,11 @@ from kanachan.inference.bisection import bisected_exponential
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.transformer import Output
 
-_REACH = 30.0  # how far the search goes from the greatest difference of values, as a logarithm
+_REACH = 30.0  # range of the search around the largest advantage, as a logarithm
 
 
 def advantages(log_prior_BA: Tensor, value_BA: Tensor) -> Tensor:
-    """Returns advantage_BA: the value of each action less the prior's expectation; 0 where the prior is 0."""
+    """Returns advantage_BA: the value of each action minus its expectation under the prior; 0 where the prior is 0."""
     is_possible_BA = ~log_prior_BA.isneginf()
     value_BA = value_BA.masked_fill(~is_possible_BA, 0.0)
     expected_B1 = (log_prior_BA.exp() * value_BA).sum(dim=1, keepdim=True)
@@ -40,9 +40,9 @@ def reweighted(log_prior_BA: Tensor, value_BA: Tensor, temperature: float) -> Te
     """
     is_possible_BA = ~log_prior_BA.isneginf()
     advantage_BA = advantages(log_prior_BA, value_BA)
-    # measured from the greatest, so that no temperature is so low that all are infinite
-    greatest_B1 = advantage_BA.masked_fill(~is_possible_BA, -math.inf).amax(dim=1, keepdim=True)
-    behind_BA = (advantage_BA - greatest_B1).masked_fill(~is_possible_BA, 0.0)
+    # relative to the highest, so that not all are infinite at very low temperatures
+    highest_B1 = advantage_BA.masked_fill(~is_possible_BA, -math.inf).amax(dim=1, keepdim=True)
+    behind_BA = (advantage_BA - highest_B1).masked_fill(~is_possible_BA, 0.0)
     return (log_prior_BA + behind_BA / temperature).log_softmax(dim=1)
 
 
@@ -54,10 +54,10 @@ def divergence(log_probability_BA: Tensor, log_prior_BA: Tensor) -> Tensor:
 
 
 def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: float) -> float:
-    """The temperature at which the mean divergence over the decisions is `target`.
+    """Computes the temperature at which the mean divergence over the decisions is `target`.
 
     Raises:
-        ValueError: the policy cannot go so far from the prior.
+        ValueError: the divergence is out of reach.
     """
     log_prior_BA, value_BA = log_prior_BA.double(), value_BA.double()
 
@@ -65,14 +65,14 @@ def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: fl
         policy_BA = reweighted(log_prior_BA, value_BA, temperature)
         return float(divergence(policy_BA, log_prior_BA).mean())
 
-    greatest = float(advantages(log_prior_BA, value_BA).abs().max())
-    if greatest == 0:
+    largest = float(advantages(log_prior_BA, value_BA).abs().max())
+    if largest == 0:
         raise ValueError("all actions of a decision have the same value, so there is nothing to re-weight by")
-    low, high = math.log(greatest) - _REACH, math.log(greatest) + _REACH
+    low, high = math.log(largest) - _REACH, math.log(largest) + _REACH
     furthest = mean_divergence(math.exp(low))
     if not mean_divergence(math.exp(high)) < target < furthest:
         raise ValueError(
-            f"a divergence of {target} nats is out of reach: always taking the action of the greatest value diverges "
+            f"a divergence of {target} nats is out of reach: always taking the action of the highest value diverges "
             f"by {furthest:.4g}"
         )
     return bisected_exponential(lambda temperature: mean_divergence(temperature) > target, low, high)
@@ -81,22 +81,23 @@ def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: fl
 class AdvantagePolicy(Policy):
     """An imitation policy re-weighted by the advantages of a value network, with the interface of imitation.
 
-    Scores are log probabilities, probabilities those of the re-weighted policy; the value of a situation is that of the
-    value network.
+    Scores are log probabilities of the re-weighted policy; the value of a decision is that of the value network.
 
     Args:
-        prior: after imitation.
-        value: after another stage.
+        prior: of the stage imitation.
+        value: of a later stage.
         temperature: see `reweighted`; in the points of the value's stage.
 
     Raises:
-        ValueError: the stages are others, the temperature is not positive, or the two do not agree on the vocabulary
-            or on how seats are seen.
+        ValueError: the stages do not fit, the temperature is not positive, or the two differ in the vocabulary or in
+            `actor_first`.
     """
 
     def __init__(self, prior: Policy, value: Policy, temperature: float = math.inf) -> None:
         if "probabilities" not in prior.objective.prediction_fields:
-            raise ValueError(f"a network after {prior.stage} is no prior: imitation is needed, which has probabilities")
+            raise ValueError(
+                f"a network after {prior.stage} is not a prior: imitation is needed, which has probabilities"
+            )
         if not value.objective.has_value:
             raise ValueError(f"a network after {value.stage} has no values to re-weight by: name one of a later stage")
         theirs, ours = value.vocabulary.fingerprint, prior.vocabulary.fingerprint
@@ -120,6 +121,7 @@ class AdvantagePolicy(Policy):
 
     @property
     def meaning(self) -> str:
+        """A description, for people, of `Prediction.shown`."""
         return (
             f"probability: imitation re-weighted by the {self.value.meaning.partition(';')[0]}, temperature "
             f"{self.advantage_temperature:,.4g}"
@@ -133,10 +135,10 @@ class AdvantagePolicy(Policy):
         return output._replace(candidate_BAK=log_probability_BA.float()[:, :, None]), value_B
 
     def temperature_of(self, columns: Columns, target: float, batch: int, progress: Callable[[int], object]) -> float:
-        """The temperature at which the mean divergence from the prior over these decisions is `target`.
+        """Computes the temperature at which the mean divergence from the prior over these decisions is `target`.
 
         Args:
-            batch: decisions that pass the networks at once; `progress` is told how many have.
+            batch: decisions in a batch; `progress` is called with the size of each batch.
         """
         log_priors, values = [], []
         with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""The search for a temperature on a logarithmic scale."""
+"""Bisection on a logarithmic scale, as for a temperature."""
 
 import math
 from collections.abc import Callable

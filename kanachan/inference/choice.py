@@ -1,4 +1,4 @@
-"""From the scores of the candidates to an action: the one way in which the arena, the bot and the review choose.
+"""Chooses an action by the scores of the candidates, for the arena, the bot and the review.
 
 Shapes: A candidates, R ranks.
 """
@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What a network says of one decision; candidates stand in the order of the annotation's field 4."""
+    """The prediction for one decision; candidates are in the order of the annotation's field 4."""
 
     score: NDArray[np.float32]
-    """[A] the greater the better: logits after imitation, divided by the policy's temperature, else expected points of
+    """[A] higher is better: logits after imitation, divided by the policy's temperature, else expected points of
     the stage's target"""
     probability: NDArray[np.float32] | None
-    """[A] imitation: that the player takes the action"""
+    """[A] imitation: probability that the player takes the action"""
     rank_probability: NDArray[np.float32] | None
-    """[A, R] rank: of every final rank of the actor after the action"""
+    """[A, R] rank: probability of each final rank of the actor after the action"""
     value: float | None
     """the expected target of the stage before the action, in points, where the network predicts it"""
 
     @property
     def shown(self) -> NDArray[np.float32]:
-        """[A] what people are shown: the probability where there is one, else the score."""
+        """[A] the numbers shown to people: probabilities where there are any, else scores."""
         return self.score if self.probability is None else self.probability
 
 
 class Action(NamedTuple):
-    """What an agent does."""
+    """The action of an agent."""
 
     token: int
     log_probability: float | None = None
-    """of the token, by the distribution that it was drawn from; None of agents that have none"""
+    """of the token, by the distribution that it was sampled from; None of agents that have none"""
     value: float | None = None
     """the expected target of the stage before the action, in points, where the network predicts it"""
     prediction: Prediction | None = None
-    """what the action was chosen from; None of agents without a network"""
+    """that the action was chosen by; None of agents without a network"""
 
 
 def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Annotation lines to what networks take that leave this program: by names, and as plain tensors or arrays."""
+"""Annotation lines to the inputs of exported networks: tensors or arrays by name."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
@@ -22,16 +22,16 @@ SITUATION_INPUTS = {
     "groups": "group_B",
     "seen": "seen_B",
 }
-"""inputs of an encoder, and the field of `kanachan.data.batch.Batch` that each is"""
+"""inputs of an encoder, each with its field of `kanachan.data.batch.Batch`"""
 DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
 """inputs of a whole network, likewise"""
 
 
 def inputs_of_lines(lines: Iterable[str], vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
-    """The decisions of annotation lines, in their order; `actor_first` as in the settings of the network's training.
+    """Returns the decisions of annotation lines, in their order; `actor_first` as in the network's training settings.
 
     Raises:
-        ValueError: a line is no annotation; says which, and why.
+        ValueError: a line is not an annotation; gives its number, and the reason.
     """
     annotations = []
     for number, line in enumerate(lines, start=1):
@@ -46,18 +46,18 @@ def inputs_of_lines(lines: Iterable[str], vocabulary: Vocabulary, *, actor_first
 
 
 def onnx_inputs_of(lines: Iterable[str], session: "InferenceSession") -> dict[str, NDArray]:
-    """The same as `session.run` takes it, for a network that `kanachan-export --onnx` wrote.
+    """Returns the inputs for `session.run` of a network that `kanachan-export --onnx` wrote.
 
     Raises:
-        ValueError: as above; or the network is none of kanachan's, or reads another vocabulary.
+        ValueError: as of `inputs_of_lines`; or the network is not an export, or is of another vocabulary.
     """
-    about = session.get_modelmeta().custom_metadata_map
-    fingerprint = about.get("fingerprint")
-    vocabulary = vocabulary_with(about.get("vocabulary"), fingerprint)
+    metadata = session.get_modelmeta().custom_metadata_map
+    fingerprint = metadata.get("fingerprint")
+    vocabulary = vocabulary_with(metadata.get("vocabulary"), fingerprint)
     if vocabulary is None:
         raise ValueError(
-            f"the network reads the vocabulary {about.get('vocabulary')} {fingerprint}; this program has "
+            f"the network reads the vocabulary {metadata.get('vocabulary')} {fingerprint}; this program has "
             f"{known_vocabularies()}"
         )
-    inputs = inputs_of_lines(lines, vocabulary, actor_first=about["actor_first"] == "true")
-    return {taken.name: inputs[taken.name].numpy() for taken in session.get_inputs()}
+    inputs = inputs_of_lines(lines, vocabulary, actor_first=metadata["actor_first"] == "true")
+    return {each.name: inputs[each.name].numpy() for each in session.get_inputs()}

@@ -1,4 +1,4 @@
-"""The encoder as a `transformers` model. Importing this module registers it, and `AutoModel` finds it from then on:
+"""The encoder as a `transformers` model. Importing this module registers it, so that `AutoModel` finds it:
 
     import kanachan.inference.huggingface
     encoder = AutoModel.from_pretrained(folder)  # made by kanachan-export
@@ -22,8 +22,7 @@ from kanachan.models.transformer import Encoder
 
 
 class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
-    """Sizes of an encoder and the vocabulary it reads, which must be given. `hidden_size` is the width, by its usual
-    name."""
+    """Sizes of an encoder and its vocabulary, which must be given. `hidden_size` is another name of the width."""
 
     model_type = "kanachan_encoder"
     attribute_map = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads"}
@@ -52,8 +51,8 @@ class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
 
 
 class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
-    """Situations to vectors: `last_hidden_state` [B, O, D], of the situation, its seats and its tiles, and
-    `pooler_output` [B, D], the vector of the situation.
+    """Encodes situations: `last_hidden_state` [B, O, D], of the situation, its seats and its tiles, and `pooler_output`
+    [B, D], the vector of the situation.
 
     Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
     """
@@ -82,7 +81,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         self.post_init()  # type: ignore[no-untyped-call]
 
     def _init_weights(self, module: nn.Module) -> None:
-        """The encoder has initialised itself."""
+        """Does nothing: the encoder initialises its own weights."""
 
     def forward(
         self,
@@ -95,18 +94,18 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         seen: Tensor,
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
-        """Takes what `inputs_of` returns; `kanachan.data.batch.Batch` says what each is."""
-        arrangement = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
-        own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
+        """Computes the outputs for inputs as of `inputs_of`; `kanachan.data.batch.Batch` documents each."""
+        attention = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        own_BOD, _ = attention.split(self.encoder(table, standing, numbers, attention))
         if return_dict is False:
             return own_BOD, own_BOD[:, 0]
         return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])
 
     def inputs_of(self, lines: Iterable[str]) -> dict[str, Tensor]:
-        """Annotation lines to the keyword arguments of `forward`, in their order, on the encoder's device.
+        """Converts annotation lines to the keyword arguments of `forward`, in their order, on the encoder's device.
 
         Raises:
-            ValueError: a line is no annotation; says why.
+            ValueError: a line is not an annotation; gives the reason.
         """
         inputs = inputs_of_lines(lines, self.vocabulary, actor_first=self.config.actor_first)
         return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}

@@ -1,4 +1,4 @@
-"""The encoder and the whole policy of a weights file as ONNX, compared with the network they came from.
+"""Exports the encoder and the whole policy of a weights file as ONNX, and compares them with the network.
 
 Shapes: B decisions, A candidates, O own tokens of a situation (itself, its seats, its tiles), R ranks, D width.
 """
@@ -26,8 +26,14 @@ from kanachan.models.attention import PaddedAttention
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
 MOST_CHECKED = 512  # decisions
-_BATCHES_CHECKED = (1, 2, 13, 64)  # and what is left in one more; all other sizes differ by themselves
-_TRACED = {"decisions": 5, "tiles": 17, "groups": 3, "events": 7, "candidates": 11}  # any sizes but 0, 1 and each other
+_BATCHES_CHECKED = (1, 2, 13, 64)  # then the rest in one batch; the other sizes vary with the decisions
+_TRACED = {
+    "decisions": 5,
+    "tiles": 17,
+    "groups": 3,
+    "events": 7,
+    "candidates": 11,
+}  # arbitrary sizes, all different, except 0 and 1
 _MOST_BYTES = (1 << 31) - (1 << 24)  # of tensors: an ONNX file holds 2 GiB
 _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 
@@ -35,21 +41,21 @@ _PACKAGES = ("onnx", "onnxscript", "onnxruntime")
 class _Input(NamedTuple):
     dtype: torch.dtype
     sizes: tuple[str | int, ...]
-    """named ones may be any"""
+    """a named one may have any value"""
     meaning: str
 
 
 class Checked(NamedTuple):
-    """How a file that was written answers, compared with the network."""
+    """The difference of a file that was written from the network."""
 
     path: Path
     difference: float
-    """the largest, in the unit of the output or, where that is more, as a share of the number itself"""
+    """the largest: absolute in the unit of the output, relative for larger numbers"""
     decisions: int
 
 
 class EncoderGraph(nn.Module):
-    """Situations to vectors: `situation` [B, D] and `tokens` [B, O, D]."""
+    """Encodes situations: `situation` [B, D] and `tokens` [B, O, D]."""
 
     inputs = SITUATION_INPUTS
 
@@ -57,7 +63,7 @@ class EncoderGraph(nn.Module):
         super().__init__()
         self.encoder = policy.network.encoder
         self.outputs = {"situation": 1.0, "tokens": 1.0}
-        """names, and the unit in which a difference counts"""
+        """names, and the unit of a difference"""
 
     def forward(
         self,
@@ -69,13 +75,13 @@ class EncoderGraph(nn.Module):
         groups: Tensor,
         seen: Tensor,
     ) -> tuple[Tensor, ...]:
-        arrangement = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
-        own_BOD, _ = arrangement.split(self.encoder(table, standing, numbers, arrangement))
+        attention = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        own_BOD, _ = attention.split(self.encoder(table, standing, numbers, attention))
         return own_BOD[:, 0], own_BOD
 
 
 class PolicyGraph(nn.Module):
-    """Decisions to the outputs of the stage: [B, A], and probabilities of ranks [B, A, R]."""
+    """Computes the predictions of the stage: [B, A], and probabilities of ranks [B, A, R]."""
 
     inputs = DECISION_INPUTS
 
@@ -117,14 +123,14 @@ Graph = EncoderGraph | PolicyGraph
 
 
 def require_packages() -> None:
-    """Raises ValueError, saying what to install, if a package is missing that the export needs."""
+    """Raises ValueError, naming what to install, if a package is missing that the export requires."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise ValueError(f"--onnx needs {' and '.join(missing)}: pip install {' '.join(missing)}")
 
 
 def simulated_situations(vocabulary: Vocabulary) -> Columns:
-    """Decisions of a game between rule-based players, the same each time."""
+    """Returns decisions of a game between rule-based players, the same at each call."""
     annotations = simulate_game(vocabulary, seed=1).annotations
     return columns_of_annotations(annotations[:MOST_CHECKED], vocabulary)
 
@@ -134,16 +140,16 @@ def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance
 
     Args:
         policy: on the CPU.
-        columns: two decisions or more, on which the files have to answer as the network does.
-        tolerance: the largest difference that is let pass (`Checked.difference`).
+        columns: two decisions or more, on which the files are compared with the network.
+        tolerance: the largest difference allowed (`Checked.difference`).
 
     Raises:
-        ValueError: a file answers otherwise, or the network is too large for one file.
+        ValueError: a file differs from the network, or the network is too large for one file.
     """
     if sum(tensor.nbytes for tensor in policy.network.state_dict().values()) > _MOST_BYTES:
         raise ValueError("an ONNX file holds at most 2 GiB, and the network is larger")
     if (folder / ABOUT_NAME).exists() and not (folder / POLICY_NAME).exists():
-        raise ValueError(f"{folder / ABOUT_NAME} is of no export, and would be overwritten: name another folder")
+        raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
     found = []
     with ExitStack() as stack:
         for name, graph in ((ENCODER_NAME, EncoderGraph(policy)), (POLICY_NAME, PolicyGraph(policy))):
@@ -178,14 +184,14 @@ def _write(graph: Graph, path: Path, policy: NetworkPolicy) -> None:
         )
     assert program is not None
     for node in program.model.graph.all_nodes():
-        node.metadata_props.clear()  # stack traces, with the paths of this machine
+        node.metadata_props.clear()  # stack traces, with paths of the exporting machine
     program.model.metadata_props.update(_metadata(policy))
     program.save(path, external_data=False)
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what torch's exporter says of itself: packages that are not needed, axes of the same name."""
+    """Silences warnings of torch's exporter about optional packages and axes of the same name."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -198,7 +204,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
-    """What the names of `DECISION_INPUTS` stand for."""
+    """Returns the type, sizes and meaning of each of `DECISION_INPUTS`."""
     layout = TokenLayout(vocabulary)
     sparse, event = layout.sparse_first, layout.event_first
     of_decision = ("decisions",)
@@ -216,17 +222,17 @@ def _inputs(vocabulary: Vocabulary) -> dict[str, _Input]:
         "tiles": _Input(
             torch.int32,
             (*of_decision, "tiles"),
-            f"dora indicators, hand and drawn tile, in any order: {sparse} + the token of field 1; 0 fills up",
+            f"dora indicators, hand and drawn tile, in any order: {sparse} + the token of field 1; 0 is padding",
         ),
         "numbers": _Input(torch.float32, (*of_decision, len(vocabulary.numeric)), "field 2"),
         "events": _Input(
             torch.int32,
             ("groups", "events"),
-            f"the round so far, for a group of decisions: {event} + the tokens of field 3; 0 fills up",
+            f"the round so far, for a group of decisions: {event} + the tokens of field 3; 0 is padding",
         ),
-        "groups": _Input(torch.int64, of_decision, "the row of `events` that a decision sees"),
-        "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, from the first on"),
-        "candidates": _Input(torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 fills up"),
+        "groups": _Input(torch.int64, of_decision, "the row of `events` of a decision"),
+        "seen": _Input(torch.int64, of_decision, "how many events of its row a decision sees, the first ones"),
+        "candidates": _Input(torch.int32, (*of_decision, "candidates"), "1 + the tokens of field 4; 0 is padding"),
     }
 
 
@@ -242,10 +248,10 @@ def _metadata(policy: NetworkPolicy) -> dict[str, str]:
 
 @torch.inference_mode()
 def check(path: Path, graph: Graph, policy: NetworkPolicy, columns: Columns, tolerance: float) -> float:
-    """The largest difference between the outputs of a file and those of the graph, over batches of several sizes.
+    """Computes the largest difference between the outputs of a file and of the graph, over batches of several sizes.
 
     Raises:
-        ValueError: it is larger than the tolerance.
+        ValueError: the difference exceeds the tolerance.
     """
     from onnxruntime import InferenceSession
 
@@ -269,12 +275,12 @@ def _largest(found: Tensor, expected: Tensor, unit: float) -> float:
     if found.shape != expected.shape or not torch.equal(found.isneginf(), expected.isneginf()):
         return math.inf
     difference = (found - expected).abs() / expected.abs().clamp(min=unit)
-    # infinity less infinity, at padding, is no number; any other that is none is an error
+    # infinity minus infinity, at padding, is NaN; any other NaN is an error
     return float(difference.masked_fill(expected.isneginf(), 0.0).nan_to_num(nan=math.inf).max())
 
 
 def _about(policy: NetworkPolicy) -> str:
-    """README.md: what the files take and give."""
+    """Returns the text of README.md: the inputs and outputs of the files."""
     inputs = [
         f"| `{name}` | {str(dtype).removeprefix('torch.')} | {' × '.join(map(str, sizes))} | {meaning} |"
         for name, (dtype, sizes, meaning) in _inputs(policy.vocabulary).items()
@@ -284,32 +290,32 @@ def _about(policy: NetworkPolicy) -> str:
         for name, (sizes, meaning) in policy.objective.prediction_fields.items()
     ]
     own_tokens = f"(1 + {policy.vocabulary.num_seats} + tiles)"
-    renamed = (
-        "The seat that decides is seat 0 here: before anything else, seats are renamed so, in tokens and in the order\n"
+    rotation = (
+        "The seat that decides is seat 0 here: first of all, seats are rotated so, in tokens and in the order\n"
         "of `numbers` (`kanachan.data.symmetry.SeatRotation`; `onnx_inputs_of` does it).\n\n"
     )
     return f"""# A network of kanachan as ONNX
 
 `{POLICY_NAME}` scores the possible actions of decisions in riichi mahjong (stage {policy.stage}: {policy.meaning}).
-`{ENCODER_NAME}` is the part of it that reads the situation. `card.json` says how they were trained.
+`{ENCODER_NAME}` is the part of it that encodes the situation. `card.json` describes their training.
 
 | input | type | size | content |
 | --- | --- | --- | --- |
 {chr(10).join(inputs)}
 
-Sizes that have names may be any. Fields are those of the annotation lines of `kanachan-annotate`; of such lines,
+Named sizes may have any value. Fields are those of the annotation lines of `kanachan-annotate`; of such lines,
 `kanachan.inference.export_inputs.onnx_inputs_of(lines, session)` makes the inputs. The encoder takes all but
 `candidates`.
 
-A group of its own for each decision is always right: as many rows of `events` as there are decisions, `groups` 0, 1,
-2 …, and `seen` the lengths of field 3. Decisions of which each sees all that the one before sees may share a group, and
-then cost less.
+A separate group for each decision is always right: as many rows of `events` as there are decisions, `groups` 0, 1,
+2 …, and `seen` the lengths of field 3. Decisions each of which sees all events that the previous one sees may share a
+group, which costs less.
 
-{renamed if policy.actor_first else ""}| file | output | size | content |
+{rotation if policy.actor_first else ""}| file | output | size | content |
 | --- | --- | --- | --- |
 | `{ENCODER_NAME}` | `situation` | decisions × width | the situation as a whole |
 | `{ENCODER_NAME}` | `tokens` | decisions × {own_tokens} × width | the situation, its seats and its tiles |
 {chr(10).join(outputs)}
 
-Where the inputs are filled up, scores are minus infinity, probabilities are 0, and other outputs mean nothing.
+At padding of the inputs, scores are minus infinity, probabilities are 0, and other outputs are undefined.
 """

@@ -1,4 +1,4 @@
-"""Weights and observations to scores of the candidate actions, and to actions: for play, review and `kanachan-predict`.
+"""Policies: predict scores of the candidate actions of observations, and choose actions.
 
 Shapes: B decisions, A candidates, R ranks.
 """
@@ -33,11 +33,11 @@ _FIELDS = ("scores", "probabilities", "rank_probabilities")
 
 
 class Policy(ABC):
-    """One trained network or several that score the candidate actions of observations, and so choose.
+    """One or several trained networks that score the candidate actions of observations.
 
     Args:
-        objective: what the scores mean.
-        actor_first: as in the settings of its training.
+        objective: defines the scores.
+        actor_first: as in the training settings.
         card: of its weights file; its `temperature`, if it has one (kanachan-calibrate), divides the logits of the
             candidates, or of their ranks, and its `summary_temperature` those of the orders of the seats before the
             action, wherever they become probabilities.
@@ -60,14 +60,14 @@ class Policy(ABC):
         self.vocabulary: Vocabulary = objective.vocabulary
         self._layout = TokenLayout(self.vocabulary)
         self.actor_first = actor_first
-        self._renaming = SeatRotation(self.vocabulary) if actor_first else None
+        self._seat_rotation = SeatRotation(self.vocabulary) if actor_first else None
 
     @staticmethod
     def load(weights: str | Path, device: torch.device | str = "cpu") -> "NetworkPolicy":
         """Loads the policy of a weights file or of the folder of a run that has ended.
 
-        Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of another size than
-        its card says.
+        Raises ValueError, naming the file, if it is missing, cut off, of another vocabulary or of a size that differs
+        from its card.
         """
         network, objective, card = load_network(weights, device)
         actor_first = card["config"]["data"]["actor_first"]
@@ -75,24 +75,25 @@ class Policy(ABC):
 
     @property
     def stage(self) -> StageName:
+        """The stage of the objective."""
         return self.objective.stage
 
     @property
     def meaning(self) -> str:
-        """What the numbers shown of each candidate are, for people."""
+        """A description, for people, of `Prediction.shown`."""
         return self.objective.meaning
 
     def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
-        """The score of every candidate, [A] for each annotation, in the order of its field 4."""
+        """Returns the scores of the candidates, [A] for each annotation, in the order of its field 4."""
         return [prediction.score for prediction in self.predictions(annotations, batch)]
 
     def predictions(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
-        """What the network says of each annotation, in their order; `batch` of them pass the network at once."""
+        """Returns the prediction for each annotation, in their order; evaluates `batch` of them at once."""
         if not annotations:
             return []
         columns = columns_of_annotations(annotations, self.vocabulary)
         lengths = columns.progression.lengths
-        # decisions of a seat in a round side by side: the network computes what they share only once
+        # decisions of a seat in a round are adjacent: the network computes their shared events only once
         order = np.lexsort((lengths, round_keys(columns, self.vocabulary)))
         found: list[Prediction | None] = [None] * len(annotations)
         for first in range(0, len(order), batch):
@@ -103,9 +104,9 @@ class Policy(ABC):
         return [prediction for prediction in found if prediction is not None]
 
     def batch(self, columns: ObservationColumns) -> Batch:
-        """Decisions as this network was trained to see them."""
-        if self._renaming is not None:
-            columns = self._renaming.actor_first(columns)
+        """Returns decisions as a batch, with seats in the order of the training."""
+        if self._seat_rotation is not None:
+            columns = self._seat_rotation.actor_first(columns)
         return collate(columns, self._layout)
 
     def act(
@@ -117,13 +118,13 @@ class Policy(ABC):
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Action]:
-        """Chooses an action for each observation: the one way in which the arena, the bot and the review act.
+        """Chooses an action for each observation, for the arena, the bot and the review.
 
         Args:
             temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
             uniforms: a random number in 0 ... 1, 1 excluded, for each observation; needed with a temperature.
             seats: see `evaluate`.
-            batch: how many pass the network at once.
+            batch: how many are evaluated at once.
         """
         predictions = self.evaluate(observations, seats, batch)
         drawn = [None] * len(observations) if uniforms is None else uniforms
@@ -141,8 +142,8 @@ class Policy(ABC):
         """Returns the prediction for each observation, in their order.
 
         Args:
-            seats: whose observations they are, at which table; only policies that store a seat's events need them.
-            batch: how many pass the network at once.
+            seats: keys of table and seat of each observation; required only by policies that cache a seat's events.
+            batch: how many are evaluated at once.
         """
         predictions: list[Prediction] = []
         for first in range(0, len(observations), batch):
@@ -161,7 +162,7 @@ class Policy(ABC):
 
     @torch.inference_mode()
     def predict(self, batch: Batch) -> list[Prediction]:
-        """Returns a prediction for each row of `batch`, wherever the batch is."""
+        """Returns a prediction for each row of `batch`, which may be on any device."""
         output, value_B = self.output_and_value(batch.to(self.device))
         num_candidates_B = output.mask_BA.sum(dim=1).tolist()
         values = [None] * len(num_candidates_B) if value_B is None else value_B.tolist()
@@ -197,7 +198,7 @@ class NetworkPolicy(Policy):
 
 
 def scale_logits(output: Output, temperature: float, summary_temperature: float = 1.0) -> Output:
-    """The output of a network with the logits of its candidates, and of its summary, divided."""
+    """Divides the logits of the candidates, and those of the summary, by their temperatures."""
     if temperature != 1:
         output = output._replace(candidate_BAK=output.candidate_BAK.float() / temperature)
     if summary_temperature != 1:
@@ -206,9 +207,9 @@ def scale_logits(output: Output, temperature: float, summary_temperature: float 
 
 
 def chosen_device(name: str) -> torch.device:
-    """The device that a command was given; "auto" is a GPU if torch sees one, else the CPU.
+    """Returns the device of an option --device; "auto" is a GPU if torch sees one, else the CPU.
 
-    Raises ValueError if there is no such device.
+    Raises ValueError if the device does not exist.
     """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -221,7 +222,7 @@ def chosen_device(name: str) -> torch.device:
 
 
 def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
-    """The rows without their padding; None for each where there is no tensor."""
+    """Returns the rows without their padding, or a None for each if `tensor` is None."""
     if tensor is None:
         return [None] * len(num_candidates_B)
     rows = tensor.cpu().numpy()
@@ -229,6 +230,6 @@ def _rows(tensor: Tensor | None, num_candidates_B: list[int]) -> list[Any]:
 
 
 def stacked(parts: Sequence[Tensor]) -> Tensor:
-    """Grids [B, A] below one another, the narrower ones padded with -inf."""
+    """Concatenates tensors [B, A] by rows, the narrower ones padded with -inf."""
     width = max(part.shape[1] for part in parts)
     return torch.cat([F.pad(part, (0, width - part.shape[1]), value=-math.inf) for part in parts])

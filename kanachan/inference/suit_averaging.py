@@ -1,7 +1,8 @@
-"""A network that is asked six times, with the suits exchanged, and answers with the mean.
+"""The mean of a network's outputs under all six suit permutations.
 
-The exchanges are symmetries of the game (`kanachan.data.symmetry.suit_permutations`), which a network trained with them
-knows only nearly. The mean knows them exactly, and is a little better than any one answer, for six times the work.
+The permutations are symmetries of the game (`kanachan.data.symmetry.suit_permutations`), to which a network trained
+with them is invariant only approximately. The mean is exactly invariant and slightly more accurate than a single
+output, at six times the cost.
 
 Shapes: P permutations, else as in kanachan.data.batch.
 """
@@ -19,10 +20,10 @@ from kanachan.models.transformer import Network, Output
 
 
 class SuitAverage(Network):
-    """Raw outputs of a network, averaged over the exchanges of suits: logits, or values.
+    """Raw outputs of a network, averaged over the suit permutations: logits, or values.
 
     Args:
-        network: takes batches that are not packed.
+        network: with batches that are not packed.
     """
 
     token_PV: Tensor
@@ -32,22 +33,22 @@ class SuitAverage(Network):
         nn.Module.__init__(self)
         self.network = network
         tables, layout = suit_permutations(vocabulary), TokenLayout(vocabulary)
-        none = np.zeros((len(tables.sparse), 1), np.int64)  # padding stays padding
+        padding = np.zeros((len(tables.sparse), 1), np.int64)  # is not permuted
         token_PV = np.concatenate(
-            (none, tables.sparse + layout.sparse_first, tables.progression.astype(np.int64) + layout.event_first),
+            (padding, tables.sparse + layout.sparse_first, tables.progression.astype(np.int64) + layout.event_first),
             axis=1,
         )
         self.register_buffer("token_PV", torch.from_numpy(token_PV.astype(np.int32)), persistent=False)
-        candidate_PC = np.concatenate((none, tables.action.astype(np.int64) + 1), axis=1)
+        candidate_PC = np.concatenate((padding, tables.action.astype(np.int64) + 1), axis=1)
         self.register_buffer("candidate_PC", torch.from_numpy(candidate_PC.astype(np.int32)), persistent=False)
 
     def forward(self, batch: Batch) -> Output:
         assert batch.segments is None
-        outputs = [self.network(self._exchanged(batch, number)) for number in range(len(self.token_PV))]
+        outputs = [self.network(self._permuted(batch, number)) for number in range(len(self.token_PV))]
         candidate_PBAK, summary_PBK, (mask_BA, *_), _ = zip(*outputs, strict=True)
         return Output(torch.stack(candidate_PBAK).mean(dim=0), torch.stack(summary_PBK).mean(dim=0), mask_BA)
 
-    def _exchanged(self, batch: Batch, number: int) -> Batch:
+    def _permuted(self, batch: Batch, number: int) -> Batch:
         token_V, candidate_C = self.token_PV[number], self.candidate_PC[number]
         return replace(
             batch,

@@ -333,7 +333,7 @@ def test_a_prior_that_has_no_probabilities_is_named(
     rank, grading = reviewed.weights["rank"], reviewed.weights["grading"]
     command = [str(reviewed.record), grading, "--prior", rank, "--temperature", "50", "--seat", str(SEAT)]
     assert main([*command, "-o", str(tmp_path / "out.html")]) == 1
-    assert f"{grading} with --prior {rank}: a network after rank is no prior" in capsys.readouterr().err
+    assert f"{grading} with --prior {rank}: a network after rank is not a prior" in capsys.readouterr().err
 
 
 def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewed, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Policies from values: imitation re-weighted by advantages, against the formula written out."""
+"""Advantage-weighted policies against the formula."""
 
 import math
 from dataclasses import replace
@@ -86,7 +86,7 @@ def test_an_infinite_temperature_gives_the_prior() -> None:
     assert torch.allclose(reweighted(log_prior_BA, value_BA, 1e12), log_prior_BA, atol=1e-6)
 
 
-def test_a_temperature_near_zero_takes_the_greatest_value_that_is_possible() -> None:
+def test_a_temperature_near_zero_takes_the_highest_value_that_is_possible() -> None:
     log_prior_BA, value_BA = made_up()
     value_BA[::3, 1] = 1e6  # the best of all, if it were possible
     probability_BA = reweighted(log_prior_BA, value_BA, 1e-9).exp()
@@ -130,7 +130,7 @@ def test_divergence_falls_as_the_temperature_rises() -> None:
     assert found == sorted(found, reverse=True) and found[0] > 1 and found[-1] < 1e-6
 
 
-def test_a_divergence_out_of_reach_is_said() -> None:
+def test_a_divergence_out_of_reach_is_refused() -> None:
     log_prior_BA, value_BA = made_up()
     with pytest.raises(ValueError, match="50 nats is out of reach"):
         temperature_of_divergence(log_prior_BA, value_BA, 50)
@@ -139,7 +139,7 @@ def test_a_divergence_out_of_reach_is_said() -> None:
 
 
 @pytest.mark.parametrize("stage", VALUE_STAGES)
-def test_the_joined_policy_answers_in_the_order_of_the_annotations(weights: dict[str, str], stage: str) -> None:
+def test_the_joined_policy_predicts_in_the_order_of_the_annotations(weights: dict[str, str], stage: str) -> None:
     values = Policy.load(weights[stage]).scores(ANNOTATIONS)
     temperature = float(np.mean([np.ptp(value) for value in values]))
     policy = joined(weights, stage, temperature)
@@ -155,10 +155,10 @@ def test_the_joined_policy_answers_in_the_order_of_the_annotations(weights: dict
 
 def test_the_joined_policy_can_be_evaluated(weights: dict[str, str]) -> None:
     policy = joined(weights, temperature=10.0)
-    answers = predictions_of(policy, columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS), 5, lambda _: None)
+    predictions = predictions_of(policy, columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS), 5, lambda _: None)
     probability = [p.probability for p in policy.predictions(ANNOTATIONS)]
     expected = [math.log(p[a.chosen]) for p, a in zip(probability, ANNOTATIONS, strict=True) if p is not None]
-    np.testing.assert_allclose(answers.decisions.log_probability_B, expected, atol=1e-4)
+    np.testing.assert_allclose(predictions.decisions.log_probability_B, expected, atol=1e-4)
 
 
 def test_the_temperature_of_the_prior_counts(weights: dict[str, str], tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_the_temperature_of_the_prior_counts(weights: dict[str, str], tmp_path: 
 
 def test_networks_that_do_not_fit_are_refused(weights: dict[str, str], tmp_path: Path) -> None:
     prior, value = Policy.load(weights["imitation"]), Policy.load(weights["rank"])
-    with pytest.raises(ValueError, match="after rank is no prior"):
+    with pytest.raises(ValueError, match="after rank is not a prior"):
         AdvantagePolicy(value, value)
     with pytest.raises(ValueError, match="after imitation has no values"):
         AdvantagePolicy(prior, prior)
@@ -217,7 +217,7 @@ def test_predicting_with_a_divergence(
     assert "99.0 nats is out of reach" in capsys.readouterr().err
 
 
-def test_words_say_what_the_numbers_are(weights: dict[str, str]) -> None:
+def test_the_meaning_describes_the_numbers(weights: dict[str, str]) -> None:
     policy = joined(weights, temperature=30)
     text = explained(ANNOTATIONS[0], policy.predictions(ANNOTATIONS[:1])[0], policy)
     assert "(probability: imitation re-weighted by the expected grading points, temperature 30)" in text
@@ -247,7 +247,7 @@ def test_options_that_do_not_fit_together_are_refused(
 def test_wrong_weights_are_named(weights: dict[str, str], lines: str, capsys: pytest.CaptureFixture[str]) -> None:
     for value, prior, why in (
         ("imitation", "imitation", "has no values"),
-        ("rank", "grading", "is no prior"),
+        ("rank", "grading", "is not a prior"),
     ):
         assert main([weights[value], lines, "--prior", weights[prior], "--temperature", "1"]) == 1
         error = capsys.readouterr().err

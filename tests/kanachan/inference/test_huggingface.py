@@ -1,4 +1,4 @@
-"""The encoder as others load it: the same numbers as inside the program, and room for a head of one's own."""
+"""The encoder as `transformers` loads it: the same outputs, and a custom head on top of it."""
 
 import re
 from pathlib import Path
@@ -47,11 +47,11 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
     inputs = encoder.inputs_of(LINES)
     with torch.inference_mode():
         batch = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS)
-        arrangement = attention_backend(batch)
+        attention = attention_backend(batch)
         encoded_XD = load_network(weights).network.encoder(
-            batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement
+            batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention
         )
-        expected, _ = arrangement.split(encoded_XD)
+        expected, _ = attention.split(encoded_XD)
         output = encoder(**inputs)
     torch.testing.assert_close(output.last_hidden_state, expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
@@ -97,19 +97,19 @@ def test_an_encoder_of_another_vocabulary_is_refused_with_both_fingerprints(expo
         KanachanEncoder(config)
 
 
-def test_seats_are_renamed_for_an_encoder_that_was_trained_so(exported: Path) -> None:
+def test_seats_are_rotated_for_an_encoder_that_was_trained_so(exported: Path) -> None:
     encoder = AutoModel.from_pretrained(exported, actor_first=True)
     expected = batch_of_annotations([parse_line(line, FOUR_PLAYERS) for line in LINES], FOUR_PLAYERS, actor_first=True)
     assert torch.equal(encoder.inputs_of(LINES)["events"], expected.event_GE)
     assert not torch.equal(AutoModel.from_pretrained(exported).inputs_of(LINES)["events"], expected.event_GE)
 
 
-def test_a_line_that_is_no_annotation_is_refused(exported: Path) -> None:
+def test_a_line_that_is_not_an_annotation_is_refused(exported: Path) -> None:
     with pytest.raises(ValueError, match="fields"):
         AutoModel.from_pretrained(exported).inputs_of(["game\t1,2"])
 
 
-def test_what_is_no_weights_file_is_answered_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_a_weights_file_is_reported_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "weights.safetensors"
     path.write_bytes(b"nothing of the kind")
     assert main([str(path), "-o", str(tmp_path / "out")]) == 1

@@ -1,4 +1,4 @@
-"""The network as ONNX: it answers in onnxruntime as it does here, whatever the sizes of what it is asked."""
+"""The network as ONNX: in onnxruntime it has the outputs of torch, for inputs of any sizes."""
 
 import re
 import sys
@@ -37,7 +37,7 @@ LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of imitation, calibrated, and as small as can be: the exporter takes seconds for each block."""
+    """Weights of imitation, calibrated, and tiny: the exporter takes seconds for each block."""
     path = written(tmp_path_factory.mktemp("weights"), layers=1)
     read = read_weights(path)
     write_weights(path, read.tensors, {**read.card, "temperature": 0.5})
@@ -51,8 +51,8 @@ def exported(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def asked(path: Path, lines: list[str]) -> dict[str, NDArray]:
-    """The outputs of a file, by name."""
+def outputs_of(path: Path, lines: list[str]) -> dict[str, NDArray]:
+    """Returns the outputs of a file, by name."""
     session = InferenceSession(path)
     names = [output.name for output in session.get_outputs()]
     return dict(zip(names, session.run(names, onnx_inputs_of(lines, session)), strict=True))
@@ -63,8 +63,8 @@ def require_same(found: NDArray, expected: list[NDArray[np.float32]], scale: flo
         np.testing.assert_allclose(row[: len(of_decision)], of_decision, rtol=1e-4, atol=1e-4 * scale)
 
 
-def test_the_policy_answers_as_the_network_at_the_temperature_of_its_card(weights: Path, exported: Path) -> None:
-    found = asked(exported / "policy.onnx", LINES)
+def test_the_policy_equals_the_network_at_the_temperature_of_its_card(weights: Path, exported: Path) -> None:
+    found = outputs_of(exported / "policy.onnx", LINES)
     predictions = Policy.load(weights).predictions(ANNOTATIONS)
     require_same(found["scores"], [prediction.score for prediction in predictions])
     require_same(found["probabilities"], [prediction.shown for prediction in predictions])
@@ -73,34 +73,34 @@ def test_the_policy_answers_as_the_network_at_the_temperature_of_its_card(weight
 def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: Path) -> None:
     policy = Policy.load(weights)
     inputs = inputs_of_lines(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
-    found = asked(exported / "encoder.onnx", LINES)
+    found = outputs_of(exported / "encoder.onnx", LINES)
     assert found["tokens"].shape == (len(LINES), 1 + 4 + inputs["tiles"].shape[1], 16)
     np.testing.assert_array_equal(found["situation"], found["tokens"][:, 0])
     batch = batch_of_annotations(ANNOTATIONS, FOUR_PLAYERS, actor_first=policy.actor_first)
-    arrangement = attention_backend(batch)
+    attention = attention_backend(batch)
     with torch.inference_mode():
         encoder = policy.network.encoder
-        expected_XD = encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
-    np.testing.assert_allclose(found["situation"], arrangement.summary(expected_XD).numpy(), atol=1e-5)
+        expected_XD = encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention)
+    np.testing.assert_allclose(found["situation"], attention.summary(expected_XD).numpy(), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["encoder.onnx", "policy.onnx"])
-def test_a_batch_of_one_answers_as_a_batch_of_many(exported: Path, name: str) -> None:
-    many = asked(exported / name, LINES)
+def test_a_batch_of_one_equals_a_batch_of_many(exported: Path, name: str) -> None:
+    many = outputs_of(exported / name, LINES)
     for number in (0, 7, 39):
-        for output, values in asked(exported / name, [LINES[number]]).items():
+        for output, values in outputs_of(exported / name, [LINES[number]]).items():
             width = values.shape[1]
             known = np.isfinite(values[0])
             np.testing.assert_allclose(values[0][known], many[output][number][:width][known], rtol=1e-4, atol=1e-4)
 
 
-def test_the_first_decision_of_a_round_is_answered(weights: Path, exported: Path) -> None:
+def test_the_first_decision_of_a_round_is_evaluated(weights: Path, exported: Path) -> None:
     first = altered(ANNOTATIONS[0], progression=ANNOTATIONS[0].progression[:1])
     (expected,) = Policy.load(weights).scores([first])
-    require_same(asked(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
+    require_same(outputs_of(exported / "policy.onnx", [format_line(first)])["scores"], [expected])
 
 
-def test_every_input_and_output_is_explained_beside_the_files(exported: Path) -> None:
+def test_every_input_and_output_is_explained_next_to_the_files(exported: Path) -> None:
     about = (exported / "README.md").read_text(encoding="utf-8")
     for name in ("encoder.onnx", "policy.onnx"):
         session = InferenceSession(exported / name)
@@ -109,12 +109,12 @@ def test_every_input_and_output_is_explained_beside_the_files(exported: Path) ->
     assert (exported / "card.json").is_file()
 
 
-def test_the_files_tell_nothing_of_the_machine_that_made_them(exported: Path) -> None:
+def test_the_files_contain_no_paths_of_the_exporting_machine(exported: Path) -> None:
     for name in ("encoder.onnx", "policy.onnx"):
         assert str(ROOT).encode() not in (exported / name).read_bytes()
 
 
-def test_a_file_that_answers_otherwise_is_found_out(exported: Path, tmp_path: Path) -> None:
+def test_a_file_that_differs_from_the_network_is_refused(exported: Path, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=1))
     columns = simulated_situations(FOUR_PLAYERS)
     with pytest.raises(ValueError, match="differs from the network by"):
@@ -129,16 +129,16 @@ def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Pa
             entry.value = "0123456789abcdef"
     onnx.save(model, tmp_path / "other.onnx")
     with pytest.raises(ValueError, match=f"0123456789abcdef.*{FOUR_PLAYERS.fingerprint}"):
-        asked(tmp_path / "other.onnx", LINES)
+        outputs_of(tmp_path / "other.onnx", LINES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["round_delta", "rank", "grading"])
-def test_the_policy_of_a_later_stage_answers_as_its_network(stage: StageName, tmp_path: Path) -> None:
+def test_the_policy_of_a_later_stage_equals_its_network(stage: StageName, tmp_path: Path) -> None:
     weights = written(tmp_path / stage, stage, actor_first=False)
     shards = packed(tmp_path / "shards", 0, validation=50)
     assert main([str(weights), "--onnx", str(tmp_path), "--check", str(shards)]) == 0
-    found = asked(tmp_path / "policy.onnx", LINES)
+    found = outputs_of(tmp_path / "policy.onnx", LINES)
     policy = Policy.load(weights)
     predictions = policy.predictions(ANNOTATIONS)
     require_same(found["scores"], [prediction.score for prediction in predictions], policy.objective.scale)
@@ -148,7 +148,7 @@ def test_the_policy_of_a_later_stage_answers_as_its_network(stage: StageName, tm
 
 
 @pytest.mark.slow
-def test_nothing_is_left_where_a_file_differs_by_more_than_is_let_pass(
+def test_nothing_is_left_where_a_file_differs_by_more_than_the_tolerance(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([str(weights), "--onnx", str(tmp_path / "out"), "--tolerance", "1e-12"]) == 1
@@ -156,12 +156,12 @@ def test_nothing_is_left_where_a_file_differs_by_more_than_is_let_pass(
     assert not list((tmp_path / "out").iterdir())
 
 
-def test_a_readme_of_somebody_else_is_not_overwritten(
+def test_a_readme_of_another_origin_is_not_overwritten(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "README.md").write_text("mine")
     assert main([str(weights), "--onnx", str(tmp_path)]) == 1
-    assert "README.md is of no export, and would be overwritten: name another folder" in capsys.readouterr().err
+    assert "README.md is not of an export, and would be overwritten: name another folder" in capsys.readouterr().err
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 

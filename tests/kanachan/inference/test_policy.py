@@ -1,4 +1,4 @@
-"""Answers of a network do not depend on how it is asked."""
+"""Predictions of a policy do not depend on how it is evaluated."""
 
 import math
 import re
@@ -64,7 +64,7 @@ def test_scores_from_a_shard_equal_scores_from_annotations(policies: dict[StageN
         tuple(columns.actions.rows(row, row + 1).values): prediction.score
         for row, prediction in enumerate(policy.predict(policy.batch(columns)))
     }
-    annotations = [a for a in random_annotations(30, seed=0) if len(a.actions) > 3]  # told apart by their candidates
+    annotations = [a for a in random_annotations(30, seed=0) if len(a.actions) > 3]  # distinguished by their candidates
     found = [from_shard[a.actions] for a in annotations]
     assert_close(found, policy.scores(annotations), policy.objective.scale)
 
@@ -149,7 +149,7 @@ def test_acting_without_a_temperature_takes_the_highest_score(
         assert (action.value is None) == (stage == "imitation")
 
 
-def test_sampled_actions_follow_the_numbers_that_are_given(policies: dict[StageName, Policy]) -> None:
+def test_sampled_actions_follow_the_given_random_numbers(policies: dict[StageName, Policy]) -> None:
     policy, annotation = policies["imitation"], max(ANNOTATIONS, key=lambda a: len(a.actions))
     (prediction,) = policy.predictions([annotation])
     assert prediction.probability is not None

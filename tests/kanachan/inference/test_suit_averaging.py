@@ -1,4 +1,4 @@
-"""A network that is asked with the suits exchanged, and answers with the mean."""
+"""The mean of a network's outputs under the suit permutations."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ TABLES = suit_permutations(FOUR_PLAYERS)
 
 @pytest.mark.parametrize("stage", ["imitation", "rank"])
 @torch.inference_mode()
-def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: StageName, tmp_path: Path) -> None:
+def test_outputs_are_the_mean_over_the_permutations_of_the_annotations(stage: StageName, tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, stage))
     columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
     outputs = [
@@ -43,7 +43,7 @@ def test_answers_are_the_mean_over_the_exchanges_of_the_annotations(stage: Stage
 
 
 @torch.inference_mode()
-def test_exchanging_the_suits_changes_no_answer(tmp_path: Path) -> None:
+def test_a_suit_permutation_does_not_change_the_outputs(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path))
     average = SuitAverage(policy.network, FOUR_PLAYERS)
     columns = columns_of_annotations(random_annotations(20, seed=1), FOUR_PLAYERS)
@@ -53,7 +53,7 @@ def test_exchanging_the_suits_changes_no_answer(tmp_path: Path) -> None:
     )
 
 
-def test_a_network_that_never_saw_suits_exchanged_is_refused(
+def test_a_network_that_was_trained_without_suit_permutations_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shards, out = pack_decisions(tmp_path), tmp_path / "run"
@@ -62,19 +62,19 @@ def test_a_network_that_never_saw_suits_exchanged_is_refused(
     assert f"{out}: trained with data.exchange_suits=false" in capsys.readouterr().err
 
 
-def test_the_mean_does_not_go_with_a_prior(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mean_cannot_be_combined_with_a_prior(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         evaluate(["values", "shards", "--prior", "imitation", "--divergence", "0.1", "--average-suits"])
     assert "--average-suits does not go with --prior" in capsys.readouterr().err
 
 
-def test_the_mean_is_measured_and_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_mean_is_measured_and_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shards, weights = packed(tmp_path / "shards", train=60, test=40), written(tmp_path / "network")
     likelihoods = []
     for more in ((), ("--average-suits",)):
-        figures = tmp_path / "figures.json"
-        assert evaluate([str(weights), str(shards), "--json", str(figures), "--bootstrap", "5", *more]) == 0
-        content = json.loads(figures.read_text())
+        metrics_path = tmp_path / "metrics.json"
+        assert evaluate([str(weights), str(shards), "--json", str(metrics_path), "--bootstrap", "5", *more]) == 0
+        content = json.loads(metrics_path.read_text())
         assert content["average_suits"] is bool(more)
         assert ("averaged over the suit permutations" in capsys.readouterr().out) is bool(more)
         likelihoods.append(content["weights"][0]["agreement"]["nll"]["value"])

@@ -368,5 +368,5 @@ def test_values_without_a_prior_of_imitation_are_refused(names: dict[str, str]) 
     prior, _, rest = names["advantage"].partition("+")
     values = rest.partition("~")[0]
     make: Callable[[], object] = lambda: make_agent(parse_agent(f"{values}+{prior}~5"), SeededSampler(0, "A"), V)  # noqa: E731
-    with pytest.raises(ValueError, match="a network after rank is no prior"):
+    with pytest.raises(ValueError, match="a network after rank is not a prior"):
         make()
