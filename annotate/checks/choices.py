@@ -1,6 +1,6 @@
-"""The actions a seat has, worked out from its hand and the table.
+"""The actions of a seat, derived from its hand and the table.
 
-A win that takes a yaku beyond the closed hand is not demanded, only permitted, and so is a kan in riichi.
+A win that needs a yaku beyond the closed hand is not required, only permitted, and so is a kan in riichi.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,7 +32,7 @@ _PER_TILE, _TSUMOGIRI, _RIICHI = 4, 2, 1
 _RIICHI_DISCARDS = frozenset(range(_DISCARD + _RIICHI, _DISCARD + _ACTION["discard"].size, _RIICHI + 1))
 _KINDS_FOR_KYUSHU = 9
 _MOST_SWAPPED = 2 * MOST_COPIES
-"""tiles that may not be discarded after a call: of a larger hand one always may"""
+"""the most tiles that may not be discarded after a call: a larger hand always has another"""
 
 
 def _event_of(seat: int, action: int) -> int | None:
@@ -43,7 +43,7 @@ def _event_of(seat: int, action: int) -> int | None:
 
 
 EVENT_OF = tuple(tuple(_event_of(seat, action) for action in range(_ACTION.size)) for seat in range(NUM_SEATS))
-"""[seat][action]: the progression's token if the seat does it; None for what ends the round, and for Skip"""
+"""[seat][action]: the progression's token of the action; None for actions that end the round, and for Skip"""
 IS_RON = tuple(_ACTION.block_of(action).name == "ron" for action in range(_ACTION.size))
 
 
@@ -60,12 +60,12 @@ _CHIS = tuple(_chis_of(tile) for tile in range(NUM_TILES))
 
 
 def _with_riichi(discards: Collection[int], kinds: int) -> set[int]:
-    """Of the discards those of `kinds` (bits), with riichi."""
+    """Returns those of the discards that are of `kinds` (bits), with riichi."""
     return {discard + _RIICHI for discard in discards if kinds >> KIND_OF[(discard - _DISCARD) // _PER_TILE] & 1}
 
 
 def in_words(action: int) -> str:
-    """Such as "discard 5m as drawn with riichi"."""
+    """Formats an action, such as "discard 5m as drawn with riichi"."""
     event = EVENT_OF[0][action]
     if event is None:
         return f"ron from relative seat {action - _RON}" if IS_RON[action] else _ACTION.block_of(action).name
@@ -73,13 +73,13 @@ def in_words(action: int) -> str:
 
 
 def after_call(last: Event, hand: Sequence[int]) -> set[int]:
-    """The discards that a hand has after a chi or pon."""
+    """Returns the possible discards of a hand after a chi or pon."""
     swapped = swapped_kinds(last)
     return {_DISCARD + tile * _PER_TILE for tile in hand if KIND_OF[tile] not in swapped}
 
 
 def calls_of(progress: Progress, seat: int, hand: Sequence[int]) -> set[int]:
-    """The calls that a hand has of the last discard."""
+    """Returns the possible calls of a hand on the last discard."""
     last = progress.last
     if progress.num_draws >= NUM_DRAWS or progress.is_aborted or progress.is_riichi[seat]:
         return set()
@@ -87,7 +87,7 @@ def calls_of(progress: Progress, seat: int, hand: Sequence[int]) -> set[int]:
     number = sum(hand.count(tile) for tile in TILES_OF_KIND[last.kind])
     if number >= 2:
         indices = relative(last.seat, seat), last.tile
-        if len(hand) > number:  # one tile at least is left that may be discarded
+        if len(hand) > number:  # at least one tile remains that may be discarded
             calls.add(_ACTION["pon"].token(*indices))
         if number == MOST_COPIES - 1 and len(progress.kans) < MOST_KANS:
             calls.add(_ACTION["daiminkan"].token(*indices))
@@ -107,32 +107,32 @@ def _chis(called: int, hand: Sequence[int]) -> set[int]:
 
 
 def ron_of(discarder: int, seat: int) -> int:
-    """The action of a seat that wins another's tile."""
+    """Returns the action of a seat that wins another's tile."""
     return _RON + relative(discarder, seat)
 
 
 def can_win(progress: Progress, seat: int, kinds: Sequence[int]) -> bool:
-    """Whether it is certain that a seat may win the last tile: it is in riichi, and needs no further yaku.
+    """Returns whether a seat certainly may win the last tile: it is in riichi, and needs no further yaku.
 
     Args:
-        kinds: how many the hand has of each kind.
+        kinds: number of tiles of each kind in the hand.
     """
     return progress.is_riichi[seat] and progress.last.name != "ankan" and _may_win(progress, seat, kinds)
 
 
 def _may_win(progress: Progress, seat: int, kinds: Sequence[int]) -> bool:
-    """Whether the hand waits for the last tile and the seat has let no winning tile pass (furiten)."""
+    """Returns whether the hand waits for the last tile and the seat is not furiten."""
     last = progress.last
     wanted = orphan_waits(kinds) if last.name == "ankan" else Shape(kinds, progress.num_melds[seat]).waits()
     return bool(wanted >> last.kind & 1) and not wanted & (progress.river[seat] | progress.missed[seat])
 
 
 def check_actions(situation: Situation, progress: Progress, kinds: list[int], points: int | None, fail: Fail) -> None:
-    """Compares the actions of a line with those that the seat has.
+    """Compares the actions of a line with the possible ones of the seat.
 
     Args:
-        kinds: how many the hand has of each kind, the drawn tile included.
-        points: the seat's score; None if it is not known.
+        kinds: number of tiles of each kind in the hand, the drawn tile included.
+        points: the seat's score; None if unknown.
     """
     must, may = _Choices(situation, progress, kinds, points).possible()
     offered = set(situation.actions)
@@ -142,7 +142,7 @@ def check_actions(situation: Situation, progress: Progress, kinds: list[int], po
     if impossible:
         fail("actions", f"field 4 (actions): not possible: {_list_of(impossible)}; {_why(situation, progress)}")
     if missing:
-        fail("actions", f"field 4 (actions): possible, but not there: {_list_of(missing)}; {_why(situation, progress)}")
+        fail("actions", f"field 4 (actions): possible, but missing: {_list_of(missing)}; {_why(situation, progress)}")
 
 
 def _list_of(actions: Collection[int]) -> str:
@@ -163,7 +163,7 @@ class _Choices:
     points: int | None
 
     def possible(self) -> tuple[set[int], set[int]]:
-        """The actions that must be there, and further ones that may be."""
+        """Returns the actions that must be listed, and further ones that may be."""
         progress, seat, drawn = self.progress, self.situation.seat, self.situation.drawn
         if drawn is None:
             if progress.last.seat == seat:
@@ -200,7 +200,7 @@ class _Choices:
         return discards | _with_riichi(discards, must), _with_riichi(discards, any_kinds)
 
     def _dead_discards(self, kinds: int) -> int:
-        """Of the discards that leave a waiting hand, those that leave it waiting for tiles of its own closed kans."""
+        """Returns those of the discards that leave the hand waiting only for tiles of its closed kans."""
         closed_kans = self.progress.closed_kans[self.situation.seat]
         dead = 0
         if closed_kans:

@@ -1,4 +1,4 @@
-"""How a round ended: whether the results fit the scores, the sticks and the last decisions, and what comes next."""
+"""Checks of a round's end: results against scores, sticks and the last decisions; and what may follow."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -39,7 +39,7 @@ class Results(NamedTuple):
 
 
 def parse_results(text: str) -> Results | None:
-    """None if the text is not twelve integers."""
+    """Parses the results; returns None if the text is not twelve integers."""
     try:
         numbers = tuple(map(int, text.split(",")))
     except ValueError:
@@ -51,14 +51,14 @@ def parse_results(text: str) -> Results | None:
 
 
 class Next(NamedTuple):
-    """What may follow a round."""
+    """The dealer and honba of a possible next round."""
 
     dealer_stays: bool
     honba: int
 
 
 class _Last(NamedTuple):
-    """The last decisions of a round, as far as they end it."""
+    """The seats whose last decisions end the round."""
 
     tsumo: list[int]
     rons: list[int]
@@ -66,10 +66,10 @@ class _Last(NamedTuple):
 
 
 def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fail) -> set[Next]:
-    """Checks the results of a round after its last line. Returns what may follow; empty if that is not known.
+    """Checks the results of a round after its last line. Returns what may follow; empty if unknown.
 
     Args:
-        results: by the seats that have lines; their deltas agree.
+        results: by seat, of those that have lines; their deltas agree.
     """
     start = round_lines.start
     if start is None or not results:
@@ -100,10 +100,10 @@ def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fai
 
 
 def _go_to_end(round_lines: RoundLines, fail: Fail) -> None:
-    """Plays the last decision, after which nobody may have had a choice."""
+    """Applies the last decision, after which no seat may have had a choice."""
     chosen = [event for d in round_lines.decisions if (event := EVENT_OF[d.seat][d.action]) is not None]
     if chosen:
-        # a chi comes after the other calls
+        # the other calls take precedence over a chi
         round_lines.follow(EVENTS[min(chosen, key=lambda token: EVENTS[token].name == "chi")])
     missing = round_lines.missing_turn()
     if missing:
@@ -112,7 +112,7 @@ def _go_to_end(round_lines: RoundLines, fail: Fail) -> None:
 
 
 def _riichi(round_lines: RoundLines, last: _Last) -> Iterator[tuple[bool, ...]]:
-    """Who may have paid for riichi, by seat."""
+    """Yields for each possibility whether each seat has paid for riichi."""
     progress = round_lines.progress
     paid = progress.riichi
     if not round_lines.is_whole:
@@ -127,7 +127,7 @@ def _riichi(round_lines: RoundLines, last: _Last) -> Iterator[tuple[bool, ...]]:
 
 
 def _fits(end: Codes, last: _Last, round_lines: RoundLines) -> bool:
-    """Whether an end is what the last decisions led to."""
+    """Returns whether an end is the result of the last decisions."""
     if last.tsumo:
         return end[last.tsumo[0]] == OWN_TSUMO
     if last.rons:
@@ -151,7 +151,7 @@ def _followers(end: Codes, round_lines: RoundLines, last: _Last, honba: int) -> 
     if OWN_TSUMO in end:
         if last.tsumo or not round_lines.is_whole:
             yield Next(True, honba + 1) if code == OWN_TSUMO else Next(False, 0)
-        if not last.tsumo:  # a mangan of discards: whether the dealer was tenpai is not told
+        if not last.tsumo:  # a mangan of discards: whether the dealer was tenpai is unknown
             yield Next(True, honba + 1)
             yield Next(False, honba + 1)
     elif code in (TENPAI, NOT_TENPAI):
@@ -165,7 +165,7 @@ def _followers(end: Codes, round_lines: RoundLines, last: _Last, honba: int) -> 
 def _why(
     ends: list[Codes], all_ends: list[Codes], codes: Mapping[int, int], round_lines: RoundLines, results: Results
 ) -> tuple[str, str]:
-    """The kind and the text of the violation where no end agrees with the codes."""
+    """Returns the kind and the text of the violation where no end agrees with the codes."""
     start, deltas = round_lines.start, list(results.deltas)
     if not all_ends:
         seats = round_lines.progress.riichi

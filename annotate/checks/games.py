@@ -1,4 +1,4 @@
-"""The lines of one game in their order: what never changes, the results, and how rounds follow from one another."""
+"""Checks of the lines of one game in their order: constant settings, results, and the sequence of rounds."""
 
 from annotate.checks.ending import Next, Results, check_end, parse_results
 from annotate.checks.payments import NUM_SEATS, SEATS
@@ -10,18 +10,18 @@ from annotate.vocabulary import FOUR_PLAYERS
 _LAST_CODE = FOUR_PLAYERS.num_round_results - 1
 _UNKNOWN_HONBA = -1
 _START_SCORE, _ENOUGH = 25_000, 30_000
-"""with another score to begin with, what ends a game is not known"""
+"""with another start score, the score that ends a game is unknown"""
 
 
 class GameLines:
-    """A game, from its first line on. `fail` is called for every violation."""
+    """The checks of one game, from its first line on. `fail` is called for every violation."""
 
     def __init__(self, fail: Fail) -> None:
         self.num_rounds = 0
         self.num_gaps = 0
         """places where rounds are left out"""
         self.line = 0
-        """that violations are of"""
+        """the line of violations"""
         self._last_line = 0
         self._fail = fail
         self._settings: Settings | None = None
@@ -33,7 +33,7 @@ class GameLines:
         self._ends: dict[int, tuple[int, int]] = {}
         """score and grading delta, by seat"""
         self._after: tuple[tuple[int, int, int], set[Next], tuple[int, ...]] | None = None
-        """the round before: its key, what may follow, the scores then"""
+        """of the previous round: its key, what may follow, the scores at its end"""
 
     def add(self, text: str, line: int) -> None:
         """Checks the next line, given without its line break."""
@@ -63,7 +63,7 @@ class GameLines:
         self._round.add(situation, line)
 
     def finish(self) -> None:
-        """To be called after the last line."""
+        """Checks the end of the game, after the last line."""
         if self._round is None or self._settings is None:
             return
         self._last_line, total = self.line, self._settings.total
@@ -82,7 +82,7 @@ class GameLines:
     def _check_last_scores(
         self, key: tuple[int, int, int], followers: set[Next], after: tuple[int, ...], scores: list[int], total: int
     ) -> None:
-        """Whether the end scores are those that the last round left, with what nobody won for the first."""
+        """Checks that the end scores are those after the last round, with the remaining deposits added to the first."""
         first = scores.index(max(scores))
         expected = list(after)
         expected[first] += total - sum(after)
@@ -98,7 +98,7 @@ class GameLines:
             self.num_gaps += 1
 
     def _is_over(self, key: tuple[int, int, int], followers: set[Next], after: tuple[int, ...]) -> bool:
-        """Whether the dealer of the game's last round, or of one beyond it, does not stay, and somebody has enough."""
+        """Returns whether the game is over: past its last scheduled dealer, with enough points of a seat."""
         assert self._settings is not None
         if self._settings.start_score != _START_SCORE or not followers or any(stays for stays, _ in followers):
             return False
@@ -111,8 +111,8 @@ class GameLines:
         if situation.progression == "0":
             return True
         if (situation.wind, situation.dealer) != current.key[:2]:
-            return current.is_lost or not current.goes_on(situation.progression)
-        if current.is_lost or current.goes_on(situation.progression):
+            return current.is_lost or not current.continues(situation.progression)
+        if current.is_lost or current.continues(situation.progression):
             return False
         numbers = parse_numbers(situation.numeric)
         return numbers is not None and numbers.honba != current.key[2]
@@ -143,7 +143,7 @@ class GameLines:
         self._after = self._round.key, followers, scores
 
     def _check_order(self, key: tuple[int, int, int], numbers: Numbers, start_score: int) -> None:
-        """Whether the round may follow the one before, rounds left out in between or not."""
+        """Checks that the round may follow the previous one, possibly with rounds left out in between."""
         wind, dealer, honba = key
         if self._after is None:
             if key == (0, 0, 0) and self.num_rounds == 1 and numbers.scores != (start_score,) * NUM_SEATS:
@@ -156,8 +156,8 @@ class GameLines:
         expected = [(place + (not stays), next_honba) for stays, next_honba in followers] or [(place, before[2] + 1)]
         if found in expected:
             if numbers.scores != scores:
-                words = f"{list(numbers.scores)}, {list(scores)} expected after the round before"
-                self._fail("numbers", f"field 2 (numeric): the round begins with the scores {words}")
+                words = f"{list(numbers.scores)}, {list(scores)} expected after the previous round"
+                self._fail("numbers", f"field 2 (numeric): the round starts with the scores {words}")
         elif found > min(expected):
             self.num_gaps += bool(followers)
         else:
@@ -167,7 +167,7 @@ class GameLines:
     # Results
 
     def _check_results(self, situation: Situation, settings: Settings) -> None:
-        """Checks results that the seat's lines of the round did not have before."""
+        """Checks results that the seat's previous lines of the round did not have."""
         seat, text = situation.seat, situation.results
         if seat in self._texts:
             words = f"{text}, in the seat's line before {self._texts[seat]}"
@@ -201,7 +201,7 @@ def _wrong_results(results: Results, seat: int, mean: int) -> str | None:
     if not 0 <= results.code <= _LAST_CODE:
         return f"the round's result is {results.code}, 0 to {_LAST_CODE} expected"
     if sorted(results.ranks) != list(SEATS):
-        return f"the ranks {list(results.ranks)} are no permutation of {list(SEATS)}"
+        return f"the ranks {list(results.ranks)} are not a permutation of {list(SEATS)}"
     if results.rank != results.ranks[seat]:
         return (
             f"the rank is {results.rank}, but by the ranks {list(results.ranks)} seat {seat}'s is {results.ranks[seat]}"

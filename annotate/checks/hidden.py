@@ -1,4 +1,4 @@
-"""The hidden field of a round's lines: the other hands as the seats' own lines have them, and one wall for all."""
+"""Checks of the hidden field of a round's lines: the other hands agree with those seats' lines, and the wall is one."""
 
 from bisect import bisect_left
 from itertools import takewhile
@@ -17,19 +17,19 @@ _NUM_SLOTS = _HAND.factors[1].size
 
 
 class HiddenChecks:
-    """What the lines have told of the wall so far."""
+    """The checks of a round's hidden fields, with the wall of the previous line."""
 
     def __init__(self, fail: Fail) -> None:
         self._fail = fail
         self._wall: list[int] | None = None
         self._num_replaced = 0
-        """tiles drawn after kans, at the line that `_wall` is of"""
+        """tiles drawn after kans, at the line of `_wall`"""
 
     def check(self, situation: Situation, progress: Progress, tiles: TileChecks, kinds: list[int]) -> None:
         """Checks the next line.
 
         Args:
-            kinds: how many the seat itself has of each kind.
+            kinds: number of tiles of each kind in the seat's hand.
         """
         try:
             hands, wall = _parts(situation.hidden or "")
@@ -46,7 +46,7 @@ class HiddenChecks:
             visible[KIND_OF[tile]] += 1
         if max(visible) > MOST_COPIES:
             kind = visible.index(max(visible))
-            words = f"{visible[kind]} of {TILE_NAMES[tile_of(kind)]} with what the table shows"
+            words = f"{visible[kind]} of {TILE_NAMES[tile_of(kind)]} including the visible tiles"
             self._fail("hidden", f"field 7 (hidden): there are {words}")
 
     def _check_wall(self, situation: Situation, progress: Progress, wall: list[int]) -> None:
@@ -72,11 +72,11 @@ class HiddenChecks:
 
 
 def _parts(text: str) -> tuple[list[list[int]], list[int]]:
-    """The hands of the seats to the right, across and to the left, and the wall."""
+    """Parses the hands of the seats to the right, across and to the left, and the wall."""
     try:
         tokens = list(map(_TOKENS.__getitem__, text.split(",")))
     except KeyError as error:
-        words = f"{error.args[0]!r} is no token from 0 to {FOUR_PLAYERS.hidden.size - 1}"
+        words = f"{error.args[0]!r} is not a token from 0 to {FOUR_PLAYERS.hidden.size - 1}"
         raise WrongLine("hidden", f"field 7 (hidden): {words}") from None
     of_hands = list(takewhile(lambda token: token < _WALL.first, tokens))
     wall = [token - _WALL.first for token in tokens[len(of_hands) :]]

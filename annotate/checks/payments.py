@@ -1,4 +1,4 @@
-"""Which ends of a round can have changed the scores as they did.
+"""The ends of a round that agree with its changes of the scores.
 
 Points as in the rules of Tenhou and Mahjong Soul: no rounding up to mangan, counters and deposits go to the first
 winner after the discarder, a mangan of discards (nagashi) is paid without counters and leaves the deposits.
@@ -14,7 +14,7 @@ NUM_SEATS = FOUR_PLAYERS.num_seats
 SEATS = range(NUM_SEATS)
 STICK = 1000
 COUNTER = 300
-"""points that a winner gets for each counter stick, a third of it from each loser of a tsumo"""
+"""points that a winner receives for each counter stick, a third of it from each loser of a tsumo"""
 
 # codes of the end of a round, from a seat's view
 OWN_TSUMO, OWN_RON, DEALT_IN, RON_OF_OTHERS, NOT_TENPAI, TENPAI, ABORTED = 0, 4, 7, 10, 16, 17, 18
@@ -43,11 +43,11 @@ _TSUMO_OF_DEALER = frozenset(_up(2 * base) for base in _BASES)
 _TSUMO_OF_CHILD = frozenset((_up(base), _up(2 * base)) for base in _BASES)
 
 Codes = tuple[int, ...]
-"""how a round ended, as each seat sees it"""
+"""how a round ended, from each seat's view"""
 
 
 def relative(of: int, to: int) -> int:
-    """The place of seat `of` relative to seat `to`: 0 right, 1 across, 2 left."""
+    """Computes the place of seat `of` relative to seat `to`: 0 right, 1 across, 2 left."""
     return (of - to - 1) % NUM_SEATS
 
 
@@ -55,11 +55,11 @@ def relative(of: int, to: int) -> int:
 def possible_ends(
     deltas: tuple[int, ...], dealer: int, honba: int, deposits: int, riichi: tuple[bool, ...]
 ) -> tuple[Codes, ...]:
-    """The codes that a round can have ended with.
+    """Computes the codes that a round can have ended with.
 
     Args:
         deltas: of the scores by seat, in points.
-        deposits: those lying there when the round began.
+        deposits: riichi sticks on the table at the start of the round.
         riichi: by seat, whether a stick was paid in the round.
     """
     moved = [delta + STICK * paid for delta, paid in zip(deltas, riichi, strict=True)]
@@ -85,7 +85,7 @@ def _draws(moved: Sequence[int], riichi: Sequence[bool]) -> Iterator[Codes]:
 
 
 def _nagashi(moved: Sequence[int], dealer: int) -> Iterator[Codes]:
-    for number in range(1, NUM_SEATS):  # what four would get is nothing
+    for number in range(1, NUM_SEATS):  # four would receive nothing
         for winners in combinations(SEATS, number):
             points = [0] * NUM_SEATS
             for winner in winners:
@@ -118,7 +118,7 @@ def _tsumos(moved: Sequence[int], dealer: int, honba: int, sticks: int) -> Itera
 
 
 def _is_yakuman(value: int, of_dealer: bool) -> bool:
-    """Whether one seat may be liable for others' payments (pao)."""
+    """Returns whether one seat may be liable for others' payments (pao)."""
     unit = _YAKUMAN * (6 if of_dealer else 4)
     return value in range(unit, unit * _MOST_YAKUMAN + 1, unit)
 

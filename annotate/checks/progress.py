@@ -1,6 +1,6 @@
-"""A round as everybody at the table sees it, built up from the progression's events one by one.
+"""The public state of a round, built up from the progression's events one by one.
 
-`Progress.apply` says what is impossible about an event, by the rules that Tenhou and Mahjong Soul share.
+`Progress.apply` reports impossible events, by the rules that Tenhou and Mahjong Soul share.
 """
 
 from itertools import pairwise
@@ -37,7 +37,7 @@ _FIRST_WIND, _LAST_WIND = NUM_SUITS * RANKS_PER_SUIT, NUM_SUITS * RANKS_PER_SUIT
 
 
 class Event(NamedTuple):
-    """A token of the progression, taken apart. `tile` is the one discarded, called or added; of an ankan ordinary."""
+    """A decoded token of the progression. `tile` is the one discarded, called or added; of an ankan ordinary."""
 
     name: str
     seat: int = -1
@@ -55,7 +55,7 @@ class Event(NamedTuple):
         return f"seat {self.seat}: {self.in_words()}" if self.seat >= 0 else "the beginning"
 
     def in_words(self) -> str:
-        """Without the seat, such as "discard 5m as drawn with riichi"."""
+        """Formats the event without the seat, such as "discard 5m as drawn with riichi"."""
         if self.name == "chi":
             return f"chi {TILE_NAMES[self.tile]} with {' '.join(TILE_NAMES[tile] for tile in self.used)}"
         words = f"{self.name} {TILE_NAMES[self.tile]}" if self.tile >= 0 else self.name
@@ -81,7 +81,7 @@ EVENTS = tuple(_event(token) for token in range(FOUR_PLAYERS.progression.size))
 
 
 def swapped_kinds(event: Event) -> tuple[int, ...]:
-    """The kinds that may not be discarded after a chi or pon (kuikae)."""
+    """Returns the kinds that may not be discarded after a chi or pon (kuikae)."""
     if event.name != "chi":
         return (event.kind,)
     low, high = sorted(KIND_OF[tile] for tile in event.used)
@@ -93,13 +93,13 @@ def swapped_kinds(event: Event) -> tuple[int, ...]:
 
 
 class Progress:
-    """What the events so far make of the table."""
+    """The public state of the table after the events so far."""
 
     def __init__(self, dealer: int) -> None:
         self.dealer = dealer
         self.last = Event("begin")
         self.num_draws = 0
-        """tiles drawn for the events so far; the one drawn for the next event is not yet among them"""
+        """tiles drawn for the events so far, without the one drawn for the next event"""
         self.is_aborted = False
         """no further tile may be drawn: four riichi, four equal winds, four kans of several seats"""
         self.num_melds = [0] * NUM_SEATS
@@ -115,7 +115,7 @@ class Progress:
         self.is_called_from = [False] * NUM_SEATS
         """a discard of the seat was called"""
         self.missed = [0] * NUM_SEATS
-        """kinds that others have discarded since a seat did, or since its riichi; not yet the last one; as bits"""
+        """kinds that others have discarded since a seat did, or since its riichi, without the last one; as bits"""
         self.kans: list[int] = []
         """their seats"""
         self.num_kans_in_turn = 0
@@ -125,10 +125,10 @@ class Progress:
         """by a call or a kan"""
         self.seen_kinds = [0] * NUM_TILES34
         self.seen = [0] * NUM_TILES
-        """of those seen, the tiles of which one can tell whether they are red"""
+        """of those seen, the tiles that are known to be red or not"""
 
     def apply(self, event: Event) -> str | None:
-        """Goes on by one event. Returns what is impossible about it, having gone on all the same."""
+        """Applies an event, even an impossible one. Returns why it is impossible, or None."""
         if self.last.name in ("discard", "kakan"):
             self._miss(self.last)
         if event.name == "discard":
@@ -139,7 +139,7 @@ class Progress:
         elif event.name in ("ankan", "kakan"):
             problem = self._own_kan(event)
         else:
-            return "begins the round again" if event.name == "begin" else "is a token without a meaning"
+            return "starts the round again" if event.name == "begin" else "is a token without a meaning"
         self.last = event
         kind, tile = event.kind, event.tile
         if problem is None and (self.seen_kinds[kind] > MOST_COPIES or self.seen[tile] > NUM_COPIES[tile]):
@@ -147,18 +147,18 @@ class Progress:
         return problem
 
     def next_to_draw(self) -> int:
-        """The seat whose turn it would be if nobody claimed the last tile."""
+        """Returns the seat whose turn it is if nobody claims the last tile."""
         name, seat = self.last.name, self.last.seat
         if name == "begin":
             return self.dealer
         return (seat + 1) % NUM_SEATS if name == "discard" else seat
 
     def has_drawn(self) -> bool:
-        """Whether the next discard is of a hand with a drawn tile, not after a chi or pon."""
+        """Returns whether the next discard is from a hand with a drawn tile, not after a chi or pon."""
         return self.last.name not in ("chi", "pon")
 
     def has_nagashi(self, seat: int) -> bool:
-        """Whether the seat's discards so far would make a mangan of discards."""
+        """Returns whether the seat's discards so far qualify for a mangan of discards (nagashi)."""
         return not self.river[seat] & ~_TERMINALS_AND_HONOURS and not self.is_called_from[seat]
 
     def _wrong_turn(self, event: Event) -> str | None:
@@ -238,7 +238,7 @@ class Progress:
         return self._too_many(event)
 
     def _see_called(self, event: Event, number: int) -> None:
-        """Of a kan all four tiles are known; of a pon with an ordinary five, one tile of the hand may be red."""
+        """Adds the tiles of a call: of a kan all are known; of a pon of ordinary fives, one hand tile may be red."""
         red = RED_OF_KIND.get(event.kind)
         if red is None or event.tile == red:
             self.seen[tile_of(event.kind)] += number
@@ -293,7 +293,7 @@ class Progress:
                 self.missed[seat] |= kind
 
     def is_last_kan(self) -> bool:
-        """Whether the next discard aborts the round: four kans, not all of one seat."""
+        """Returns whether the next discard aborts the round: four kans, not all of one seat."""
         return len(self.kans) == MOST_KANS and len(set(self.kans)) > 1
 
     def _abort(self, event: Event) -> None:

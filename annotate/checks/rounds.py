@@ -1,4 +1,4 @@
-"""The lines of one round in their order: each for itself, and whether they follow from one another."""
+"""Checks of the lines of one round in their order: each by itself, and each against the previous ones."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _CALLS = ("chi", "pon", "daiminkan")
 
 
 class Decision(NamedTuple):
-    """What a seat chose, and where it is written."""
+    """A seat's choice and its line."""
 
     seat: int
     action: int
@@ -29,7 +29,7 @@ class Decision(NamedTuple):
 
 
 class RoundLines:
-    """A round, from its first line on."""
+    """The checks of one round, from its first line on."""
 
     def __init__(self, situation: Situation, honba: int, settings: Settings, fail: Fail) -> None:
         self.key = situation.wind, situation.dealer, honba
@@ -40,7 +40,7 @@ class RoundLines:
         self._fail = fail
         self._scores = ScoreChecks(settings, fail)
         self._text: str | None = None
-        """the progression of the line before, None if nothing is known of it"""
+        """the progression of the previous line, None if unknown"""
         self._restart()
         if situation.progression == "0":
             self._text, self._is_linked = "0", True
@@ -50,26 +50,26 @@ class RoundLines:
 
     @property
     def start(self) -> Numbers | None:
-        """The numbers as the round began, None if they are not known."""
+        """The numbers at the start of the round, None if unknown."""
         return self._scores.start
 
     @property
     def is_lost(self) -> bool:
-        """Nothing is known of the lines before."""
+        """Whether nothing is known of the previous lines."""
         return self._text is None
 
     def lose(self) -> None:
-        """Lets the next line stand for itself. To be called when a line could not be read."""
+        """Discards all that is known of the previous lines, as after a line that could not be read."""
         self.is_whole = False
         self._restart()
 
-    def goes_on(self, progression: str) -> bool:
-        """Whether the progression is the round's at its next line."""
+    def continues(self, progression: str) -> bool:
+        """Returns whether the progression continues that of the previous line."""
         return self._text is not None and (progression == self._text or progression.startswith(self._text + ","))
 
     def add(self, situation: Situation, line: int) -> None:
         """Checks the next line of the round."""
-        if not self._go_on(situation) or not self._is_possible_moment(situation):
+        if not self._advance(situation) or not self._is_possible_moment(situation):
             self.lose()
             return
         numbers = self._scores.check(situation, self.progress)
@@ -81,7 +81,7 @@ class RoundLines:
         self.decisions.append(Decision(situation.seat, situation.action, line, self._is_turn(situation)))
 
     def follow(self, event: Event) -> bool:
-        """Goes on by an event. False if it is impossible."""
+        """Applies an event; returns False if it is impossible."""
         if event.seat >= 0:
             if self._is_linked:
                 self._check_followed(event)
@@ -101,15 +101,15 @@ class RoundLines:
 
     # The progression
 
-    def _go_on(self, situation: Situation) -> bool:
-        """Brings the progress to where the line is. False if that cannot be done."""
+    def _advance(self, situation: Situation) -> bool:
+        """Applies the events up to the line; returns False if that is impossible."""
         text, before = situation.progression, self._text
         if text == before:
             return True
-        if before is None or not self.goes_on(text):
+        if before is None or not self.continues(text):
             if before is not None:
                 self._fail(
-                    "continuity", f"field 3 (progression) is no continuation of the line before{_fork(before, text)}"
+                    "continuity", f"field 3 (progression) is not a continuation of the line before{_fork(before, text)}"
                 )
             self.lose()
             before = "0"
@@ -122,7 +122,7 @@ class RoundLines:
         for token in text[len(before) + 1 :].split(",") if text != before else ():
             event = _EVENTS.get(token)
             if event is None:
-                self._fail("form", f"field 3 (progression): {token!r} is no token from 0 to {len(EVENTS) - 1}")
+                self._fail("form", f"field 3 (progression): {token!r} is not a token from 0 to {len(EVENTS) - 1}")
                 return False
             if not self.follow(event):
                 return False
@@ -130,7 +130,7 @@ class RoundLines:
         return True
 
     def _check_followed(self, event: Event) -> None:
-        """Whether `event` is what was chosen in the lines before it."""
+        """Checks that `event` was chosen in the lines before it."""
         decisions, self.decisions = self.decisions, []
         if self.progress.last.name in ("discard", "kakan"):
             self._check_passed(event, decisions)
@@ -143,7 +143,7 @@ class RoundLines:
                 if event.seat != decision.seat or event.name not in _CALLS:
                     continue
             elif chosen is not None and EVENTS[chosen].name == "chi" and event.name in ("pon", "daiminkan"):
-                continue  # it comes first
+                continue  # it takes precedence
             if chosen != event.token:
                 self._fail("choice", f"field 3 (progression): {event}; but {decision}")
                 is_explained = True
@@ -152,7 +152,7 @@ class RoundLines:
             self._fail("missing line", f"field 3 (progression): {event}; but no line has that choice")
 
     def _check_passed(self, event: Event, decisions: Sequence[Decision]) -> None:
-        """Whether everybody who could claim the last discard, or win the last tile, has a line for letting it pass."""
+        """Checks that every seat that could claim the last discard, or win the last tile, has a line for passing it."""
         progress, claims = self.progress, [decision.seat for decision in decisions if not decision.is_turn]
         is_free = progress.last.name == "discard" and event.name not in _CALLS
         for seat in SEATS:
@@ -167,7 +167,7 @@ class RoundLines:
                 self._fail("missing line", f"field 3 (progression): {event}; but seat {seat} has no line for {words}")
 
     def _is_forced(self, event: Event) -> bool:
-        """Whether the event could come without a decision."""
+        """Returns whether the event is possible without a decision."""
         if event.name != "discard":
             return False
         if self.progress.has_drawn():
@@ -176,7 +176,7 @@ class RoundLines:
         return hands is None or any(len(after_call(self.progress.last, hand)) == 1 for hand in hands)
 
     def missing_turn(self) -> str | None:
-        """Who must have had a turn after the last line, if the round ended without a win; None if nobody must."""
+        """Describes the missing turn after the last line, if the round ended without a win; None if there is none."""
         progress = self.progress
         if progress.is_aborted:
             return None
@@ -193,7 +193,7 @@ class RoundLines:
             seat = (seat + 1) % NUM_SEATS
         return None
 
-    # The moment
+    # The time of a line
 
     def _is_turn(self, situation: Situation) -> bool:
         return situation.drawn is not None or self.progress.last.seat == situation.seat

@@ -1,4 +1,4 @@
-"""Scores, sticks, ranks and grades: what a line must say of them, given how the round began and who is in riichi."""
+"""Checks of a line's scores, sticks, ranks and grades, given the start of the round and the seats in riichi."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,19 +9,19 @@ from annotate.checks.situation import Situation, WrongLine
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
 
 Fail = Callable[[str, str], None]
-"""takes the kind of a violation and its text; the line is the one being read"""
+"""reports the kind of a violation and its text, for the line being read"""
 
 _STANDING = FOUR_PLAYERS.sparse["standing"]
 
 
 def ranks(scores: Sequence[int]) -> list[int]:
-    """By seat, 0 the first; ties to the lower seat."""
+    """Computes the rank of each seat, 0 the first; the lower seat wins ties."""
     order = sorted(SEATS, key=lambda seat: (-scores[seat], seat))
     return [order.index(seat) for seat in SEATS]
 
 
 def standing_tokens(grades: Sequence[int], scores: Sequence[int]) -> list[int]:
-    """The grade and the rank of every seat."""
+    """Encodes the grade and the rank of every seat as tokens."""
     return [
         _STANDING.token(seat, value)
         for seat, (grade, rank) in enumerate(zip(grades, ranks(scores), strict=True))
@@ -30,7 +30,7 @@ def standing_tokens(grades: Sequence[int], scores: Sequence[int]) -> list[int]:
 
 
 def grades_and_ranks(tokens: Sequence[int]) -> tuple[list[int], list[int]] | None:
-    """The inverse of `standing_tokens`; None if it is not one grade and one rank of every seat."""
+    """Decodes the result of `standing_tokens`; returns None if it is not one grade and one rank of every seat."""
     values = [_STANDING.indices(token) for token in tokens]
     is_right = all(
         grade[0] == place[0] == seat and grade[1] < NUM_GRADES <= place[1]
@@ -56,10 +56,10 @@ class Numbers:
         return sum(self.scores) + STICK * self.deposits
 
     def problem(self, total: int) -> str | None:
-        """What is wrong with them, whatever the round.
+        """Describes an error that does not depend on the round, or returns None.
 
         Args:
-            total: of the points of the game.
+            total: points of the game.
         """
         if self.honba < 0 or self.deposits < 0:
             return f"honba {self.honba} and deposits {self.deposits}: neither can be negative"
@@ -71,13 +71,13 @@ class Numbers:
         return None
 
     def after(self, riichi: Sequence[int], sign: int = 1) -> "Numbers":
-        """With a stick paid by each seat of `riichi`; taken back with `sign` -1."""
+        """Returns the numbers after each seat of `riichi` has paid a stick; with `sign` -1, before they paid."""
         scores = tuple(self.scores[seat] - sign * STICK * riichi.count(seat) for seat in SEATS)
         return Numbers(self.honba, self.deposits + sign * len(riichi), scores)
 
 
 def parse_numbers(text: str) -> Numbers | None:
-    """The second field; None if it is not six integers."""
+    """Parses the second field; returns None if it is not six integers."""
     try:
         honba, deposits, *scores = map(int, text.split(","))
     except ValueError:
@@ -88,7 +88,7 @@ def parse_numbers(text: str) -> Numbers | None:
 
 @dataclass(frozen=True)
 class Settings:
-    """What stays the same in a whole game."""
+    """The values that are constant in a game."""
 
     room: int
     style: int
@@ -96,14 +96,14 @@ class Settings:
     total: int
     """points on the table"""
     has_hidden: bool
-    """every line has the hidden field"""
+    """whether every line has the hidden field"""
 
     @classmethod
     def of(cls, situation: Situation) -> "Settings":
-        """Those of a game's first line.
+        """Reads the settings from a game's first line.
 
         Raises:
-            WrongLine: they cannot be those of a game.
+            WrongLine: they are not possible in a game.
         """
         found, numbers = grades_and_ranks(situation.standing), parse_numbers(situation.numeric)
         if found is None:
@@ -133,11 +133,11 @@ def _not_numbers(situation: Situation) -> str:
 
 
 class ScoreChecks:
-    """Numbers and standing of a round's lines."""
+    """The checks of the numbers and standing of a round's lines."""
 
     def __init__(self, settings: "Settings", fail: Fail) -> None:
         self.start: Numbers | None = None
-        """as the round began"""
+        """at the start of the round"""
         self._settings = settings
         self._fail = fail
         self._views: dict[tuple[int, ...], tuple[str, Numbers, list[int]]] = {}
@@ -146,7 +146,7 @@ class ScoreChecks:
         """Returns the line's numbers; None if they are wrong."""
         riichi = tuple(progress.riichi)
         if progress.last.is_riichi and situation.drawn is None:
-            riichi = riichi[:-1]  # not paid before everybody has let the discard pass
+            riichi = riichi[:-1]  # not paid before all have passed on the discard
         view = self._views.get(riichi)
         if view is None:
             numbers = self._numbers_at(riichi, situation)

@@ -1,6 +1,6 @@
-"""Complete and waiting hands, by decomposing one suit at a time. Knows shapes alone, no yaku.
+"""Complete and waiting hands, by decomposing one suit at a time. Considers only shapes, no yaku.
 
-Kinds are tiles without red fives, 0 ... 33; a hand is how many it has of each kind. Sets of kinds are bit masks.
+Kinds are tiles without red fives, 0 ... 33; a hand is its number of each kind. Sets of kinds are bit masks.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ MOST_COPIES = 4
 
 
 class _Suit(NamedTuple):
-    """What the tiles of one suit are."""
+    """The shape of the tiles of one suit."""
 
     residue: int
     """number of tiles modulo 3"""
     is_done: bool
-    """sets alone, or sets and a pair"""
+    """whether they are sets alone, or sets and a pair"""
     waits: int
-    """kinds, as bits, any of which would make the suit so: with a pair if the residue is 1, without one if it is 2"""
+    """kinds, as bits, that complete the suit: with a pair if the residue is 1, without one if it is 2"""
 
 
 def _is_sets(counts: list[int], has_runs: bool) -> bool:
@@ -52,7 +52,7 @@ def _is_sets_and_pair(counts: list[int], has_runs: bool) -> bool:
 
 @lru_cache(maxsize=1 << 17)
 def _suit(tiles: tuple[int, ...], place: int, takes_fifth: bool) -> _Suit:
-    """The suit in place 0 ... 3, the last one of honours. Waits for a fifth copy of a tile are not left out if
+    """Decomposes the suit in place 0 ... 3, the last one of honours. Waits for a fifth copy of a tile are included if
     `takes_fifth`."""
     counts, residue, has_runs = list(tiles), sum(tiles) % 3, place < NUM_SUITS
     if residue == 0:
@@ -72,7 +72,7 @@ class Shape:
 
     Args:
         counts: of each kind.
-        takes_fifth: takes a wait for tiles of which the hand holds all four for a wait; rules differ.
+        takes_fifth: whether a wait for a tile of which the hand holds all four counts; rules differ.
     """
 
     def __init__(self, counts: Sequence[int], num_melds: int, takes_fifth: bool = False) -> None:
@@ -82,7 +82,7 @@ class Shape:
         self._suits = [_suit(tuple(counts[f : f + RANKS_PER_SUIT]), p, takes_fifth) for p, f in enumerate(_FIRSTS)]
 
     def is_complete(self) -> bool:
-        """Whether 14 - 3 * num_melds tiles make a winning shape."""
+        """Returns whether 14 - 3 * num_melds tiles make a winning shape."""
         residues = 0
         for suit in self._suits:
             residues += suit.residue
@@ -95,12 +95,12 @@ class Shape:
         return self._is_whole and (counts.count(2) == NUM_PAIRS or _is_orphans(counts))
 
     def waits(self) -> int:
-        """The kinds that would complete 13 - 3 * num_melds tiles, as bits."""
+        """Returns the kinds that complete 13 - 3 * num_melds tiles, as bits."""
         found = _waits_of_sets(self._suits)
         return found | _pair_waits(self._counts) | orphan_waits(self._counts) if self._is_whole else found
 
     def discards(self) -> int:
-        """The kinds whose discard leaves 14 - 3 * num_melds tiles waiting, as bits."""
+        """Returns the kinds whose discard leaves 14 - 3 * num_melds tiles waiting, as bits."""
         found = self._discards_of_sets()
         if not self._is_whole:
             return found
@@ -151,7 +151,7 @@ def _waits_of_sets(suits: Sequence[_Suit]) -> int:
 
 
 def _pair_waits(counts: Sequence[int]) -> int:
-    """The kind that would make 13 tiles seven pairs, as a bit."""
+    """Returns the kind that completes 13 tiles to seven pairs, as a bit."""
     return 1 << counts.index(1) if counts.count(2) == NUM_PAIRS - 1 and 1 in counts else 0
 
 
@@ -160,7 +160,7 @@ def _is_orphans(counts: Sequence[int]) -> bool:
 
 
 def orphan_waits(counts: Sequence[int]) -> int:
-    """The kinds that would make 13 tiles the thirteen orphans, as bits."""
+    """Returns the kinds that complete 13 tiles to the thirteen orphans, as bits."""
     held = [counts[kind] for kind in TERMINALS_AND_HONOURS]
     if sum(held) != 13 or held.count(0) > 1:
         return 0

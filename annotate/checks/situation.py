@@ -1,4 +1,4 @@
-"""One line taken apart: what a seat sees, may do, did. Finds what is wrong with its form and its sparse tokens."""
+"""A decoded line: a seat's observation, options and choice. Reports errors of its form and its sparse tokens."""
 
 from bisect import bisect_left
 from operator import lt, sub
@@ -22,13 +22,13 @@ _TILE_OF_SLOT = tuple(
 )
 _FURTHER_COPIES = frozenset(range(len(_TILE_OF_SLOT))).difference(HAND_SLOT_FIRST)
 
-# text to token: quicker than to make integers and to compare them with the sizes
+# text to token: faster than parsing integers and comparing them with the sizes
 _SPARSE_TOKENS = {str(token): token for token in range(_SPARSE.size)}
 _ACTION_TOKENS = {str(token): token for token in range(FOUR_PLAYERS.action.size)}
 
 
 class WrongLine(Exception):
-    """No situation can be made of a line."""
+    """Raised where a line cannot be decoded."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(kind, text)
@@ -37,7 +37,7 @@ class WrongLine(Exception):
 
 
 class Situation:
-    """A line's tokens by their meaning; numeric, progression, results and hidden are left as text."""
+    """A line's tokens by their meaning; numeric, progression, results and hidden remain text."""
 
     __slots__ = (
         *("game", "room", "style", "seat", "wind", "dealer", "dora", "left", "standing", "hand", "drawn"),
@@ -61,7 +61,7 @@ class Situation:
     hidden: str | None
 
     def __init__(self, text: str) -> None:
-        """Takes a line apart that has no line break.
+        """Decodes a line, given without its line break.
 
         Raises:
             WrongLine
@@ -101,10 +101,10 @@ class Situation:
 
 
 def tiles_of_hand(slots: list[int], where: str) -> list[int]:
-    """The tiles of a hand whose slots are given in ascending order.
+    """Decodes the tiles of a hand from its slots in ascending order.
 
     Raises:
-        WrongLine: the copies of a tile do not count from 0.
+        WrongLine: the copies of a tile are not counted from 0.
     """
     before = -1
     for slot in slots:

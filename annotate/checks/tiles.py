@@ -1,4 +1,4 @@
-"""The tiles of a round's lines: hands, indicators, and that no tile is seen more often than there are."""
+"""Checks of the tiles of a round's lines: hands, indicators, and the number of visible copies of each tile."""
 
 from itertools import combinations
 from operator import add
@@ -26,7 +26,7 @@ def in_words(tiles: Hand) -> str:
 
 
 def kinds_of(tiles: Hand) -> list[int]:
-    """How many there are of each kind."""
+    """Counts the tiles of each kind."""
     kinds = [0] * NUM_TILES34
     for tile in tiles:
         kinds[KIND_OF[tile]] += 1
@@ -34,13 +34,13 @@ def kinds_of(tiles: Hand) -> list[int]:
 
 
 class TileChecks:
-    """What the lines have shown of the tiles so far."""
+    """The checks of a round's tiles, with the tiles known from the lines so far."""
 
     def __init__(self, fail: Fail) -> None:
         self._fail = fail
         self._dora: list[int] = []
         self._hands: list[list[Hand] | None] = [None] * NUM_SEATS
-        """that every seat may have: several after a pon that may have used a red five, None if unknown"""
+        """possible hands of every seat: several after a pon that may have used a red five, None if unknown"""
         self._drawn: tuple[int, int] | None = None
         """seat and tile, in the line before"""
 
@@ -48,7 +48,7 @@ class TileChecks:
         return self._hands[seat]
 
     def move(self, event: Event, has_drawn: bool) -> None:
-        """Goes on by an event. The seat drew a tile before it if `has_drawn`."""
+        """Applies an event. The seat drew a tile before it if `has_drawn`."""
         known, drawn, self._drawn = self._hands[event.seat], self._drawn, None
         if known is None or event.is_tsumogiri:
             return
@@ -64,7 +64,7 @@ class TileChecks:
             self._fail("hand", f"field 3 (progression): {event}, but by its lines the seat holds {held}")
 
     def check(self, situation: Situation, progress: Progress) -> list[int]:
-        """Returns how many the hand has of each kind, the drawn tile included."""
+        """Checks the next line; returns the number of tiles of each kind in the hand, the drawn tile included."""
         self._check_left(situation, progress)
         self._check_dora(situation, progress)
         self._check_hand(situation, progress)
@@ -83,7 +83,7 @@ class TileChecks:
         dora, before = situation.dora, self._dora
         if dora[: len(before)] != before:
             words = f"{in_words(dora)}, in the line before {in_words(before)}"
-            self._fail("dora", f"field 1 (sparse): the indicators are {words}: they can only become more")
+            self._fail("dora", f"field 1 (sparse): the indicators are {words}: indicators can only be added")
         else:
             self._dora = dora
         num_kans = len(progress.kans)
@@ -135,9 +135,9 @@ class TileChecks:
 
 
 def _num_hidden(situation: Situation, progress: Progress) -> tuple[int, int]:
-    """The least and the greatest number of kans whose indicator has not been turned.
+    """Returns the lowest and the highest number of kans whose indicator has not been revealed.
 
-    That of a closed kan is turned before the next tile is drawn, that of another one with the next discard or kan.
+    That of a closed kan is revealed before the next tile is drawn, that of another one with the next discard or kan.
     """
     is_kan = progress.last.name in ("ankan", "kakan")
     if situation.drawn is None and is_kan:  # the kan may be robbed
@@ -147,7 +147,7 @@ def _num_hidden(situation: Situation, progress: Progress) -> tuple[int, int]:
 
 
 def _used(event: Event, hand: Hand) -> list[tuple[int, ...]]:
-    """The tiles of the hand that the event may take away."""
+    """Returns the possible sets of tiles that the event removes from the hand."""
     if event.name in ("discard", "kakan"):
         return [(event.tile,)]
     if event.name == "chi":

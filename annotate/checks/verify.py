@@ -1,7 +1,7 @@
-"""kanachan-annotate --verify: reads annotation lines again and reports every violation of what must hold of them.
+"""kanachan-annotate --verify: checks annotation lines and reports every violation.
 
-Shares with the program that writes the lines their vocabulary and their parser, and nothing else: the rules of the game
-in annotate.checks are worked out anew, without an engine, from what the lines themselves tell.
+Shares only the vocabulary and the parser with the program that writes the lines: annotate.checks implements the rules
+of the game independently, without an engine, from the content of the lines.
 """
 
 from collections import Counter
@@ -15,13 +15,13 @@ from annotate.runtime.files import reading_text
 from annotate.runtime.workers import in_order
 
 MOST_SHOWN = 20
-_MOST_LINES = 20_000  # of a game: what is read at once is bounded, whatever a file holds
+_MOST_LINES = 20_000  # of a game: bounds the memory for any file
 _FILE = "file"
 
 
 @dataclass(frozen=True)
 class Violation:
-    """Something that cannot be true of a line."""
+    """A violation in a line."""
 
     path: str
     line: int
@@ -34,7 +34,7 @@ class Violation:
 
 @dataclass
 class Verification:
-    """What was read and found; sums over games and files."""
+    """Counts of lines and violations; sums over games and files."""
 
     lines: int = 0
     games: int = 0
@@ -60,7 +60,7 @@ class Verification:
             self.shown.append(violation)
 
     def text(self) -> str:
-        """A report for people."""
+        """Formats a report for people."""
         lines = [str(violation) for violation in self.shown]
         total = self.kinds.total()
         if total > len(self.shown):
@@ -75,7 +75,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Part:
-    """Consecutive lines of one game, or what is wrong with the file there."""
+    """Consecutive lines of one game, or a problem of the file there."""
 
     path: str
     first_line: int
@@ -84,7 +84,7 @@ class Part:
 
 
 def parts_of(path: str) -> Iterator[Part]:
-    """The games of a file of annotation lines, one after another."""
+    """Yields the games of a file of annotation lines, one after another."""
     seen: set[int] = set()  # hashes of names, so that a large file takes little memory
     game, lines, number = None, list[str](), 0
     try:
@@ -95,9 +95,7 @@ def parts_of(path: str) -> Iterator[Part]:
                     if lines:
                         yield Part(path, number - len(lines), lines)
                     if hash(name) in seen:
-                        yield Part(
-                            path, number, problem=f"game {name} was there before: its lines must be in one piece"
-                        )
+                        yield Part(path, number, problem=f"game {name} occurred before: its lines must be consecutive")
                     seen.add(hash(name))
                     game, lines = name, []
                 lines.append(line)

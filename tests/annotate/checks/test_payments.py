@@ -7,7 +7,7 @@ from annotate.checks.payments import possible_ends
 ALL_ABORTED, ALL_TENPAI = (18, 18, 18, 18), (17, 17, 17, 17)
 
 
-# worked out by hand: the deltas by seat, the dealer, honba, deposits when the round began, seats in riichi
+# computed by hand: the deltas by seat, the dealer, honba, deposits when the round began, seats in riichi
 @pytest.mark.parametrize(
     ("deltas", "dealer", "honba", "deposits", "riichi", "ends"),
     [
@@ -22,11 +22,11 @@ ALL_ABORTED, ALL_TENPAI = (18, 18, 18, 18), (17, 17, 17, 17)
         pytest.param((-1000, 0, -1000, 0), 0, 0, 0, (0, 2), {ALL_ABORTED, ALL_TENPAI}, id="only sticks are paid"),
         pytest.param((0, 32000, -32000, 0), 0, 0, 0, (), {(10, 4, 9, 13), (1, 0, 3, 2)}, id="ron, or liable"),
         pytest.param((-4100, 8200, -2100, -2000), 0, 1, 0, (), set(), id="counters unequally paid"),
-        pytest.param((0, 8100, -8100, 0), 0, 0, 0, (), set(), id="no hand is worth that"),
+        pytest.param((0, 8100, -8100, 0), 0, 0, 0, (), set(), id="no hand has this value"),
         pytest.param((0, 9000, -8000, 0), 0, 0, 2, (), set(), id="one deposit too few"),
     ],
 )
-def test_deltas_tell_how_a_round_ended(
+def test_deltas_determine_how_a_round_ended(
     deltas: tuple[int, ...], dealer: int, honba: int, deposits: int, riichi: tuple[int, ...], ends: set[tuple[int, ...]]
 ) -> None:
     paid = tuple(seat in riichi for seat in range(4))

@@ -1,4 +1,4 @@
-"""What may happen in a round, event by event."""
+"""The possible events of a round, one by one."""
 
 import re
 
@@ -12,7 +12,7 @@ NAMES = {"d": "discard", "t": "discard", "r": "discard", "p": "pon", "k": "daimi
 
 
 def event(text: str) -> Event:
-    """Such as "0d5m" (discard), "0t5m" (as drawn), "0r5m" (riichi), "1p5m<0" (pon from relative seat 0), "0a5m"."""
+    """Parses "0d5m" (discard), "0t5m" (as drawn), "0r5m" (riichi), "1p5m<0" (pon from relative seat 0), "0a5m"."""
     seat, what, tile, relative = re.fullmatch(r"(\d)(.)(\d\w)(?:<(\d))?", text).groups()  # type: ignore[union-attr]
     number = TILE_NAMES.index(tile)
     indices = {
@@ -26,7 +26,7 @@ def event(text: str) -> Event:
 
 
 def problem_of(script: str, dealer: int = 0) -> str | None:
-    """What is wrong with the last event; nothing may be with the others."""
+    """Returns the problem of the last event; the others must have none."""
     progress = Progress(dealer)
     *before, last = map(event, script.split())
     for one in before:
@@ -35,7 +35,7 @@ def problem_of(script: str, dealer: int = 0) -> str | None:
 
 
 def all_draws(number: int) -> str:
-    """So many discards, one after another, none of 7z."""
+    """Returns a script of so many discards, none of 7z."""
     order = [tile for _ in range(3) for tile in TILE_NAMES[:-1] if tile[0] != "0"]
     return " ".join(f"{i % 4}{'t' if i else 'd'}{order[i]}" for i in range(number))
 
@@ -66,7 +66,7 @@ def all_draws(number: int) -> str:
         (f"{all_draws(70)} 2p{all_draws(70)[-2:]}<2", "calls the last tile"),
     ],
 )
-def test_an_impossible_event_is_told(script: str, problem: str) -> None:
+def test_an_impossible_event_is_reported(script: str, problem: str) -> None:
     assert problem in (problem_of(script) or "nothing")
 
 
@@ -83,5 +83,5 @@ def test_an_impossible_event_is_told(script: str, problem: str) -> None:
         f"{all_draws(68)} 0a7z",
     ],
 )
-def test_what_is_rare_but_possible_is_not_told(script: str) -> None:
+def test_a_rare_but_possible_event_is_not_reported(script: str) -> None:
     assert problem_of(script) is None

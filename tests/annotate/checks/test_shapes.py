@@ -1,4 +1,4 @@
-"""Complete hands and what hands wait for, against a plain search."""
+"""Complete hands and the waits of hands, against a plain search."""
 
 import random
 from functools import cache
@@ -11,7 +11,7 @@ from annotate.vocabulary import NUM_TILES34
 
 @cache
 def makes_sets_and_pair(kinds: tuple[int, ...], has_pair: bool = False) -> bool:
-    """The slow way: takes the first tile away as part of a pair, a triplet or a run, and goes on."""
+    """Searches plainly: removes the first tile as part of a pair, a triplet or a run, and recurses."""
     if not kinds:
         return has_pair
     first = kinds[0]
@@ -43,7 +43,7 @@ def waits(counts: list[int]) -> set[int]:
 
 
 def random_hand(rng: random.Random, size: int) -> list[int]:
-    """Mostly of sets, so that it is often near to complete."""
+    """Returns a hand mostly of sets, so that it is often nearly complete."""
     counts = [0] * NUM_TILES34
     pool = rng.sample(range(NUM_TILES34), 12) if rng.random() < 0.5 else list(range(9))
     while sum(counts) < size:
@@ -88,7 +88,7 @@ def test_thirteen_orphans_wait_for_the_missing_kind_or_for_all() -> None:
     assert bits(Shape(counts, 0).waits()) == {0}
 
 
-def test_a_wait_for_a_fifth_copy_counts_only_where_it_is_asked_for() -> None:
+def test_a_wait_for_a_fifth_copy_counts_only_on_request() -> None:
     counts = [4, *[0] * 8, 3, 3, 3, *[0] * 22]  # 1111m 111222333p
 
     assert not Shape(counts, 0).waits()

@@ -1,4 +1,4 @@
-"""Checking annotation lines again: what is right passes, and every mutation is found at its line."""
+"""Verification of annotation lines: correct ones pass, and every mutation is found at its line."""
 
 import gzip
 import subprocess
@@ -88,7 +88,7 @@ def test_the_first_violations_are_shown_and_all_are_counted_by_kind(
     assert "50   form" in report
 
 
-def test_what_is_right_gives_the_numbers_of_lines_games_and_rounds(
+def test_correct_lines_are_reported_with_numbers_of_lines_games_and_rounds(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert annotate(["--verify", str(path)]) == 0
@@ -135,7 +135,7 @@ def test_the_report_does_not_depend_on_the_number_of_processes(lines: list[Line]
     assert verify(paths, num_jobs=1) == verify(paths, num_jobs=2)
 
 
-def test_a_damaged_file_costs_no_other_and_none_of_its_good_lines(path: Path, tmp_path: Path) -> None:
+def test_a_damaged_file_affects_neither_other_files_nor_its_good_lines(path: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.txt.gz"
     cut.write_bytes(gzip.compress(path.read_bytes())[:-2000])
 
@@ -164,7 +164,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     assert "nowhere.txt" in capsys.readouterr().err
 
 
-def test_rounds_that_are_left_out_are_counted_and_no_violation(lines: list[Line], tmp_path: Path) -> None:
+def test_rounds_that_are_left_out_are_counted_and_are_not_a_violation(lines: list[Line], tmp_path: Path) -> None:
     third = [line.round for line in lines if line.progression == [0]][2]
     rest = [line for line in lines if line.round != third]
 

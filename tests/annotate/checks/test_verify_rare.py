@@ -1,4 +1,4 @@
-"""Lines of rounds in which something rare happens: all pass, and what is missing from them is found."""
+"""Lines of rounds with rare events: all pass, and missing lines are found."""
 
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def test_lines_of_rare_rounds_pass(name: str, rules: Rules, tmp_path: Path) -> N
         pytest.skip("by Tenhou's rules this cannot happen")
     if "start" in more:  # a game does not begin with honba and deposits
         pytest.skip("no first round of a game")
-    # of a closed kan that may be robbed the engine leaves the tiles in the hand until nobody has
+    # the engine leaves the tiles of a closed kan that may be robbed in the hand until all have passed
     has_hidden = not name.startswith("a closed kan that")
     assert verified(lines_of(rules, script, hands, draws, has_hidden=has_hidden, **more), tmp_path).shown == []
 
