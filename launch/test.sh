@@ -19,7 +19,7 @@ set_up
 say "style"
 ruff check .
 ruff format --check .
-codespell README.md docs
+codespell README.md docs annotate kanachan launch configs
 say "types"
 mypy
 say "tests"
