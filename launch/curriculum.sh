@@ -71,7 +71,7 @@ train() {
 
 # Lines: the stages in their order, those with values, and those whose probabilities can be calibrated.
 mapfile -t stage_lines < <(python - <<'PYTHON'
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
 print(*STAGES)

@@ -56,14 +56,14 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
     from kanachan.inference.policy import Policy, chosen_device
     from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
-    from kanachan.objectives.registry import objective_class
+    from kanachan.objectives.networks import objective_class
     from kanachan.objectives.stages import STAGES
 
     weights = read_weights(arguments.weights)
     can_be_calibrated = [stage for stage in STAGES if objective_class(stage).temperatures]
     if weights.stage not in can_be_calibrated:
         raise ValueError(
-            f"{weights.path}: weights of the stage {weights.stage}, which predicts points, not probabilities; "
+            f"{weights.path}: weights of the stage {weights.stage}, which has no probabilities to calibrate; "
             f"only those of {' and '.join(can_be_calibrated)} can be calibrated"
         )
     if arguments.output is not None:

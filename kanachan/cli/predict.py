@@ -130,8 +130,9 @@ def _parsed(name: str, number: int, line: bytes, vocabulary: Vocabulary) -> tupl
 def explained(annotation: Annotation, prediction: "Prediction", policy: "Policy") -> str:
     """Describes a decision in words: its candidates from the best to the worst, with an arrow at the one taken."""
     names = [describe_action(action, policy.vocabulary) for action in annotation.actions]
+    digits = max(1, policy.objective.digits)
     numbers = [
-        f"{score:+,.1f}" if prediction.probability is None else f"{prediction.probability[i]:.1%}"
+        f"{score:+,.{digits}f}" if prediction.probability is None else f"{prediction.probability[i]:.1%}"
         for i, score in enumerate(prediction.score)
     ]
     name_width, number_width = max(map(len, names)), max(map(len, numbers))

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.training.settings import PROGRAM, Request, requested
+from kanachan.training.command_line import PROGRAM, Request, requested
 
 
 def main(argv: Sequence[str] | None = None) -> int:

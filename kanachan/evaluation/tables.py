@@ -9,8 +9,8 @@ from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import RankObjective
-from kanachan.objectives.registry import objective_class
 
 WIDTH = 100
 _GAP = "  "

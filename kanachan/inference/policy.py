@@ -24,8 +24,8 @@ from kanachan.data.columns import ObservationColumns, columns_of_annotations, co
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
 from kanachan.models.transformer import Network, Output
+from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.registry import load_network
 
 DEFAULT_BATCH = 256
 _FIELDS = ("scores", "probabilities", "rank_probabilities")

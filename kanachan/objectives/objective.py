@@ -66,7 +66,9 @@ class Objective(nn.Module, ABC):
     scale: float = 1.0
     """unit of the CQL regulariser and of plain regression; a score divided by it is of order one"""
     num_candidate_outputs: int
+    """width of the head of each candidate"""
     num_summary_outputs: int
+    """width of the head of the summary token; 0 without one"""
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()

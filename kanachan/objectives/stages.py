@@ -7,7 +7,7 @@ STAGES: dict[str, str] = {
     "grading": "kanachan.objectives.value:Grading",
 }
 """By the name of a stage, the module and the class of its objective, which is imported on demand
-(`kanachan.objectives.registry.objective_class`). Each stage starts from the encoder of the previous one."""
+(`kanachan.objectives.networks.objective_class`). Each stage starts from the encoder of the previous one."""
 
 
 def require_stage(stage: str) -> str:

@@ -19,7 +19,7 @@ from annotate.runtime.files import replacing
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
 from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights, weights_file
-from kanachan.objectives.registry import load_network
+from kanachan.objectives.networks import load_network
 from kanachan.training.devices import accumulation_dtype
 
 INIT_NAME = "init.safetensors"

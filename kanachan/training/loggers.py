@@ -20,7 +20,7 @@ from annotate.runtime.files import replacing
 from kanachan.config import TrainConfig
 from kanachan.models.weights import commit_of_program
 from kanachan.training.checkpointing import validation_metrics
-from kanachan.training.settings import plain
+from kanachan.training.command_line import plain
 
 METRICS_NAME = "metrics.csv"
 _WANDB_ID_NAME = "wandb_id.txt"

@@ -25,7 +25,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
 from kanachan.models.transformer import Network
 from kanachan.models.weights import lineage_of, read_weights
-from kanachan.objectives.registry import build_network, inherit_encoder
+from kanachan.objectives.networks import build_network, inherit_encoder
 from kanachan.training.checkpointing import (
     BEST_NAME,
     BestCheckpoint,
@@ -37,6 +37,7 @@ from kanachan.training.checkpointing import (
     newest_checkpoint,
     remove_unfinished,
 )
+from kanachan.training.command_line import CHECKPOINTS, CONFIG_NAME, Request, save_config
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
@@ -44,7 +45,6 @@ from kanachan.training.ema import EMA
 from kanachan.training.forgetting import PreviousStage, open_previous_stage
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
 from kanachan.training.module import StageModule
-from kanachan.training.settings import CHECKPOINTS, CONFIG_NAME, Request, save_config
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.strategies import (
     chosen_strategy,

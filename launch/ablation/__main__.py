@@ -20,7 +20,7 @@ from kanachan.config import SPLITS, StageName
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import STAGES, previous_stage
-from kanachan.training.settings import requested
+from kanachan.training.command_line import requested
 from kanachan.training.trainer import run_stage
 
 _EVALUATION = "evaluation.json"

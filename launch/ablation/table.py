@@ -11,8 +11,8 @@ from typing import Any
 
 from variants import REFERENCE, Variant
 
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import Objective, RankObjective
-from kanachan.objectives.registry import objective_class
 
 _Metric = Callable[[dict[str, Any]], float]
 _IMITATION: dict[str, tuple[_Metric, int]] = {

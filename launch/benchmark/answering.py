@@ -17,7 +17,7 @@ from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.policy import NetworkPolicy
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 

@@ -22,7 +22,7 @@ from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfi
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
 from kanachan.data.shards import open_shards, rows_of_columns, write_shard
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.optimizers import make_optimizer
 
 SIZES = (10_000, 100_000, 1_000_000)

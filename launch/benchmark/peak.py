@@ -12,7 +12,7 @@ from torch import nn
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.optimizers import make_optimizer
 from kanachan.training.throughput import NO_WORK, count_flops, matrix_flops_per_second
 

@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.choice import Action
 from kanachan.inference.policy import NetworkPolicy
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent

@@ -22,8 +22,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
+from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.registry import build_network
 from kanachan.training.optimizers import make_optimizer
 from kanachan.training.throughput import matrix_flops_per_second, training_flops
 

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
 _PROBABILITIES = {

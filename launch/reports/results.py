@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
 

@@ -25,7 +25,7 @@ from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
 from kanachan.models.transformer import Network
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.devices import Devices, World
 from kanachan.training.strategies import StrategyName, make_strategy
 from kanachan.training.throughput import training_flops

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, TrainConfig
-from kanachan.training.settings import load_config, requested, save_config
+from kanachan.training.command_line import load_config, requested, save_config
 
 
 def config_of(*arguments: str) -> TrainConfig:

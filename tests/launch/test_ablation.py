@@ -20,8 +20,8 @@ from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.models.weights import read_weights, write_weights
-from kanachan.objectives.registry import build_network
-from kanachan.training.settings import requested
+from kanachan.objectives.networks import build_network
+from kanachan.training.command_line import requested
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 from tests.support.random_annotations import altered, random_annotations

@@ -15,7 +15,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models import attention
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.throughput import training_flops
 from tests.support.packed import packed
 from tests.support.paths import ROOT

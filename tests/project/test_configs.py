@@ -11,7 +11,7 @@ import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
 from kanachan.objectives.stages import STAGES
-from kanachan.training.settings import requested, stage_file
+from kanachan.training.command_line import requested, stage_file
 from tests.support.paths import CONFIGS
 
 SWEEP = CONFIGS / "sweep.yaml"

@@ -42,7 +42,7 @@ def test_the_files_of_configs_and_of_the_review_page_are_in_the_wheel(installed:
 
 
 def test_an_installed_program_finds_the_file_of_every_stage(installed: Path) -> None:
-    program = f"from kanachan.training.settings import stage_file; print(*map(stage_file, {STAGES}), sep='\\n')"
+    program = f"from kanachan.training.command_line import stage_file; print(*map(stage_file, {STAGES}), sep='\\n')"
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=installed, env=environment, capture_output=True, text=True, check=True

@@ -11,7 +11,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from kanachan.training.module import StageModule
 from tests.support.random_annotations import random_annotations
 

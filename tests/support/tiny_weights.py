@@ -9,7 +9,7 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 from kanachan.models.weights import make_card, write_weights
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 
 
 def written(

@@ -15,7 +15,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.inference.huggingface import KanachanEncoder
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import make_card, write_weights
-from kanachan.objectives.registry import build_network, load_network
+from kanachan.objectives.networks import build_network, load_network
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 

@@ -12,7 +12,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import Batch, TokenLayout, batch_of_annotations, with_varlen_layout
 from kanachan.models.attention import VarlenAttention
 from kanachan.models.transformer import Network, Output, attention_backend
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import altered, random_annotations
 

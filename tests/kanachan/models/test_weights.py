@@ -15,7 +15,7 @@ from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.models.weights import commit_of_program, lineage_of, make_card, read_weights, write_weights
-from kanachan.objectives.registry import build_network, inherit_encoder, load_network
+from kanachan.objectives.networks import build_network, inherit_encoder, load_network
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 

@@ -19,8 +19,8 @@ from kanachan.data.symmetry import SeatRotation, suit_permutations
 from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Network
 from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import build_network
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.registry import build_network
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations, with_hidden
 from tests.support.tiny_runs import rows_of, run, same_weights

@@ -5,7 +5,7 @@ import pytest
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from tests.support.random_outputs import log_softmax, random_batch, random_output
 
 

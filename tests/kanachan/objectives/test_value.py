@@ -10,7 +10,7 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch, Labels
 from kanachan.models.transformer import Output
-from kanachan.objectives.registry import objective_class
+from kanachan.objectives.networks import objective_class
 from kanachan.objectives.value import HLGauss, RoundDelta, ValueObjective
 from tests.support.random_outputs import random_batch
 

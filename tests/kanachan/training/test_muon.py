@@ -12,7 +12,7 @@ from torch.optim import AdamW, Muon
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.muon import MuonWithAdamW, orthogonalize
 from kanachan.training.optimizers import make_optimizer
 from tests.support.forked import Run, made_by_two

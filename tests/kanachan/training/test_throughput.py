@@ -9,7 +9,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
-from kanachan.objectives.registry import build_network
+from kanachan.objectives.networks import build_network
 from kanachan.training.throughput import count_flops, matrix_flops_per_second, peak_memory, training_flops
 from tests.support.random_annotations import random_annotations
 

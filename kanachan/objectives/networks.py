@@ -71,7 +71,7 @@ def _check_stage(weights: Weights) -> None:
         raise ValueError(f"{weights.path}: unknown stage {weights.stage}")
     if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
         raise ValueError(
-            f"{weights.path}: a temperature in its card, but stage {weights.stage} predicts points, which have none"
+            f"{weights.path}: a temperature in its card, but stage {weights.stage} has no probabilities to divide"
         )
 
 
