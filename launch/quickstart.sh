@@ -20,6 +20,8 @@ if (($#)); then
     work=$folder/records
     records=()
     for path in "$@"; do
+        # patterns and members of archives (archive.zip!file) are looked for by kanachan-annotate
+        [[ $path == *[*?![]* || -e $path ]] || fail "$path: there is no such file or folder"
         [[ $path == /* ]] || path=$PWD/$path
         records+=("$path")
     done

@@ -67,6 +67,7 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("curriculum.sh", "a folder of shards is missing"),
         ("curriculum.sh nowhere", "nowhere: there is no such folder"),
         ("curriculum.sh . --wrong", "--wrong: no such option"),
+        ("quickstart.sh nowhere", "nowhere: there is no such file or folder"),
         ("quickstart.sh --wrong", "--wrong: there are no options"),
         ("slurm/annotate.sbatch records", "records and a folder are expected"),
         ("slurm/annotate.sbatch records out", "this is for an array of tasks"),
