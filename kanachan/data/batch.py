@@ -1,10 +1,10 @@
-"""Columns to tensors, the same code in training and in play.
+"""Converts columns to tensors, by the same code in training and in play.
 
-A situation is what its seat has before it (`Batch.table_BS` to `numeric_BN`) and the events of the round so far.
-Decisions of one seat in one round see the same events, one more or fewer: rows that follow one another, each seeing all
-that the one before sees, form a group, and the events of a group are held, and passed through the network, once.
+A situation is the state of the table as its seat sees it (`Batch.table_BS` to `numeric_BN`) and the events of the round
+so far. The decisions of one seat in one round share most events: consecutive rows, each seeing all events that the one
+before sees, form a group, and the events of a group are stored, and passed through the network, once.
 
-Shapes: B decisions, S tokens of the table, P seats, T tiles before a seat (padded), N numeric features, G groups,
+Shapes: B decisions, S tokens of the table, P seats, T tiles that a seat sees (padded), N numeric features, G groups,
 E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles.
 """
 
@@ -30,7 +30,7 @@ _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.d
 
 
 class TokenLayout:
-    """One row of embeddings for all that the encoder reads: padding, sparse features, events."""
+    """The numbering of all tokens that the encoder embeds: padding, sparse features, events."""
 
     PAD = 0
 
@@ -41,11 +41,11 @@ class TokenLayout:
         self.event_first = self.sparse_first + sparse.size
         self.num_tokens = self.event_first + vocabulary.progression.size
         self.num_candidates = 1 + vocabulary.action.size
-        """0 is padding, then the actions"""
+        """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
 
     def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
+        """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
 
         Raises:
             ValueError: a situation does not have one token of each place (`annotate.annotation.check`).
@@ -69,7 +69,7 @@ class TokenLayout:
 
 @dataclass(slots=True)
 class Labels:
-    """What only recorded decisions have: the choice, what came of it, and what the seat could not see."""
+    """What only recorded decisions have: the action taken, the results, and what the seat could not see."""
 
     game_B: Tensor
     """int64: the bits of `kanachan.data.columns.game_key`"""
@@ -79,10 +79,10 @@ class Labels:
     """int32, as annotated"""
     hand_count_BHK: Tensor | None = None
     """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
-    there only if the columns have hidden hands"""
+    None if the columns have no hidden hands"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Returns the same with every tensor changed."""
+        """Returns a copy with `change` applied to every tensor."""
         return _each(self, change)
 
 
@@ -99,19 +99,19 @@ class Batch:
     numeric_BN: Tensor
     """float32, as annotated: sticks, deposits, points"""
     event_GE: Tensor
-    """int32: the events that the last decision of each group sees, from the beginning of the round; 0 is padding"""
+    """int32: the events that the last decision of each group sees, from the start of the round; 0 is padding"""
     group_B: Tensor
     """int64: the group of each decision"""
     seen_B: Tensor
-    """int64: how many of its group's events each decision sees"""
+    """int64: the number of its group's events that each decision sees"""
     candidate_BA: Tensor
     """int32: action + 1; 0 is padding"""
     seat_B: Tensor
-    """int64: the seat that decides; 0 where seats were renamed so that it is"""
+    """int64: the deciding seat; 0 after seat canonicalisation"""
     labels: Labels | None = None
-    """targets and no input; None in live play"""
+    """targets, never inputs; None in live play"""
     segments: VarlenLayout | None = None
-    """how the rows are laid end to end, if they are (`with_varlen_layout`)"""
+    """the layout of the concatenated rows, if there is one (`with_varlen_layout`)"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
@@ -143,7 +143,7 @@ class Batch:
         return self.each(lambda tensor: tensor.pin_memory())
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
-        """Returns the same with every tensor changed."""
+        """Returns a copy with `change` applied to every tensor."""
         return _each(self, change)
 
 
@@ -159,7 +159,7 @@ def _each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
 
 
 def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
-    """Arranges the rows, in their order; with labels if the columns have them."""
+    """Converts rows to a batch, in their order; with labels if the columns have them."""
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
@@ -190,7 +190,7 @@ def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
 
 
 def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
-    """A batch that is on the CPU and not empty, with its segments and with candidates padded to a round number."""
+    """Adds the varlen layout to a non-empty batch on the CPU, and pads candidates to a round number."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
     segments = segments_of(
@@ -208,7 +208,7 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
 def batch_of_annotations(
     annotations: Sequence[Annotation], vocabulary: Vocabulary, *, actor_first: bool = False
 ) -> Batch:
-    """The batch of checked annotations in their order; `actor_first` as in the settings of the network's training."""
+    """Returns the batch of checked annotations in their order; `actor_first` as in the training of the network."""
     columns = columns_of_annotations(annotations, vocabulary)
     if actor_first:
         columns = SeatRotation(vocabulary).actor_first(columns)
@@ -226,8 +226,8 @@ def _hand_counts(hidden: Ragged, vocabulary: Vocabulary) -> Tensor:
 
 
 def _continues(columns: ObservationColumns) -> NDArray[np.bool_]:
-    """[B]: whether the row is of the same game as the one before, as far as games are known, and sees all the events
-    that that one sees."""
+    """Returns [B] whether the row is of the same game as the one before, where games are known, and sees all events of
+    that one."""
     events, length_B = columns.progression, columns.progression.lengths
     continues_B = np.zeros(len(columns), bool)
     continues_B[1:] = length_B[1:] >= length_B[:-1]
@@ -240,7 +240,7 @@ def _continues(columns: ObservationColumns) -> NDArray[np.bool_]:
     before, after = (events.values[np.repeat(events.starts[rows], compared) + place] for rows in (later - 1, later))
     is_same = before == after
     if len(later):
-        # every progression has its beginning, so no stretch is empty
+        # every progression has its first event, so no span is empty
         continues_B[later] = np.logical_and.reduceat(is_same, starts)
     return continues_B
 
@@ -253,7 +253,7 @@ def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
 
 
 def _padded(values: NDArray[np.int32], length_B: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Rows of unequal length, laid end to end, as a grid with 0 after them."""
+    """Returns concatenated rows of unequal length as a grid padded with 0."""
     is_value = np.arange(int(length_B.max(initial=0))) < length_B[:, None]
     grid = np.zeros(is_value.shape, np.int32)
     grid[is_value] = values

@@ -1,4 +1,4 @@
-"""Observations and decisions as columns of numbers: what shards hold, what symmetries act on, what batches are made of.
+"""Observations and decisions as columns of numbers: what shards contain, symmetries permute and batches are made of.
 No torch here.
 
 Shapes: B rows (decisions), N numeric features, R results.
@@ -21,11 +21,11 @@ from annotate.vocabulary import Vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """Rows of unequal length, end to end: row i is `values[starts[i] : starts[i + 1]]`."""
+    """Concatenated rows of unequal length: row i is `values[starts[i] : starts[i + 1]]`."""
 
     values: NDArray[np.uint16]
     starts: NDArray[np.int64]
-    """one more than there are rows; the first is 0"""
+    """one more than rows; the first is 0"""
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -35,27 +35,27 @@ class Ragged:
         return np.diff(self.starts)
 
     def rows(self, first: int, last: int) -> "Ragged":
-        """The rows `first` up to, but not including, `last`."""
+        """Returns the rows `first` up to, but not including, `last`."""
         starts = self.starts[first : last + 1]
         return Ragged(self.values[starts[0] : starts[-1]], starts - starts[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObservationColumns:
-    """Some observations, column by column: all that a network is given."""
+    """Some observations, column by column: all inputs of a network."""
 
     sparse: Ragged
     progression: Ragged
     actions: Ragged
     numeric: NDArray[np.int32]  # [B, N]
-    seat: NDArray[np.int64]  # [B], the seat that decides, in the numbering of the other columns
+    seat: NDArray[np.int64]  # [B], the deciding seat, in the numbering of the other columns
 
     def __len__(self) -> int:
         return len(self.seat)
 
     def rows(self, first: int, last: int) -> Self:
         """Returns the rows `first` up to, but not including, `last`, without copying."""
-        parts: dict[str, Any] = {f.name: _stretch(getattr(self, f.name), first, last) for f in fields(self)}
+        parts: dict[str, Any] = {f.name: _span(getattr(self, f.name), first, last) for f in fields(self)}
         return type(self)(**parts)
 
 
@@ -70,19 +70,19 @@ class Columns(ObservationColumns):
     """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
 
 
-def _stretch(column: Any, first: int, last: int) -> Any:
+def _span(column: Any, first: int, last: int) -> Any:
     if column is None:
         return None
     return column.rows(first, last) if isinstance(column, Ragged) else column[first:last]
 
 
 def game_key(game: str) -> int:
-    """64 bits that stand for a game's id: the first 8 bytes of its SHA-256, big endian."""
+    """Computes the 64-bit key of a game's id: the first 8 bytes of its SHA-256, big endian."""
     return int.from_bytes(sha256(game.encode()).digest()[:8], "big")
 
 
 def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """The seat that decides [B], from each row's one `seat` token."""
+    """Returns the deciding seats [B], from each row's one `seat` token."""
     block = vocabulary.sparse["seat"]
     offsets = sparse.values - np.uint16(block.first)  # wraps round below the block
     seats = offsets[offsets < block.size].astype(np.int64)
@@ -91,7 +91,7 @@ def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
 
 
 def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
-    """64 bits that stand for the game, the round and the deciding seat of each row [B], before seats are renamed."""
+    """Computes 64-bit keys [B] of the game, the round and the deciding seat of each row, before seats are rotated."""
     is_of_round = np.zeros(vocabulary.sparse.size, bool)
     for name in ("seat", "wind", "round"):
         block = vocabulary.sparse[name]
@@ -104,7 +104,7 @@ def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
 
 
 def splitmix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of the result depends on every bit of `x`."""
+    """Applies SplitMix64's finaliser: every bit of the result depends on every bit of `x`."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x ^= x >> np.uint64(30)
     x *= np.uint64(0xBF58476D1CE4E5B9)
@@ -143,7 +143,7 @@ def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> di
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
-    """The inverse, but for the games, which become their keys as 16 hexadecimal digits, and for the hidden wall."""
+    """Converts columns back; ids of games become their keys as 16 hexadecimal digits, and the hidden wall is lost."""
     sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
     hidden = None if columns.hidden is None else _tuples(columns.hidden)
     return [
@@ -159,11 +159,11 @@ def annotations_of_columns(columns: Columns) -> list[Annotation]:
 
 
 def _hidden_hands(fields: Sequence[tuple[int, ...] | None], vocabulary: Vocabulary) -> Ragged | None:
-    told = [field for field in fields if field is not None]
-    if not told or len(told) < len(fields):
+    known = [field for field in fields if field is not None]
+    if not known or len(known) < len(fields):
         return None
     wall = vocabulary.hidden["wall"].first
-    return _ragged([tuple(token for token in field if token < wall) for field in told])
+    return _ragged([tuple(token for token in field if token < wall) for field in known])
 
 
 def _tuples(column: Ragged) -> list[tuple[int, ...]]:
@@ -178,7 +178,7 @@ def _ragged(rows: Sequence[tuple[int, ...]]) -> Ragged:
 
 
 def _flat(code: str, rows: Sequence[tuple[int, ...]]) -> NDArray[Any]:
-    """All numbers of `rows`, of the type that `struct` names so: the quickest way there is."""
+    """Returns all numbers of `rows`, of the type with this code in `struct`; faster than `np.array`."""
     numbers: list[int] = []
     for row in rows:
         numbers += row

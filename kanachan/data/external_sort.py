@@ -1,7 +1,9 @@
-"""Rows on their way to shards. The decisions of a seat in a round stay together, in their order, as the network works
-out only once what they share; these stretches are shuffled, by keys made of the game, the round and a seed, so that the
-order is the same whatever the order in which rows come. Rows are collected into runs on disk, each sorted by key; a
-shard is one range of keys taken out of all runs. So memory holds about one run or one shard at a time.
+"""An external merge sort of rows into shards.
+
+The decisions of a seat in a round stay together, in their order, as the network encodes what they share only once.
+These spans are shuffled by keys made of the game, the round and a seed, so that the order does not depend on the order
+of the input. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all runs. So
+memory holds about one run or one shard at a time.
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -27,25 +29,25 @@ from kanachan.data.shards import RAGGED, columns_of_rows, has_hidden, schema, wr
 _LENGTH_BITS = 7
 """of a key: the number of events"""
 _MOST_SINGLE = 1000
-"""parts of a run that stand alone in memory; small ones take more than their rows do, so that many are made one"""
+"""maximum of separate parts of a run in memory; small parts have an overhead, so that many are joined into one"""
 
 
 def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, float]) -> NDArray[np.intp]:
-    """Which of SPLITS each game is in, by its key."""
+    """Returns the index into SPLITS of each game, by its key."""
     position_G = game_G / 2.0**64
     late = 1 if fractions[2] == 0 else 2
     return np.where(position_G < fractions[0], 0, np.where(position_G < fractions[0] + fractions[1], 1, late))
 
 
 def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
-    """The columns of a shard, the key, and what tells rows with equal keys apart."""
+    """Returns the columns of a shard, the key, and the hash that distinguishes rows with equal keys."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
     return pa.schema([*schema(vocabulary, hidden=hidden), *fields])
 
 
 def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Adds the key (game, round, seat and the number of events seen), and a hash of all the row's content, but for what
-    is hidden: rows have the same order with it and without."""
+    """Adds the key (game, round, seat and the number of events seen), and a hash of the row's content without
+    hidden hands: rows have the same order with them and without."""
     columns = columns_of_rows(rows, vocabulary)
     round_B = splitmix64(round_keys(columns, vocabulary) ^ splitmix64(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
@@ -69,14 +71,14 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
 
 
 class Runs:
-    """Keyed rows of all splits, in files of a folder. While one run is written, rows of the next are taken."""
+    """Keyed rows of all splits, in files of a folder. While one run is written, rows of the next are collected."""
 
     def __init__(self, folder: Path, rows_per_run: int) -> None:
         self.folder = folder
         self.files: dict[str, list[str]] = {}
         """names of the runs, by split"""
         self.rows: Counter[str] = Counter()
-        """in them, by split"""
+        """number of rows in the runs, by split"""
         self._rows_per_run = rows_per_run
         self._waiting: list[_Rows] = []
         self._num_waiting = 0
@@ -85,7 +87,7 @@ class Runs:
         self._writing: Future[None] | None = None
 
     def add(self, rows: pa.RecordBatch, split_B: NDArray[np.intp]) -> None:
-        """Takes rows with keys, each of one of SPLITS."""
+        """Adds rows with keys, and the index of each into SPLITS."""
         self._waiting.append((rows, split_B))
         self._num_single += 1
         if self._num_single == _MOST_SINGLE:
@@ -93,18 +95,18 @@ class Runs:
             self._num_single = 0
         self._num_waiting += rows.num_rows
         if self._num_waiting >= self._rows_per_run:
-            self._begin_run()
+            self._start_run()
 
     def flush(self) -> None:
         """Writes all rows that were added."""
-        self._begin_run()
+        self._start_run()
         self._await_run()
 
     def close(self) -> None:
-        """Awaits the run that is being written; what else was added is dropped."""
+        """Waits for the run that is being written; other rows that were added are discarded."""
         self._writer.shutdown()
 
-    def _begin_run(self) -> None:
+    def _start_run(self) -> None:
         self._await_run()
         if self._waiting:
             self._writing = self._writer.submit(self._write_run, self._waiting)
@@ -134,7 +136,7 @@ class Runs:
 
 
 _Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
-"""with the split of each"""
+"""rows with the split of each"""
 
 
 def _joined(parts: list[_Rows]) -> _Rows:
@@ -143,31 +145,31 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 
 class Merge:
-    """The shards that come of runs. Rows of equal key and content are repetitions, of which the first alone counts."""
+    """The merge of runs into shards. Of rows with equal key and content only the first is written."""
 
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
         self._rows_per_shard = packing.rows_per_shard
         self._splits = [split for split in SPLITS if split in runs.files]
-        self.rows: Counter[str] = Counter({split: self._num_different(split) for split in self._splits})
-        """that are different, by split"""
+        self.rows: Counter[str] = Counter({split: self._num_distinct(split) for split in self._splits})
+        """number of distinct rows, by split"""
 
     @property
     def repeated(self) -> Counter[str]:
-        """Rows that are not, by split."""
+        """The number of repeated rows, by split."""
         return self._runs.rows - self.rows
 
     def write(self, folder: Path, made: dict[str, Any]) -> list[Path]:
-        """Writes all shards to `folder`; where there is no row, one shard of none."""
+        """Writes all shards to `folder`; one empty shard if there are no rows."""
         if not self._splits:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
             return [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
         return [path for split in self._splits for path in self._write_split(split, folder, made)]
 
-    def _num_different(self, split: str) -> int:
+    def _num_distinct(self, split: str) -> int:
         ranges = self._ranges(split, self._runs.rows[split])
-        return sum(len(_different_rows(parts)) for parts in ranges)
+        return sum(len(_distinct_rows(parts)) for parts in ranges)
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
         num_shards = sum(1 for _ in self._ranges(split, self.rows[split]))
@@ -175,14 +177,14 @@ class Merge:
         paths = []
         bar = tqdm(ranges, total=num_shards, desc=f"writing {split}", unit="shard", disable=None)
         for number, parts in enumerate(bar):
-            chosen = pa.array(_different_rows(parts))
+            chosen = pa.array(_distinct_rows(parts))
             rows = pa.Table.from_batches(parts).drop_columns(["key", "content"]).combine_chunks().take(chosen)
             batch = rows.combine_chunks().to_batches()[0]
             paths.append(write_shard(folder, split, number, num_shards, batch, self._vocabulary, made))
         return paths
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
-        """The parts of all runs that lie in each of equal ranges of keys, if it holds any row."""
+        """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row."""
         opened = [_mapped(self._runs.folder / name) for name in self._runs.files[split]]
         num_ranges = -(-num_rows // self._rows_per_shard)
         limits = np.array([2**64 * i // num_ranges for i in range(1, num_ranges)], np.uint64)
@@ -194,12 +196,12 @@ class Merge:
 
 
 def _mapped(path: Path) -> pa.RecordBatch:
-    with pa.memory_map(str(path)) as file:  # the mapping outlives it, so that no number of runs is too many files
+    with pa.memory_map(str(path)) as file:  # the mapping outlives the file, so that any number of runs can be open
         return pa.ipc.open_file(file).get_batch(0)
 
 
-def _different_rows(parts: Sequence[pa.RecordBatch]) -> NDArray[np.int64]:
-    """Where the rows [S] stand in all parts, laid end to end, by key; each of equal rows once."""
+def _distinct_rows(parts: Sequence[pa.RecordBatch]) -> NDArray[np.int64]:
+    """Returns the places of the rows [S] in the concatenated parts, sorted by key; each of equal rows once."""
     key_S, content_S = (np.concatenate([part[name].to_numpy() for part in parts]) for name in ("key", "content"))
     by_key = np.lexsort((content_S, key_S))
     key_S, content_S = key_S[by_key], content_S[by_key]

@@ -1,7 +1,7 @@
-"""Batches out of shards: in an order that depends on seed, epoch and step alone, and row after row. No Lightning here.
+"""Loaders of batches from shards: in an order that depends on seed, epoch and step alone, or in the order of the rows.
 
-Neighbouring rows are mostly decisions of one seat in one round, of which the network computes the shared part once. So
-rows are shuffled in units of a few neighbours.
+Neighbouring rows are mostly decisions of one seat in one round, whose shared part the network computes once. So rows
+are shuffled in units of a few neighbours. No Lightning here.
 
 Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches of a rank in a step, C rows of one, R
 runs of rows of one seat in one round.
@@ -22,26 +22,26 @@ from kanachan.data.sampler import _SUITS, EpochSampler, by_round
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
 
-_ROWS_AT_ONCE = 8192  # enough for the cost of a call to vanish, however many shards they come from
+_ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
 
 
 class TrainLoader:
-    """The micro-batches of this rank, epoch after epoch, prepared one stretch ahead in a thread.
+    """The micro-batches of this rank, epoch after epoch, prepared one chunk ahead in a thread.
 
-    Step t of an epoch is made of the rows at places t * batch … of the epoch's order. They are sorted by length and cut
-    into micro-batches, of which this rank gets every `world`-th. Each pass of `iter` ends with the epoch; rows that do
-    not fill a last batch are left out of it, other rows in each epoch.
+    Step t of an epoch consists of the rows at places t * batch … of the epoch's order. They are sorted by length and
+    divided into micro-batches, of which this rank gets every `world`-th. Each iterator ends with the epoch; rows that
+    do not fill a last batch are skipped, different ones in each epoch.
 
-    The state is the number of steps that were handed out whole. It is the same on every rank and for any number of
-    ranks. A state taken within a step counts that step as not begun, so save at the end of one.
+    The state is the number of complete steps that were yielded. It is the same on every rank and for any number of
+    ranks. A state taken within a step does not include that step, so save at the end of one.
 
     Args:
         batch: rows of a step, over all ranks.
-        micro_batch: rows of one batch that is handed out; divides `batch`.
-        neighbours: rows that stay together, parts of one or two rounds; divides BLOCK.
-        segments: for the packed arrangement (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length
-            then, so that all batches take about equally much room and time.
-        pin: put the tensors into page-locked memory, from where a GPU fetches them by itself.
+        micro_batch: rows of one yielded batch; divides `batch`.
+        neighbours: rows that are sampled as one unit, parts of one or two rounds; divides BLOCK.
+        segments: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
+            so that all batches need about equally much memory and time.
+        pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
 
     Raises:
         ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
@@ -73,7 +73,7 @@ class TrainLoader:
             )
         self.steps_per_epoch = len(shards) // batch
         self.step = 0
-        """steps handed out since the start of the run, over all epochs"""
+        """steps yielded since the start of the run, over all epochs"""
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary)
         self._batch = batch
@@ -88,7 +88,7 @@ class TrainLoader:
         self._order = EpochSampler(len(shards), seed, unit=neighbours)
 
     def __len__(self) -> int:
-        """Micro-batches of an epoch on this rank. (Without it Lightning would ask for one batch too many.)"""
+        """Returns the micro-batches of an epoch on this rank. (Without it Lightning would take one batch too many.)"""
         return self.steps_per_epoch * self._micro_batches_per_step
 
     def state_dict(self) -> dict[str, int | str]:
@@ -99,34 +99,34 @@ class TrainLoader:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Goes on after the step of the state.
+        """Resumes after the step of the state.
 
-        Raises ValueError if data, batch or seed are others, so that the order would be another.
+        Raises ValueError if data, batch or seed differ, so that the order would differ.
         """
         for name, value in self.state_dict().items():
             if name != "step" and state_dict[name] != value:
                 raise ValueError(
-                    f"the run was begun with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
-                    f"{value}: it cannot go on in the same order"
+                    f"the run was started with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
+                    f"{value}: it cannot be resumed in the same order"
                 )
         self.step = state_dict["step"]
 
     def __iter__(self) -> Iterator[Batch]:
-        # Lightning may make iterators that it never asks for a batch: nothing happens before the first.
+        # Lightning may make iterators from which it takes no batch: nothing happens before the first.
         epoch, first = divmod(self.step, self.steps_per_epoch)
-        stretch = max(1, _ROWS_AT_ONCE // self._batch)
-        starts = range(first, self.steps_per_epoch, stretch)
+        chunk = max(1, _ROWS_AT_ONCE // self._batch)
+        starts = range(first, self.steps_per_epoch, chunk)
         with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
-            prepared = thread.submit(self._prepare, epoch, first, min(first + stretch, self.steps_per_epoch))
+            prepared = thread.submit(self._prepare, epoch, first, min(first + chunk, self.steps_per_epoch))
             for start in starts:
                 batches = prepared.result()
-                following = start + stretch
+                following = start + chunk
                 if following < self.steps_per_epoch:
-                    last = min(following + stretch, self.steps_per_epoch)
+                    last = min(following + chunk, self.steps_per_epoch)
                     prepared = thread.submit(self._prepare, epoch, following, last)
                 for number, batch in enumerate(batches, start=1):
                     if number % self._micro_batches_per_step == 0:
-                        # before it is handed out: a checkpoint is made while the generator waits here
+                        # before it is yielded: a checkpoint is made while the generator waits here
                         self.step = epoch * self.steps_per_epoch + start + number // self._micro_batches_per_step
                     yield batch
 
@@ -135,7 +135,7 @@ class TrainLoader:
         return self._batch // (self._micro_batch * self._world)
 
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
-        """The micro-batches of this rank in the steps `first` up to, but not including, `last`."""
+        """Prepares the micro-batches of this rank in the steps `first` up to, but not including, `last`."""
         row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
         if not self._segments:
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
@@ -143,7 +143,7 @@ class TrainLoader:
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
         columns = self._shards.gather(row_SMC.ravel())
         if self._suits is not None:
-            # one exchange for all that a seat decides in a round, or these would share nothing any more
+            # one permutation for all decisions of a seat in a round, which otherwise would not share events
             seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
             num_orders = np.uint64(len(self._shards.vocabulary.suit_orders))
             orders_B = splitmix64(round_keys(columns, self._shards.vocabulary) ^ seed) % num_orders
@@ -158,7 +158,7 @@ class TrainLoader:
 
 
 def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
-    """The decisions of a split of a folder of shards, or the first `limit` of them, in the order of `by_round`.
+    """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`.
 
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
@@ -175,7 +175,7 @@ class EvalLoader:
     """All rows once, or the first `limit`, always in the same batches; for validation and tests.
 
     Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
-    have a row more or less; no row comes twice.
+    differ by one row; no row is repeated.
 
     Raises:
         ValueError: there are fewer rows than ranks.
@@ -202,7 +202,7 @@ class EvalLoader:
         self._layout = TokenLayout(shards.vocabulary)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
-        # none is empty, however few rows there are
+        # so that none is empty
         num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
         self._rows = np.array_split(mine, num_batches)
         self._segments = segments

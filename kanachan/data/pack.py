@@ -1,6 +1,6 @@
 """kanachan-pack: annotation text to shards, and back; folders of shards to one.
 
-How rows are shuffled, and what memory that takes, is told in kanachan.data.external_sort.
+`kanachan.data.external_sort` describes how rows are shuffled, and the memory that this needs.
 """
 
 import os
@@ -35,12 +35,12 @@ def pack(
     *,
     force: bool = False,
 ) -> Tally:
-    """Writes shards into `folder`, which gets all of them or none.
+    """Writes shards into `folder`, all of them or none.
 
     Args:
         sources: files of annotations and folders of shards, to be split by game, or as a whole by split; all of one
             vocabulary, that of the first line or folder.
-        force: replace shards that are there.
+        force: replace existing shards.
 
     Raises:
         ValueError: a line is wrong ("file:line: …"), a game is in two splits, there is nothing to pack, `folder` is a
@@ -58,7 +58,7 @@ def pack(
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
         new = merge.write(temporary, _account(sources, packing, tally))
-        with noting_stop_signals():  # which takes a moment and is not broken off
+        with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(new, [path.name for path in old], folder)
     return tally
 
@@ -70,10 +70,10 @@ def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packi
 
 
 def unpack(folder: Path, out: str, split: str | None = None) -> int:
-    """Writes a split, or all that are there, as annotation text; returns the number of lines.
+    """Writes a split, or all that exist, as annotation text; returns the number of lines.
 
-    The id of a game becomes 16 hexadecimal digits, the key that stands for it in the shards; the hidden field is
-    written if they have it, without the wall.
+    The id of a game becomes 16 hexadecimal digits, its key in the shards; the hidden field is written if they have
+    it, without the wall.
     """
     import numpy as np
 
@@ -95,12 +95,12 @@ def unpack(folder: Path, out: str, split: str | None = None) -> int:
 
 @contextmanager
 def _temporary_folder(folder: Path) -> Iterator[Path]:
-    """A folder inside `folder` that is gone afterwards; so is `folder` if it was made for nothing.
+    """Makes a folder inside `folder` and removes it afterwards, and `folder` too if it is new and empty.
 
-    What runs that were killed have left there is removed.
+    Removes the files that killed runs have left there.
 
     Raises:
-        ValueError: another process has it.
+        ValueError: another process uses it.
     """
     was_there = folder.exists()
     temporary = folder / f".{PROGRAM}.part"
@@ -185,10 +185,12 @@ def _rows_of(
             yield vocabulary, rows, {game_key(game): game for game in games}
         return
     if (Path(path) / UNFINISHED).exists():
-        raise ValueError(f"{path}: a run of kanachan-annotate into this folder is not finished: give it again first")
+        raise ValueError(
+            f"{path}: a run of kanachan-annotate into this folder is not finished: repeat its command first"
+        )
     present = splits_in(path)
     if not present:
-        raise ValueError(f"{path}: holds no shards; of game records kanachan-annotate makes annotations first")
+        raise ValueError(f"{path}: holds no shards; kanachan-annotate makes annotations from game records")
     for split in present:
         shards = open_shards(path, split, verify=True, hidden=None)
         vocabulary = vocabulary or shards.vocabulary
@@ -200,7 +202,7 @@ def _rows_of(
 
 
 class _Splits:
-    """Which split each game is in."""
+    """The split of each game."""
 
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
@@ -208,7 +210,7 @@ class _Splits:
     def note(
         self, path: str, game_B: "NDArray[np.uint64]", split_B: "NDArray[np.intp]", ids: Mapping[int, str]
     ) -> None:
-        """Raises ValueError if a game is in another split, too."""
+        """Records the splits of games; raises ValueError if one is in another split, too."""
         import numpy as np
 
         games, places = np.unique(game_B, return_index=True)
@@ -217,7 +219,7 @@ class _Splits:
             if other != split:
                 raise ValueError(
                     f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
-                    f"{SPLITS[other]} split; what is learnt of it would be asked again"
+                    f"{SPLITS[other]} split; name each game in one split only"
                 )
 
     def count(self) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""How decisions become data sets: the options, and what came of them. Nothing heavy is imported here."""
+"""Options of packing decisions into shards, and counts of what was packed. Imports nothing heavy."""
 
 import argparse
 import sys
@@ -16,7 +16,7 @@ UNFINISHED = ".kanachan-annotate.part/journal"
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How rows are split, shuffled and shared out."""
+    """How rows are split, shuffled and divided into shards."""
 
     fractions: tuple[float, float, float] = (0.9, 0.05, 0.05)
     rows_per_shard: int = 1_000_000
@@ -33,11 +33,11 @@ class Packing:
 
 @dataclass(slots=True)
 class Tally:
-    """What was packed, by split."""
+    """Counts of what was packed, by split."""
 
     rows: Counter[str] = field(default_factory=Counter)
     repeated: Counter[str] = field(default_factory=Counter)
-    """rows that are not counted and were left out, as they were there before"""
+    """rows that were skipped, and are not counted above, as an equal row was packed before"""
     games: Counter[str] = field(default_factory=Counter)
 
     def as_json(self) -> dict[str, dict[str, int]]:
@@ -51,7 +51,7 @@ class Tally:
         repeated = sum(self.repeated.values())
         if repeated:
             print(
-                f"{program}: warning: {repeated:,} decisions are repetitions and were left out (a game given twice?)",
+                f"{program}: warning: {repeated:,} decisions are repetitions and were skipped (a game given twice?)",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}")
@@ -61,14 +61,14 @@ class Tally:
 
 
 def require_folder(folder: Path) -> None:
-    """Raises ValueError if a file stands where the folder of the shards, which may not be there yet, would be."""
+    """Checks that the folder of the shards can be made; raises ValueError if a file is in its place."""
     file = next((path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()), None)
     if file is not None:
-        raise ValueError(f"{file}: a file; shards need a folder: name one that is there, or a new one, which is made")
+        raise ValueError(f"{file}: a file; shards need a folder: name an existing one, or a new one, which is made")
 
 
 def account(sources: object, splits: object, packing: Packing, tally: Tally) -> dict[str, Any]:
-    """How data were made, kept in every shard."""
+    """Returns the description of how data were made, which every shard contains."""
     return {
         "sources": sources,
         "splits": splits,
@@ -80,19 +80,19 @@ def account(sources: object, splits: object, packing: Packing, tally: Tally) -> 
 
 
 def add_options(parser: argparse._ActionsContainer) -> None:
-    """The options that `packing_of` reads."""
+    """Adds the options that `packing_of` reads."""
     parser.add_argument(
         "--fractions",
         default="0.9,0.05,0.05",
         help="shares of the games that go to train, validation and test (default: %(default)s)",
     )
-    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a file (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="another shuffles rows otherwise (default: %(default)s)")
-    parser.add_argument("--force", action="store_true", help="replace the shards that are in the folder")
+    parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a shard (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the order of the rows (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="replace existing shards in the folder")
 
 
 def packing_of(options: argparse.Namespace) -> Packing:
-    """Raises ValueError if an option is not as it should be."""
+    """Reads the options; raises ValueError if one is invalid."""
     try:
         train, validation, test = map(float, options.fractions.split(","))
     except ValueError:

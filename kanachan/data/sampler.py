@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kanachan.data.shards import Shards
 
-BLOCK = 4096  # rows that are read as neighbours: about a megabyte
+BLOCK = 4096  # consecutive rows that are read together: about a megabyte
 BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
 
 
@@ -16,10 +16,10 @@ _BLOCKS, _UNITS, _SUITS = range(3)
 
 
 class EpochSampler:
-    """A permutation of `num_rows` rows for each epoch, of which any stretch can be asked for.
+    """A permutation of `num_rows` rows for each epoch, of which any span can be computed.
 
-    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: memory and disk see
-    windows, not single rows of the whole.
+    Blocks of neighbouring rows are permuted, then units of them inside windows of many blocks: reads from memory and
+    disk stay within windows instead of jumping over all rows.
     """
 
     def __init__(
@@ -42,16 +42,16 @@ class EpochSampler:
         self._windows: dict[int, NDArray[np.int64]] = {}
 
     def rows(self, epoch: int, first: int, last: int) -> NDArray[np.int64]:
-        """The rows at places `first` up to, but not including, `last` of the epoch."""
+        """Returns the rows at places `first` up to, but not including, `last` of the epoch."""
         assert 0 <= first <= last <= self.num_rows
         if epoch != self._epoch:
-            self._begin(epoch)
+            self._start(epoch)
         start, stop = np.searchsorted(self._first, [first, last - 1], side="right") - 1
         self._windows = {w: self._windows[w] if w in self._windows else self._window(w) for w in range(start, stop + 1)}
         found = [self._windows[w][max(first - self._first[w], 0) : last - self._first[w]] for w in self._windows]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def _begin(self, epoch: int) -> None:
+    def _start(self, epoch: int) -> None:
         num_blocks = -(-self.num_rows // self.block)
         self._epoch = epoch
         self._windows = {}
@@ -73,9 +73,9 @@ class EpochSampler:
 
 
 def by_round(shards: Shards, row_B: NDArray[np.int64], batch: int) -> NDArray[np.int64]:
-    """The order in which each `batch` of the rows is sorted by the number of events, what belongs together staying so.
+    """Returns the order in which each `batch` of the rows is sorted by the number of events, runs staying together.
 
-    A run is rows of one game that follow one another in their shard, each seeing no fewer events than the one before.
+    A run is consecutive rows of one game in their shard, each seeing no fewer events than the one before.
     """
     length_B, game_B = shards.num_events(row_B), shards.games(row_B)
     step_B = np.arange(len(row_B)) // batch

@@ -1,7 +1,7 @@
-"""Annotations straight to shards: what kanachan-annotate writes to with --pack.
+"""Writes annotations directly to shards, for kanachan-annotate --pack.
 
-The processes that replay the records also make columns and keys of their annotations; the one that collects them only
-sorts. Rows, their order and their splits are those that kanachan-pack makes of the same annotations as text.
+The processes that replay the records also compute columns and keys of their annotations; the one that collects them
+only sorts. Rows, their order and their splits equal those of kanachan-pack for the same annotations as text.
 """
 
 from collections import Counter
@@ -23,11 +23,11 @@ from kanachan.data.shards import FORMAT_VERSION, publish_shards, rows_of_columns
 from kanachan.data.text import check_rows
 
 _SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py")
-"""in this folder: what shards and their temporary files depend on"""
+"""files of this folder on which shards and their temporary files depend"""
 
 
 def encode_rows(annotations: Sequence[Annotation], seed: int, vocabulary: Vocabulary) -> bytes:
-    """The rows of a game, with keys, as an Arrow message; nothing if there are none."""
+    """Encodes the rows of a game, with keys, as an Arrow message; nothing if there are none."""
     if not annotations:
         return b""
     rows = rows_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary)
@@ -40,7 +40,7 @@ class ShardOutput:
     """A folder of shards (`annotate.pipeline.outputs.Output`)."""
 
     seconds_between_saves = 30.0
-    """a save writes a run, so this bounds their number"""
+    """a save writes a run, so this bounds the number of runs"""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ShardOutput:
     ) -> None:
         """Prepares the output of annotations of one vocabulary, with or without hidden hands.
 
-        Raises ValueError if `folder` is a file, or holds shards that `force` does not permit to replace.
+        Raises ValueError if `folder` is a file, or holds shards and `force` is not given.
         """
         require_folder(folder)
         self.name = str(folder)
@@ -87,11 +87,11 @@ class ShardOutput:
         if saved is not None:
             self._runs.files, self._runs.rows = saved["files"], Counter(saved["rows"])
             self._games = Counter(saved["games"])
-        kept = {self._temporary / name for files in self._runs.files.values() for name in files}
-        for path in kept:
+        saved_paths = {self._temporary / name for files in self._runs.files.values() for name in files}
+        for path in saved_paths:
             if not path.exists():
-                raise ValueError(f"{path}: what the interrupted run has written is not there any more; {RESTART}")
-        for path in {*self._temporary.glob("*.run"), *self._temporary.glob("*.arrow")} - kept:
+                raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
+        for path in {*self._temporary.glob("*.run"), *self._temporary.glob("*.arrow")} - saved_paths:
             path.unlink()
 
     def write(self, data: bytes) -> None:
@@ -124,7 +124,7 @@ class ShardOutput:
         self._remove_runs()
 
     def close(self) -> None:
-        """Removes the folders that hold nothing, if they were made for this."""
+        """Removes the temporary folder, and a new output folder, if they are empty."""
         folders = [self._temporary, *([self._folder] if self._is_new_folder else [])]
         for folder in folders:
             if folder.exists() and not any(folder.iterdir()):

@@ -1,8 +1,8 @@
 """The shard format: Arrow IPC streams that `datasets.Dataset.from_file` opens too, memory-mapped and gathered here.
 
-A split is the files `<split>-00000.arrow`, …, each one record batch. The schema's metadata, under "kanachan", says what
-was packed and how. Game ids are kept as 64 bits of their hash (`kanachan.data.columns.game_key`). Where annotations had
-the hidden field there is one column more, `hidden`, which keeps the hands of it; the wall is not kept.
+A split is the files `<split>-00000.arrow`, …, each one record batch. The schema's metadata, under "kanachan",
+describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
+annotations have the hidden field there is one more column, `hidden`, with its hands; the wall is not stored.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -32,7 +32,7 @@ _END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
-    """The columns of a shard, with or without hidden hands."""
+    """Returns the columns of a shard, with or without hidden hands."""
     tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
     return pa.schema(
         [
@@ -51,7 +51,7 @@ def has_hidden(rows: pa.RecordBatch) -> bool:
 
 
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
-    """Rows in the columns of `schema`."""
+    """Converts columns to rows of `schema`."""
     made = schema(vocabulary, hidden=columns.hidden is not None)
     arrays = {"game": pa.array(columns.game), "chosen": pa.array(columns.chosen)}
     for name in _ragged_names(columns.hidden is not None):
@@ -65,7 +65,7 @@ def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
 
 
 def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
-    """The inverse of `rows_of_columns`, without copying."""
+    """Converts rows back to columns, without copying."""
     mapped = _ShardBuffers(rows)
     columns: dict[str, Any] = {**mapped.plain}
     for name, values in mapped.values.items():
@@ -84,7 +84,7 @@ def write_shard(
 
     Args:
         rows: in the columns of `schema`.
-        made: how the data were made, as JSON values; kept in every shard.
+        made: how the data were made, as JSON values; stored in every shard.
     """
     description = {
         "format_version": FORMAT_VERSION,
@@ -108,7 +108,7 @@ def write_shard(
 
 
 def splits_in(folder: str | Path) -> dict[str, list[Path]]:
-    """The shard files in `folder` by split, in order."""
+    """Returns the shard files in `folder` by split, in order."""
     files = {split: sorted(Path(folder).glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
     return {split: paths for split, paths in files.items() if paths}
 
@@ -136,13 +136,13 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
 
     Raises:
         ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
-            with a vocabulary that this program does not have or without the hidden hands that are asked for; names
+            with a vocabulary that this program does not have or without the hidden hands that are requested; names
             the file.
     """
     folder = Path(folder)
     if not folder.is_dir():
-        what = "a file, and no folder of shards" if folder.exists() else "there is no such folder"
-        raise ValueError(f"{folder}: {what}; kanachan-pack makes one of annotations")
+        what = "a file, not a folder of shards" if folder.exists() else "there is no such folder"
+        raise ValueError(f"{folder}: {what}; kanachan-pack makes one from annotations")
     present = splits_in(folder)
     if split not in present:
         there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
@@ -151,17 +151,17 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
     descriptions = [description for description, _ in opened]
     for number, (path, description) in enumerate(zip(present[split], descriptions, strict=True)):
         if (description["split"], description["shard"]) != (split, number):
-            raise ValueError(f"{path}: is shard {description['shard']} of {description['split']!r} by its own account")
+            raise ValueError(f"{path}: its metadata name shard {description['shard']} of {description['split']!r}")
         if description["shards"] != len(opened) or description["made"] != descriptions[0]["made"]:
             raise ValueError(
-                f"{path}: is one of {description['shards']} shards that were packed together, but {len(opened)} are "
-                "here, or some of another packing are among them"
+                f"{path}: is one of {description['shards']} shards that were packed together, but the folder contains "
+                f"{len(opened)}, or some of another packing"
             )
     if hidden is not False:
         without = [path for path, (_, rows) in zip(present[split], opened, strict=True) if not has_hidden(rows)]
         if hidden and without:
             raise ValueError(
-                f"{without[0]}: holds no hidden hands, which objective.hidden_hands asks for: annotate the records "
+                f"{without[0]}: holds no hidden hands, which objective.hidden_hands needs: annotate the records "
                 "with kanachan-annotate --hidden, and pack them again"
             )
         hidden = not without
@@ -201,13 +201,13 @@ class _Part:
 
     shard: _ShardBuffers
     places: NDArray[np.int64] | slice
-    """where they stand in the request"""
+    """their places in the request"""
     rows: NDArray[np.int64]
-    """where they stand in the shard"""
+    """their places in the shard"""
 
 
 class Shards:
-    """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files must hold."""
+    """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files have."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class Shards:
         return int(self._first[-1])
 
     def require(self, vocabulary: Vocabulary, whose: str) -> None:
-        """Raises ValueError if the rows have another vocabulary than what is named `whose`."""
+        """Checks that the rows have this vocabulary; raises ValueError, which names `whose` it is, if not."""
         if self.vocabulary is not vocabulary:
             raise ValueError(
                 f"{self.folder}: the {self.split} split is packed with the vocabulary {self.vocabulary.name} "
@@ -244,7 +244,7 @@ class Shards:
             )
 
     def num_events(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Events that each of `rows` [B] sees."""
+        """Returns the number of events that each of `rows` [B] sees."""
         lengths = np.zeros(len(rows), np.int64)
         for part in self._parts(rows):
             offsets = part.shard.offsets["progression"]
@@ -252,7 +252,7 @@ class Shards:
         return lengths
 
     def games(self, rows: NDArray[np.int64]) -> NDArray[np.uint64]:
-        """The game's key of each of `rows` [B]."""
+        """Returns the key of the game of each of `rows` [B]."""
         return _gather(self._parts(rows), "game", len(rows))
 
     def gather(self, rows: NDArray[np.int64]) -> Columns:
@@ -314,7 +314,7 @@ def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
             description = _description(path, stream.schema)
             batches = list(stream)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: no shard, or cut off ({error})") from None
+        raise ValueError(f"{path}: not a shard, or cut off ({error})") from None
     with open(path, "rb") as file:
         file.seek(-len(_END_OF_STREAM), 2)
         is_whole = file.read() == _END_OF_STREAM
@@ -329,7 +329,7 @@ def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
 def _description(path: Path, found: pa.Schema) -> dict[str, Any]:
     metadata = found.metadata or {}
     if _METADATA_KEY not in metadata:
-        raise ValueError(f"{path}: an Arrow file, but no shard made by kanachan-pack")
+        raise ValueError(f"{path}: an Arrow file, but not a shard made by kanachan-pack")
     description: dict[str, Any] = json.loads(metadata[_METADATA_KEY])
     if description["format_version"] != FORMAT_VERSION:
         raise ValueError(

@@ -1,8 +1,8 @@
-"""What mahjong does not tell apart, as permutations of the vocabulary: the three suits, and the names of the seats.
+"""Symmetries of mahjong as permutations of the vocabulary: permutations of the suits, and rotations of the seats.
 
 Tables follow from the axes of the vocabulary's blocks. A table maps each token of a field to the token of the same
-event after the exchange; one look-up changes a whole column. Tokens that were sorted need not be so afterwards, and
-the index of the action taken stays, as candidates keep their places.
+event after the permutation; one look-up changes a whole column. Tokens may be unsorted afterwards, and the index of the
+action taken stays, as candidates keep their places.
 
 Shapes: P permutations, B rows, N numeric features, R results.
 """
@@ -32,7 +32,7 @@ AxisMap = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """New token by permutation and old token."""
+    """The new token by permutation and old token."""
 
     sparse: NDArray[np.uint16]  # [P, tokens of the field]
     progression: NDArray[np.uint16]
@@ -54,38 +54,42 @@ class Tables:
 
 
 def suit_permutations(vocabulary: Vocabulary) -> Tables:
-    """Makes the tables of the exchanges of characters, circles and bamboos, in the order of `suit_orders`.
+    """Returns the tables of the permutations of characters, circles and bamboos, in the order of `suit_orders`.
 
-    An exact symmetry of the rules but for one hand: all-green is bamboos and green dragons only.
+    They are exact symmetries of the rules except for one hand: all-green is bamboos and green dragons only.
     """
     return _tables(vocabulary, [_suit_maps(np.array(order)) for order in vocabulary.suit_orders])
 
 
 def seat_rotations(vocabulary: Vocabulary) -> Tables:
-    """Rotation k renames seat k as 0, k + 1 as 1, and so on. Relative seats stay; so do winds and scores (columns)."""
+    """Returns the tables of the rotations k, which make seat k seat 0, k + 1 seat 1, and so on.
+
+    Relative seats and winds stay. Scores are not in the tables: they are columns, not tokens.
+    """
     n = vocabulary.num_seats
     return _tables(vocabulary, [{Axis.SEAT: _rotation(shift, n)} for shift in range(n)])
 
 
 class SeatRotation:
-    """Renames the seats so that the one that decides is seat 0, in tokens, numeric features and results."""
+    """Seat canonicalisation: makes the deciding seat seat 0, in tokens, numeric features and results."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._tables = seat_rotations(vocabulary)
-        # The token of the deciding seat would be 0 in every row. As it stands it says which seat was renamed, so that
-        # nothing is lost: with the dealer's new name it tells the number of the round.
+        # The token of the deciding seat would be 0 in every row. Unchanged, it records the rotation, so that nothing is
+        # lost: with the dealer's new seat it determines the number of the round.
         seat = vocabulary.sparse["seat"]
         self._tables.sparse[:, seat.first : seat.first + seat.size] = np.arange(seat.first, seat.first + seat.size)
         self._numeric_PN = _columns_by_rotation(vocabulary.numeric, vocabulary.num_seats)
         self._results_PR = _columns_by_rotation(vocabulary.results, vocabulary.num_seats)
 
     def actor_first(self, columns: ColumnsT) -> ColumnsT:
-        renamed = self._tables.apply(columns, columns.seat)
+        """Rotates the seats of each row so that its deciding seat is 0."""
+        rotated = self._tables.apply(columns, columns.seat)
         labels: dict[str, Any] = {}
         if isinstance(columns, Columns):
             labels["results"] = np.take_along_axis(columns.results, self._results_PR[columns.seat], axis=1)
         return replace(
-            renamed,
+            rotated,
             numeric=np.take_along_axis(columns.numeric, self._numeric_PN[columns.seat], axis=1),
             seat=np.zeros_like(columns.seat),
             **labels,
@@ -118,7 +122,7 @@ def _table(field: Field, maps: dict[Axis, AxisMap]) -> NDArray[np.uint16]:
 
 
 def _suit_maps(order: NDArray[np.int64]) -> dict[Axis, AxisMap]:
-    def exchange(per_suit: int) -> AxisMap:
+    def permute(per_suit: int) -> AxisMap:
         def moved(index: NDArray[np.int64]) -> NDArray[np.int64]:
             suit, rest = np.divmod(index, per_suit)
             return np.where(suit < NUM_SUITS, order[np.minimum(suit, NUM_SUITS - 1)] * per_suit + rest, index)
@@ -127,15 +131,15 @@ def _suit_maps(order: NDArray[np.int64]) -> dict[Axis, AxisMap]:
 
     first_slot = np.array(HAND_SLOT_FIRST)
 
-    def exchange_slots(slot: NDArray[np.int64]) -> NDArray[np.int64]:
+    def permute_slots(slot: NDArray[np.int64]) -> NDArray[np.int64]:
         tile = np.searchsorted(first_slot, slot, side="right") - 1
-        return first_slot[exchange(TILES_PER_SUIT)(tile)] + slot - first_slot[tile]
+        return first_slot[permute(TILES_PER_SUIT)(tile)] + slot - first_slot[tile]
 
     return {
-        Axis.TILE: exchange(TILES_PER_SUIT),
-        Axis.TILE34: exchange(RANKS_PER_SUIT),
-        Axis.CHI: exchange(CHIS_PER_SUIT),
-        Axis.HAND_SLOT: exchange_slots,
+        Axis.TILE: permute(TILES_PER_SUIT),
+        Axis.TILE34: permute(RANKS_PER_SUIT),
+        Axis.CHI: permute(CHIS_PER_SUIT),
+        Axis.HAND_SLOT: permute_slots,
     }
 
 
@@ -144,7 +148,7 @@ def _rotation(shift: int, num_seats: int) -> AxisMap:
 
 
 def _columns_by_rotation(names: tuple[str, ...], num_seats: int) -> NDArray[np.int64]:
-    """[P, columns]: the old column that takes each place in rotation p. Columns by seat are named `name_seat`."""
+    """Returns [P, columns] the old column at each place after rotation p. Columns by seat are named `name_seat`."""
     place = {name: i for i, name in enumerate(names)}
 
     def source(name: str, shift: int) -> int:

@@ -1,7 +1,7 @@
-"""Annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
+"""Parses annotation text, many lines at once: blocks of bytes to record batches in the columns of a shard.
 
-Accepts no line that `annotate.annotation.parse_line` refuses, and names a refused one in its words. All lines of a
-block have the hidden field, or none has; its hands are kept, its wall is not.
+Refuses every line that `annotate.annotation.parse_line` refuses, with its message. All lines of a block have the hidden
+field, or none has; its hands are stored, its wall is not.
 """
 
 import os
@@ -26,11 +26,11 @@ _IS_PLAIN[list(b"0123456789,-")] = True
 
 
 class _Refused(Exception):
-    """Some line of a block is not as it should be."""
+    """A line of a block is invalid."""
 
 
 def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time.
+    """Reads whole lines of a text file (.gz, .zst or plain; "-" is standard input), some megabytes at a time.
 
     Yields:
         the number of the first line, from 1; the lines, each ended by a line feed.
@@ -39,12 +39,12 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
         progress: called with the number of bytes of the file that were read since the last call.
 
     Raises:
-        ValueError: a file is missing, cut off or damaged, as far as that shows, or there are no line breaks.
+        ValueError: a file is missing, cut off or detectably damaged, or there are no line breaks.
     """
     if path != "-" and not os.path.exists(path):
         raise ValueError(f"{path}: there is no such file")
     if os.path.isdir(path):
-        raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them of shards")
+        raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them from shards")
     raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)
     compression = next((name for suffix, name in _COMPRESSIONS.items() if path.endswith(suffix)), None)
     stream = pa.CompressedInputStream(raw, compression) if compression else raw
@@ -65,11 +65,13 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
             yield line, block
             line += block.count(b"\n")
         elif len(rest) > 4 * BLOCK_BYTES:
-            raise ValueError(f"{path}:{line}: {len(rest)} bytes without a line break: this is no file of annotations")
+            raise ValueError(
+                f"{path}:{line}: {len(rest)} bytes without a line break: this is not a file of annotations"
+            )
     if rest:  # numbers that are cut off may still be numbers
         if rest.count(b"\t") < len(FIELDS) - 1:
             raise ValueError(
-                f"{path}:{line}: no annotation, or one cut off; kanachan-annotate makes annotations of game records"
+                f"{path}:{line}: not an annotation, or cut off; kanachan-annotate makes annotations from game records"
             )
         raise ValueError(
             f"{path}:{line}: the last line has no line break: it may be cut off; write the file again, or end the line"
@@ -81,7 +83,7 @@ def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
     """Returns the vocabulary of the first line of a block.
 
     Raises:
-        ValueError: "path:line: …", if it is no annotation.
+        ValueError: "path:line: …", if it is not an annotation.
     """
     try:
         return vocabulary_of_line(block.partition(b"\n")[0].decode())
@@ -90,13 +92,13 @@ def vocabulary_of_block(path: str, first_line: int, block: bytes) -> Vocabulary:
 
 
 def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary) -> tuple[pa.RecordBatch, list[str]]:
-    """All lines of a block, checked.
+    """Parses and checks all lines of a block.
 
     Returns:
         the rows in the columns of a shard; the ids of the games in them.
 
     Raises:
-        ValueError: "path:line: …", for the first line that is no annotation.
+        ValueError: "path:line: …", for the first line that is not an annotation.
     """
     hidden = block.partition(b"\n")[0].count(b"\t") >= len(FIELDS)
     try:
@@ -125,10 +127,10 @@ def parse_block(path: str, first_line: int, block: bytes, vocabulary: Vocabulary
 
 
 def mixed_hidden(hidden: bool) -> str:
-    """What to tell of rows with, or without, hidden hands that come after others."""
-    told = "hidden hands here, and none before" if hidden else "no hidden hands here, but before"
+    """Returns the error message of rows with, or without, hidden hands after others."""
+    found = "hidden hands here, but none before" if hidden else "no hidden hands here, but before"
     return (
-        f"{told}: annotate all records with kanachan-annotate --hidden, or take the eighth field away everywhere "
+        f"{found}: annotate all records with kanachan-annotate --hidden, or remove the eighth field everywhere "
         f"(`cut -f 1-{len(FIELDS)}` of the text)"
     )
 
@@ -181,11 +183,11 @@ def check_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> None:
     try:
         _check(lists, rows["chosen"].to_numpy(), vocabulary)
     except _Refused:
-        raise AssertionError("rows that are no annotations") from None
+        raise AssertionError("rows that are not annotations") from None
 
 
 def _check(lists: dict[str, pa.Array], chosen: NDArray[np.integer], vocabulary: Vocabulary) -> None:
-    """`annotate.annotation.check`, of all rows at once."""
+    """Checks all rows at once like `annotate.annotation.check`."""
     for name, field in (
         ("sparse", vocabulary.sparse),
         ("progression", vocabulary.progression),
@@ -213,14 +215,14 @@ def _check_sparse(sparse: pa.ListArray, vocabulary: Vocabulary) -> None:
     _require(_is_ascending(sparse))
     place = np.array(vocabulary.place_of_sparse, np.int8)[_values(sparse)]
     starts = _offsets(sparse)[:-1]
-    is_said = place >= 0
+    has_place = place >= 0
     # as tokens ascend, so do the places of each row
-    _require((np.add.reduceat(is_said.astype(np.int64), starts) == vocabulary.num_places).all())
-    _require((place[is_said].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
+    _require((np.add.reduceat(has_place.astype(np.int64), starts) == vocabulary.num_places).all())
+    _require((place[has_place].reshape(-1, vocabulary.num_places) == np.arange(vocabulary.num_places)).all())
 
 
 def _hands(hidden: pa.ListArray, vocabulary: Vocabulary) -> pa.ListArray:
-    """The hidden field without the wall."""
+    """Returns the hidden field without the wall."""
     is_hand = _values(hidden) < vocabulary.hidden["wall"].first
     num_before = np.concatenate([[0], np.cumsum(is_hand, dtype=np.int32)])
     starts = pa.array(num_before[_offsets(hidden)].astype(np.int32))
@@ -228,7 +230,7 @@ def _hands(hidden: pa.ListArray, vocabulary: Vocabulary) -> pa.ListArray:
 
 
 def _is_ascending(column: pa.ListArray, upto: int | None = None) -> bool:
-    """Whether each row's values ascend; those from `upto` on may follow in any order."""
+    """Returns whether each row's values ascend; those from `upto` on may follow in any order."""
     values = _values(column)
     is_step = values[1:] > values[:-1]
     if upto is not None:

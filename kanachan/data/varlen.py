@@ -1,10 +1,10 @@
-"""Plans how a batch is laid end to end for `kanachan.models.attention.VarlenAttention`, on the CPU beside the batch.
+"""Computes the layout of a batch for `kanachan.models.attention.VarlenAttention`, on the CPU.
 
-Every length is rounded up, so that a few shapes come again and again and a compiler or a captured graph can be used for
-all batches. What fills a length up are segments of their own: nothing of the batch attends to them, and whatever is
-computed there reaches no output and no gradient.
+Every length is rounded up, so that few different shapes occur and a compiler or a captured graph can be used for all
+batches. The padding is in separate segments: nothing of the batch attends to them, and what is computed there reaches
+no output and no gradient.
 
-Shapes: as in kanachan.models.attention; L rows of whatever it is.
+Shapes: as in kanachan.models.attention; L rows of any kind.
 """
 
 from collections.abc import Callable
@@ -18,8 +18,8 @@ from torch import Tensor
 
 _STEPS_OF_A_LENGTH = 8  # a length is rounded up by an eighth at most
 _SMALLEST_STEP = 64
-# how many rows a segment that fills up may have about: fewer than the longest of the batch have
-_FILLING = {"own": 16, "seen": 64, "candidates": 8, "events": 64}
+# the approximate number of rows of a padding segment: fewer than the longest segments of the batch have
+_PADDING = {"own": 16, "seen": 64, "candidates": 8, "events": 64}
 _ROUNDED_OWN = 32
 
 
@@ -48,7 +48,7 @@ class VarlenLayout:
     decision_C: Tensor
     """int64: the decision that a candidate belongs to"""
     is_candidate_C: Tensor
-    """False for what fills up"""
+    """False for padding"""
     candidates_N: Tensor
     """starts of each decision's candidates"""
     longest_own: int
@@ -57,7 +57,7 @@ class VarlenLayout:
     longest_candidates: int
 
     def each(self, change: Callable[[Tensor], Tensor]) -> "VarlenLayout":
-        """The same with every tensor changed."""
+        """Returns a copy with `change` applied to every tensor."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         changed: dict[str, Any] = {name: change(v) for name, v in values.items() if isinstance(v, Tensor)}
         return replace(self, **changed)
@@ -73,32 +73,32 @@ def segments_of(
     num_seats: int,
     max_progression: int,
 ) -> VarlenLayout:
-    """Of a batch that is not empty; the arguments are fields of `kanachan.data.batch.Batch`."""
+    """Computes the layout of a batch that is not empty; the arguments are fields of `kanachan.data.batch.Batch`."""
     num_decisions = len(tile_BT)
     own_B = 1 + num_seats + np.count_nonzero(tile_BT, axis=1)
     events_G = np.count_nonzero(event_GE, axis=1)
     lengths = {"own": own_B, "seen": own_B + seen_B, "candidates": np.count_nonzero(candidate_BA, axis=1)}
-    # each of these has a row of each of the three, or a kernel may leave gradients of what it never looked at unwritten
-    num_filling = 1 + max(-(-_step(int(length_B.sum())) // _FILLING[name]) for name, length_B in lengths.items())
-    own_N, seen_N, candidates_N = (_starts(length_B, num_filling, num_filling) for length_B in lengths.values())
+    # each padding segment has a row of each of the three, or a kernel may leave gradients of unused rows unwritten
+    num_padding = 1 + max(-(-_step(int(length_B.sum())) // _PADDING[name]) for name, length_B in lengths.items())
+    own_N, seen_N, candidates_N = (_starts(length_B, num_padding, num_padding) for length_B in lengths.values())
     events_G = np.pad(events_G, (0, num_decisions - len(events_G)))  # as many groups as there can be
-    events_N = _starts(events_G, -(-_step(int(events_G.sum())) // _FILLING["events"]), 0)
+    events_N = _starts(events_G, -(-_step(int(events_G.sum())) // _PADDING["events"]), 0)
     num_own, num_seen, num_candidates, num_events = (int(s[-1]) for s in (own_N, seen_N, candidates_N, events_N))
     num_tiles = num_own - num_decisions * (1 + num_seats)
     longest_own = 1 + num_seats + tile_BT.shape[1]
     longest_own += -longest_own % _ROUNDED_OWN
     decision_C, _ = np.nonzero(candidate_BA)
     return VarlenLayout(
-        tile_Y=_filled(tile_BT[tile_BT != 0], num_tiles),
-        event_Z=_filled(event_GE[event_GE != 0], num_events),
-        position_Z=_filled(np.nonzero(event_GE)[1], num_events),
+        tile_Y=_padded(tile_BT[tile_BT != 0], num_tiles),
+        event_Z=_padded(event_GE[event_GE != 0], num_events),
+        position_Z=_padded(np.nonzero(event_GE)[1], num_events),
         row_X=torch.from_numpy(np.append(_own_rows(own_B, num_seats, num_tiles), num_own + np.arange(num_events))),
         own_N=torch.from_numpy(own_N),
-        seen_V=_filled(_seen_rows(own_B, lengths["seen"], own_N, num_own + events_N[group_B]), num_seen),
+        seen_V=_padded(_seen_rows(own_B, lengths["seen"], own_N, num_own + events_N[group_B]), num_seen),
         seen_N=torch.from_numpy(seen_N),
         events_N=torch.from_numpy(events_N),
-        candidate_C=_filled(np.flatnonzero(candidate_BA), num_candidates),
-        decision_C=_filled(decision_C, num_candidates),
+        candidate_C=_padded(np.flatnonzero(candidate_BA), num_candidates),
+        decision_C=_padded(decision_C, num_candidates),
         is_candidate_C=torch.arange(num_candidates) < len(decision_C),
         candidates_N=torch.from_numpy(candidates_N),
         longest_own=longest_own,
@@ -109,21 +109,21 @@ def segments_of(
 
 
 def _step(length: int) -> int:
-    """To a multiple of what a length is rounded up."""
+    """Returns the number to a multiple of which a length is rounded up."""
     return max(_SMALLEST_STEP, 2 ** (length.bit_length() - 1) // _STEPS_OF_A_LENGTH)
 
 
-def _starts(length_B: NDArray[np.int64], num_filling: int, at_least: int) -> NDArray[np.int32]:
-    """Starts of segments of these lengths and of `num_filling` about equal ones that fill a round number of rows."""
+def _starts(length_B: NDArray[np.int64], num_padding: int, at_least: int) -> NDArray[np.int32]:
+    """Returns starts of segments of these lengths and `num_padding` about equal ones, up to a round number of rows."""
     total = int(length_B.sum())
     rounded = total + at_least
     rounded += -rounded % _step(total)
-    filling = np.linspace(total, rounded, num_filling + 1)[1:].astype(np.int64)
-    return np.concatenate([[0], np.cumsum(length_B), filling]).astype(np.int32)
+    padding = np.linspace(total, rounded, num_padding + 1)[1:].astype(np.int64)
+    return np.concatenate([[0], np.cumsum(length_B), padding]).astype(np.int32)
 
 
 def _own_rows(own_B: NDArray[np.int64], num_seats: int, num_tiles: int) -> NDArray[np.int64]:
-    """Where own rows are found: the decision, its seats, its tiles, and in the end the tiles that fill up."""
+    """Returns the sources of own rows: the decision, its seats, its tiles, and at the end the padding tiles."""
     num_decisions = len(own_B)
     first_B = np.cumsum(own_B) - own_B
     rows = np.full(num_decisions * (1 + num_seats) + num_tiles, -1)
@@ -137,12 +137,12 @@ def _own_rows(own_B: NDArray[np.int64], num_seats: int, num_tiles: int) -> NDArr
 def _seen_rows(
     own_B: NDArray[np.int64], seen_B: NDArray[np.int64], own_N: NDArray[np.int32], events_B: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Of each decision: its own rows, then as many rows from `events_B` on as it sees events."""
+    """Returns for each decision its own rows, then as many rows from `events_B` on as it sees events."""
     place = np.arange(int(seen_B.sum())) - np.repeat(np.cumsum(seen_B) - seen_B, seen_B)
     is_own = place < np.repeat(own_B, seen_B)
     of_own = np.repeat(own_N[: len(own_B)], seen_B) + place
     return np.where(is_own, of_own, np.repeat(events_B - own_B, seen_B) + place)
 
 
-def _filled(values_L: NDArray[np.integer], length: int) -> Tensor:
+def _padded(values_L: NDArray[np.integer], length: int) -> Tensor:
     return torch.from_numpy(np.pad(values_L, (0, length - len(values_L))))

@@ -43,9 +43,9 @@ def test_what_holds_no_annotations_is_refused_by_what_it_is(
     record = tmp_path / "game.mjlog"
     record.write_text('<mjloggm ver="2.3"><SHUFFLE seed="mt19937ar" ref=""/></mjloggm>')
     for path, why in (
-        (record, f"{record}:1: no annotation, or one cut off; kanachan-annotate makes annotations of game records"),
+        (record, f"{record}:1: not an annotation, or cut off; kanachan-annotate makes annotations from game records"),
         (tmp_path / "none.txt", "there is no such file"),
-        (tmp_path, "kanachan-pack --unpack makes them of shards"),
+        (tmp_path, "kanachan-pack --unpack makes them from shards"),
     ):
         assert main([weights["rank"], str(path)]) == 1
         assert why in capsys.readouterr().err

@@ -16,18 +16,18 @@ TENSORS = [*INPUTS, "game_B", "chosen_B", "result_BR"]
 
 def slow_row(annotation: Annotation) -> dict[str, list]:
     """A row without padding, worked out one token at a time."""
-    told: dict[str, list[int]] = {}
+    tokens: dict[str, list[int]] = {}
     standing = [[0, 0] for _ in range(V.num_seats)]
     for token in annotation.sparse:
         name, values = V.sparse.describe(token)
         if name == "standing":
             standing[values["seat"]][values["grade_or_rank"] >= 16] = 1 + token
         else:
-            told.setdefault(name, []).append(1 + token)
+            tokens.setdefault(name, []).append(1 + token)
     return {
-        "table": [told[name][0] for name in ("room", "style", "seat", "wind", "round", "left")],
+        "table": [tokens[name][0] for name in ("room", "style", "seat", "wind", "round", "left")],
         "standing": standing,
-        "tile": [*told["dora"], *told.get("hand", []), *told.get("drawn", [])],
+        "tile": [*tokens["dora"], *tokens.get("hand", []), *tokens.get("drawn", [])],
         "event": [1 + V.sparse.size + event for event in annotation.progression],
         "candidate": [1 + action for action in annotation.actions],
     }
@@ -38,7 +38,7 @@ def padded(rows: list[list[int]]) -> list[list[int]]:
     return [row + [0] * (longest - len(row)) for row in rows]
 
 
-def test_the_layout_gives_every_token_of_the_vocabulary_a_row_of_its_own() -> None:
+def test_the_layout_gives_every_token_of_the_vocabulary_a_separate_row() -> None:
     assert (LAYOUT.sparse_first, LAYOUT.event_first) == (1, 527)
     assert (LAYOUT.num_tokens, LAYOUT.num_candidates) == (1 + 526 + 2129, 538)
 
@@ -84,7 +84,7 @@ def test_rows_share_events_where_each_sees_all_that_the_one_before_sees() -> Non
 
 
 @pytest.mark.parametrize("name", ["room", "style", "wind", "round", "left", "standing"])
-def test_a_situation_that_does_not_say_all_of_the_table_is_refused(name: str) -> None:
+def test_a_situation_without_all_tokens_of_the_table_is_refused(name: str) -> None:
     (base,) = random_annotations(1, seed=4)
     token = next(token for token in base.sparse if V.sparse.block_of(token).name == name)
     lacking = altered(base, sparse=tuple(other for other in base.sparse if other != token))

@@ -72,7 +72,7 @@ def test_an_epoch_orders_every_row_once(num_rows: int) -> None:
         assert sorted(order.rows(number, 0, num_rows).tolist()) == list(range(num_rows))
 
 
-def test_a_stretch_of_the_order_does_not_depend_on_what_was_asked_before() -> None:
+def test_a_span_of_the_order_does_not_depend_on_earlier_queries() -> None:
     whole = EpochSampler(500, seed=3, unit=2, block=8, blocks_per_window=4).rows(2, 0, 500)
     order, rng = EpochSampler(500, seed=3, unit=2, block=8, blocks_per_window=4), np.random.default_rng(0)
     for first, last in np.sort(rng.integers(501, size=(100, 2)), axis=1).tolist():
@@ -106,14 +106,14 @@ def test_small_data_are_one_window() -> None:
     assert abs(np.corrcoef(order, np.arange(100_000))[0, 1]) < 0.05
 
 
-def test_an_epoch_hands_out_rows_of_the_split_each_once(shards: Shards) -> None:
+def test_an_epoch_yields_rows_of_the_split_each_once(shards: Shards) -> None:
     loader = batches(shards, exchange_suits=False)
     seen = Counter(row for batch in epoch(loader) for row in batch)
     assert seen.total() == ROWS // BATCH * BATCH
     assert seen <= all_rows(shards)
 
 
-def test_the_rows_left_out_are_others_in_each_epoch(shards: Shards) -> None:
+def test_different_rows_are_skipped_in_each_epoch(shards: Shards) -> None:
     loader = batches(shards, exchange_suits=False)
     left_out = [all_rows(shards) - Counter(row for batch in epoch(loader) for row in batch) for _ in range(2)]
     assert left_out[0] != left_out[1]
@@ -144,7 +144,7 @@ def test_epochs_differ_in_order_and_in_suits(shards: Shards) -> None:
     assert (Counter(sum(first, [])) & Counter(sum(second, []))).total() < ROWS / 2  # in other suits
 
 
-def test_suits_are_exchanged_by_one_of_the_six_permutations(shards: Shards) -> None:
+def test_suits_are_permuted_by_one_of_the_six_permutations(shards: Shards) -> None:
     tables = suit_permutations(V)
     columns = shards.gather(np.arange(ROWS))
     possible = {row for which in range(6) for row in rows(collate(tables.apply(columns, np.full(ROWS, which)), LAYOUT))}
@@ -169,7 +169,7 @@ def test_what_a_seat_decides_in_a_round_shares_its_events_in_whatever_suits(play
         assert sum(map(len, loaded)) / sum(len(batch.event_GE) for batch in loaded) > 5
 
 
-def test_the_suits_of_different_rounds_are_exchanged_independently(played: Shards) -> None:
+def test_the_suits_of_different_rounds_are_permuted_independently(played: Shards) -> None:
     tables, columns = suit_permutations(V), played.gather(np.arange(len(played)))
     orders_of = [rows(collate(tables.apply(columns, np.full(len(columns), which)), LAYOUT)) for which in range(6)]
     which_of: dict[Any, set[int]] = {}
@@ -187,25 +187,25 @@ def test_ranks_together_are_one_rank(shards: Shards) -> None:
 
 
 @pytest.mark.parametrize("steps", [0, 1, 7, 10, 13, 20])
-def test_a_run_goes_on_after_the_step_of_its_state(shards: Shards, steps: int) -> None:
+def test_a_run_is_resumed_after_the_step_of_its_state(shards: Shards, steps: int) -> None:
     straight = batches(shards)
     run = [batch for _ in range(3) for batch in epoch(straight)]
-    begun, seen = batches(shards), 0
+    started, seen = batches(shards), 0
     while seen < steps * 4:
-        for _ in begun:
+        for _ in started:
             seen += 1
             if seen == steps * 4:
                 break
 
     resumed = batches(shards)
-    resumed.load_state_dict(begun.state_dict())
+    resumed.load_state_dict(started.state_dict())
 
-    assert begun.state_dict()["step"] == steps
+    assert started.state_dict()["step"] == steps
     rest = [batch for _ in range(3) for batch in epoch(resumed)]
     assert rest[: len(run) - steps * 4] == run[steps * 4 :]
 
 
-def test_a_step_that_was_not_finished_counts_as_not_begun(shards: Shards) -> None:
+def test_a_step_that_was_not_finished_does_not_count(shards: Shards) -> None:
     loader = batches(shards)
     batch = iter(loader)
     for expected in (0, 0, 0, 1, 1):
@@ -213,7 +213,7 @@ def test_a_step_that_was_not_finished_counts_as_not_begun(shards: Shards) -> Non
         assert loader.state_dict()["step"] == expected
 
 
-def test_an_iterator_that_is_never_asked_changes_nothing(shards: Shards) -> None:
+def test_an_iterator_without_a_batch_taken_changes_nothing(shards: Shards) -> None:
     loader = batches(shards)
     iter(loader)
     assert epoch(loader) == epoch(batches(shards))
@@ -243,14 +243,14 @@ def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
         epoch(loader)
 
 
-def test_renamed_seats_make_every_actor_seat_0(shards: Shards) -> None:
+def test_rotated_seats_make_every_actor_seat_0(shards: Shards) -> None:
     assert not any(batch.seat_B.any() for batch in batches(shards, actor_first=True))
     assert any(batch.seat_B.any() for batch in batches(shards))
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
 @pytest.mark.parametrize("batch", [7, 64, 1000])
-def test_a_sequential_pass_hands_out_every_row_once(shards: Shards, world: int, batch: int) -> None:
+def test_a_sequential_pass_yields_every_row_once(shards: Shards, world: int, batch: int) -> None:
     loaders = [EvalLoader(shards, batch=batch, actor_first=False, rank=r, world=world) for r in range(world)]
     seen = [epoch(loader) for loader in loaders]
     assert sum((Counter(sum(batches, [])) for batches in seen), Counter()) == all_rows(shards)
@@ -273,7 +273,7 @@ def test_a_limited_pass_is_the_first_rows_whatever_their_length(shards: Shards) 
     assert Counter(sum(seen, [])) == Counter(rows(collate(shards.gather(np.arange(100)), LAYOUT)))
 
 
-def test_a_sequential_pass_hands_out_rows_of_like_length_together(shards: Shards) -> None:
+def test_a_sequential_pass_yields_rows_of_similar_length_together(shards: Shards) -> None:
     longest = [int(b.seen_B.max()) for b in EvalLoader(shards, batch=16, actor_first=False)]
     assert len(longest) > 16
     assert longest[:16] == sorted(longest[:16]) and longest[0] < longest[15] / 4

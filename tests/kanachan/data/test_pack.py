@@ -145,7 +145,7 @@ BAD_LINES = {
 
 @pytest.mark.parametrize("name", BAD_LINES)
 @pytest.mark.parametrize("place", [0, 7, 20])
-def test_the_first_wrong_line_is_named_in_the_words_of_the_slow_parser(name: str, place: int) -> None:
+def test_the_first_wrong_line_is_named_with_the_message_of_the_slow_parser(name: str, place: int) -> None:
     lines = [format_line(a) for a in ANNOTATIONS[:20]]
     lines[place:place] = [BAD_LINES[name]]
     text = "\n".join([*lines, BAD_LINES["a word"]]) + "\n"

@@ -1,4 +1,4 @@
-"""Hidden hands in shards: kept, gathered where asked for, and no matter to those who do not ask."""
+"""Hidden hands in shards: stored, gathered on request, and ignored otherwise."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,12 +51,12 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
     assert rows_of_columns(columns_of_annotations(ANNOTATIONS, V), V).equals(expected)
 
 
-def test_rows_stand_where_they_stand_without_hidden_hands(tmp_path: Path) -> None:
+def test_rows_have_the_same_order_as_without_hidden_hands(tmp_path: Path) -> None:
     plain, hidden = packed(tmp_path / "plain", PLAIN), packed(tmp_path / "hidden", ANNOTATIONS)
     assert_equal_columns(gathered(hidden, hidden=False), gathered(plain, hidden=False))
 
 
-def test_hands_are_gathered_over_all_files_where_they_are_asked_for(tmp_path: Path) -> None:
+def test_hands_are_gathered_over_all_files_where_they_are_requested(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", ANNOTATIONS, "--rows-per-shard", "60")
     assert len(splits_in(folder)["train"]) > 2
     shards = open_shards(folder, "train", hidden=True)
@@ -70,7 +70,7 @@ def test_hands_are_gathered_over_all_files_where_they_are_asked_for(tmp_path: Pa
     assert [tuple(found.values[a:b].tolist()) for a, b in stretches] == [annotations[row].hidden for row in rows]
 
 
-def test_shards_without_hidden_hands_are_read_and_refused_only_if_these_are_asked_for(tmp_path: Path) -> None:
+def test_shards_without_hidden_hands_are_read_and_refused_only_if_these_are_requested(tmp_path: Path) -> None:
     folder = packed(tmp_path / "shards", PLAIN)
     assert gathered(folder, hidden=None).hidden is None
     with pytest.raises(ValueError, match=r"train-00000\.arrow: holds no hidden hands.*--hidden"):
@@ -94,13 +94,13 @@ def test_rows_with_and_without_hidden_hands_are_not_mixed(tmp_path: Path, capsys
 @pytest.mark.parametrize("place", [1, 7])
 def test_the_first_line_with_another_number_of_fields_is_named(place: int) -> None:
     lines = [format_line(a) for a in (*PLAIN[:place], *ANNOTATIONS[place:9], *PLAIN[9:20])]
-    with pytest.raises(ValueError, match=f"^file:{place + 1}: hidden hands here, and none before"):
+    with pytest.raises(ValueError, match=f"^file:{place + 1}: hidden hands here, but none before"):
         parse_block("file", 1, "".join(f"{line}\n" for line in lines).encode(), V)
 
 
 @pytest.mark.parametrize("hidden", ["0,1,445", "0,2,1", "0,0", "0,408,1", "408,408,3", "", "0\t1", "-1,2", "0,,2"])
 @pytest.mark.parametrize("place", [0, 5])
-def test_a_wrong_hidden_field_is_named_in_the_words_of_the_slow_parser(hidden: str, place: int) -> None:
+def test_a_wrong_hidden_field_is_named_with_the_message_of_the_slow_parser(hidden: str, place: int) -> None:
     lines = [format_line(a) for a in ANNOTATIONS[:10]]
     lines[place] = "\t".join([*lines[place].split("\t")[:7], hidden])
     with pytest.raises(ValueError) as slow:

@@ -1,4 +1,4 @@
-"""Records straight to shards: the same as through text, whatever happens on the way; and shards merged into one set."""
+"""Records directly to shards: the same as through text, even after interruptions; and shards merged into one set."""
 
 import json
 import re
@@ -146,7 +146,7 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
     stopped = stop_when(lambda: size_of([tmp_path / "part" / UNFINISHED]) > 0, *arguments, by=signal.SIGTERM)
     assert stopped.returncode in (143, -signal.SIGTERM)
     assert pack.main([str(tmp_path / "part"), "-o", str(tmp_path / "shards")]) == 1
-    assert "is not finished: give it again first" in capsys.readouterr().err
+    assert "is not finished: repeat its command first" in capsys.readouterr().err
 
 
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_games_that_are_in_several_parts_count_once(
     parts: list[str], packed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pack.main([*parts, parts[1], str(packed), "-o", str(tmp_path / "shards"), *OPTIONS]) == 0
-    assert "decisions are repetitions and were left out" in capsys.readouterr().err
+    assert "decisions are repetitions and were skipped" in capsys.readouterr().err
     assert content(tmp_path / "shards") == content(packed)
 
 

@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_rows_are_gathered_over_all_files_in_the_order_asked_for(folder: Path) -> None:
+def test_rows_are_gathered_over_all_files_in_the_requested_order(folder: Path) -> None:
     annotations = [a for seed, n in enumerate((40, 1, 25)) for a in random_annotations(n, seed)]
     shards = open_shards(folder, "train")
     for rows in ([], [5], [40], [3, 2, 1, 3], np.random.default_rng(0).permutation(66).tolist()):
@@ -109,7 +109,7 @@ def test_an_empty_file_is_named(folder: Path) -> None:
 
 def test_a_missing_shard_is_noticed(folder: Path) -> None:
     (folder / "train-00002.arrow").unlink()
-    with pytest.raises(ValueError, match="is one of 3 shards .* but 2 are here"):
+    with pytest.raises(ValueError, match="is one of 3 shards .* but the folder contains 2"):
         open_shards(folder, "train")
 
 
@@ -144,8 +144,8 @@ def test_verifying_finds_a_changed_byte(folder: Path) -> None:
         open_shards(folder, "train", verify=True)
 
 
-def test_an_arrow_file_of_others_is_no_shard(tmp_path: Path) -> None:
+def test_an_arrow_file_of_another_program_is_refused(tmp_path: Path) -> None:
     with pa.ipc.new_stream(str(tmp_path / "train-00000.arrow"), schema(V)) as stream:
         stream.write_batch(rows_of(5, seed=0))
-    with pytest.raises(ValueError, match="no shard made by kanachan-pack"):
+    with pytest.raises(ValueError, match="not a shard made by kanachan-pack"):
         open_shards(tmp_path, "train")

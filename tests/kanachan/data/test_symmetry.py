@@ -13,9 +13,9 @@ TILE = {name: tile for tile, name in enumerate(TILE_NAMES)}
 
 
 def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...] = (0, 1, 2, 3)) -> Annotation:
-    """One situation told twice: with other letters for m, p and s, or with other `names` for the seats 0, 1, 2, 3.
+    """Makes one situation with other letters for m, p and s, or with other `names` for the seats 0, 1, 2, 3.
 
-    The actor's seat token is never renamed. The hand's second 5m is the second copy.
+    The actor's seat token is never rotated. The hand's second 5m is the second copy.
     """
 
     def tile(name: str) -> int:
@@ -84,41 +84,41 @@ def lists(columns: Columns, row: int = 0) -> tuple[list[list[int]], ...]:
 
 
 @pytest.mark.parametrize("which", range(6))
-def test_exchanging_suits_gives_the_annotation_of_the_exchanged_tiles(which: int) -> None:
+def test_permuting_suits_gives_the_annotation_of_the_permuted_tiles(which: int) -> None:
     suits = "".join("mps"[suit] for suit in V.suit_orders[which])
     columns = columns_of_annotations([situation("mps")], V)
 
-    exchanged = suit_permutations(V).apply(columns, np.array([which]))
+    permuted = suit_permutations(V).apply(columns, np.array([which]))
 
-    assert lists(exchanged) == lists(columns_of_annotations([situation(suits)], V))
-    assert exchanged.chosen.tolist() == [3]
+    assert lists(permuted) == lists(columns_of_annotations([situation(suits)], V))
+    assert permuted.chosen.tolist() == [3]
 
 
 @pytest.mark.parametrize(
     ("actor", "names"),
     [(0, (0, 1, 2, 3)), (1, (3, 0, 1, 2)), (2, (2, 3, 0, 1)), (3, (1, 2, 3, 0))],  # written out by hand
 )
-def test_renaming_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int, names: tuple[int, ...]) -> None:
+def test_rotating_seats_gives_the_annotation_with_the_actor_as_seat_0(actor: int, names: tuple[int, ...]) -> None:
     columns = columns_of_annotations([situation("mps", dealer=3, actor=actor)], V)
 
-    renamed = SeatRotation(V).actor_first(columns)
+    rotated = SeatRotation(V).actor_first(columns)
 
-    assert lists(renamed) == lists(columns_of_annotations([situation("mps", dealer=3, actor=actor, names=names)], V))
-    assert renamed.seat.tolist() == [0]
+    assert lists(rotated) == lists(columns_of_annotations([situation("mps", dealer=3, actor=actor, names=names)], V))
+    assert rotated.seat.tolist() == [0]
 
 
-def test_renaming_seats_moves_these_columns() -> None:
+def test_rotating_seats_moves_these_columns() -> None:
     annotation = altered(
         situation("mps", actor=3), numeric=(1, 2, 100, 200, 300, 400), results=(7, 1, 2, 3, 4, 3, 2, 1, 0, 0, 9, 8)
     )
 
-    renamed = SeatRotation(V).actor_first(columns_of_annotations([annotation], V))
+    rotated = SeatRotation(V).actor_first(columns_of_annotations([annotation], V))
 
-    assert renamed.numeric.tolist() == [[1, 2, 400, 100, 200, 300]]
-    assert renamed.results.tolist() == [[7, 4, 1, 2, 3, 0, 3, 2, 1, 0, 9, 8]]
+    assert rotated.numeric.tolist() == [[1, 2, 400, 100, 200, 300]]
+    assert rotated.results.tolist() == [[7, 4, 1, 2, 3, 0, 3, 2, 1, 0, 9, 8]]
 
 
-def test_actor_first_keeps_which_seat_it_renamed_so_that_the_round_can_still_be_told() -> None:
+def test_actor_first_preserves_the_rotation_so_that_the_round_is_still_known() -> None:
     columns = columns_of_annotations([situation("mps", dealer=1, actor=3)], V)
 
     sparse = lists(SeatRotation(V).actor_first(columns))[0]
@@ -157,7 +157,7 @@ def test_chi_tokens_follow_their_tiles() -> None:
             assert CHI_TILES[table[chi_first + chi] - chi_first] == tuple(tile_map[tile] for tile in shape)
 
 
-def test_rows_are_exchanged_each_by_its_own_permutation() -> None:
+def test_rows_are_permuted_each_by_its_own_permutation() -> None:
     annotations = random_annotations(60, seed=0)
     which = np.arange(60) % 6
     tables = suit_permutations(V)

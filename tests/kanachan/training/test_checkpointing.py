@@ -133,7 +133,7 @@ def test_a_run_is_not_resumed_with_decisions_in_another_order(
     files = ["--train", str(shards.parent / "train.txt"), "--validation", str(shards.parent / "validation.txt")]
     assert pack.main([*files, "--seed", "7", "-o", str(other)]) == 0
     assert train.main(["--resume", str(out), "--data.path", str(other)]) == 1
-    assert "it cannot go on in the same order" in capsys.readouterr().err
+    assert "it cannot be resumed in the same order" in capsys.readouterr().err
 
 
 def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
