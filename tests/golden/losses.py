@@ -1,25 +1,29 @@
-"""Rewrites tests/golden/losses/: the losses of 20 steps of every stage, which tests compare with.
+"""Rewrites tests/golden/losses/: the losses of 20 steps of the stages given, or of all, which tests compare with.
 
-    python -m tests.golden.losses
+    python -m tests.golden.losses [STAGE …]
 
-To be run only where the computation was meant to change; the difference is to be read and explained.
+The last digits depend on the CPU. To be run only where the computation was meant to change; the difference is
+to be read and explained.
 """
 
+import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
-from kanachan.objectives.stages import STAGES
+from kanachan.config import StageName
+from kanachan.objectives.stages import STAGES, require_stage
 from tests.support.tiny_runs import LOSSES, golden_losses, pack_decisions
 
 
-def rewrite() -> None:
+def rewrite(stages: Sequence[StageName]) -> None:
     LOSSES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         shards = pack_decisions(Path(folder))
-        for stage in STAGES:
+        for stage in stages:
             losses = golden_losses(stage, shards, Path(folder) / stage)
             (LOSSES / f"{stage}.txt").write_text("".join(f"{loss:.7g}\n" for loss in losses))
 
 
 if __name__ == "__main__":
-    rewrite()
+    rewrite([require_stage(stage) for stage in sys.argv[1:]] or list(STAGES))
