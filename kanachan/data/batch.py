@@ -22,7 +22,7 @@ from annotate.annotation import Annotation
 from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, NUM_TILES34, TABLE, Vocabulary, tile34_of
 from kanachan.data.columns import Columns, ObservationColumns, Ragged, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation
-from kanachan.data.varlen import VarlenLayout, segments_of
+from kanachan.data.varlen import VarlenLayout, varlen_layout
 
 PartT = TypeVar("PartT", bound="Labels | Batch")
 _ROUNDED_CANDIDATES = 32
@@ -110,7 +110,7 @@ class Batch:
     """int64: the deciding seat; 0 after seat canonicalisation"""
     labels: Labels | None = None
     """targets, never inputs; None in live play"""
-    segments: VarlenLayout | None = None
+    varlen: VarlenLayout | None = None
     """the layout of the concatenated rows, if there is one (`with_varlen_layout`)"""
 
     def __len__(self) -> int:
@@ -193,7 +193,7 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
     """Adds the varlen layout to a non-empty batch on the CPU, and pads candidates to a round number."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
-    segments = segments_of(
+    varlen = varlen_layout(
         batch.tile_BT.numpy(),
         batch.event_GE.numpy(),
         batch.group_B.numpy(),
@@ -202,7 +202,7 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
         num_seats=layout.vocabulary.num_seats,
         max_progression=layout.vocabulary.max_progression,
     )
-    return replace(batch, candidate_BA=candidate_BA, segments=segments)
+    return replace(batch, candidate_BA=candidate_BA, varlen=varlen)
 
 
 def batch_of_annotations(

@@ -39,7 +39,7 @@ class TrainLoader:
         batch: rows of a step, over all ranks.
         micro_batch: rows of one yielded batch; divides `batch`.
         neighbours: rows that are sampled as one unit, parts of one or two rounds; divides BLOCK.
-        segments: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
+        varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
             so that all batches need about equally much memory and time.
         pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
 
@@ -59,7 +59,7 @@ class TrainLoader:
         neighbours: int = 8,
         rank: int = 0,
         world: int = 1,
-        segments: bool = False,
+        varlen: bool = False,
         pin: bool = False,
     ) -> None:
         if len(shards) < batch:
@@ -83,7 +83,7 @@ class TrainLoader:
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         self._rank = rank
         self._world = world
-        self._segments = segments
+        self._varlen = varlen
         self._pin = pin
         self._order = EpochSampler(len(shards), seed, unit=neighbours)
 
@@ -137,7 +137,7 @@ class TrainLoader:
     def _prepare(self, epoch: int, first: int, last: int) -> list[Batch]:
         """Prepares the micro-batches of this rank in the steps `first` up to, but not including, `last`."""
         row_B = self._order.rows(epoch, first * self._batch, last * self._batch)
-        if not self._segments:
+        if not self._varlen:
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
         row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
@@ -152,7 +152,7 @@ class TrainLoader:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
         batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
-        if self._segments:
+        if self._varlen:
             batches = [with_varlen_layout(batch, self._layout) for batch in batches]
         return [batch.pin_memory() for batch in batches] if self._pin else batches
 
@@ -190,7 +190,7 @@ class EvalLoader:
         limit: int | None = None,
         rank: int = 0,
         world: int = 1,
-        segments: bool = False,
+        varlen: bool = False,
         batches_per_window: int = 16,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
@@ -205,7 +205,7 @@ class EvalLoader:
         # so that none is empty
         num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
         self._rows = np.array_split(mine, num_batches)
-        self._segments = segments
+        self._varlen = varlen
         self._batches_per_window = batches_per_window
 
     def __len__(self) -> int:
@@ -232,4 +232,4 @@ class EvalLoader:
         batches = [
             collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
         ]
-        return [with_varlen_layout(batch, self._layout) for batch in batches] if self._segments else batches
+        return [with_varlen_layout(batch, self._layout) for batch in batches] if self._varlen else batches

@@ -63,7 +63,7 @@ class VarlenLayout:
         return replace(self, **changed)
 
 
-def segments_of(
+def varlen_layout(
     tile_BT: NDArray[np.int32],
     event_GE: NDArray[np.int32],
     group_B: NDArray[np.int64],

@@ -43,7 +43,7 @@ class SuitAverage(Network):
         self.register_buffer("candidate_PC", torch.from_numpy(candidate_PC.astype(np.int32)), persistent=False)
 
     def forward(self, batch: Batch) -> Output:
-        assert batch.segments is None
+        assert batch.varlen is None
         outputs = [self.network(self._permuted(batch, number)) for number in range(len(self.token_PV))]
         candidate_PBAK, summary_PBK, (mask_BA, *_), _ = zip(*outputs, strict=True)
         return Output(torch.stack(candidate_PBAK).mean(dim=0), torch.stack(summary_PBK).mean(dim=0), mask_BA)

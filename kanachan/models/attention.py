@@ -140,30 +140,30 @@ class PaddedAttention:
 class VarlenAttention:
     """Concatenated rows in segments, by the layout of `kanachan.data.varlen`."""
 
-    segments: VarlenLayout
+    varlen: VarlenLayout
     candidate_BA: Tensor
 
     @property
     def tiles(self) -> Tensor:
-        return self.segments.tile_Y
+        return self.varlen.tile_Y
 
     @property
     def events(self) -> Tensor:
-        return self.segments.event_Z
+        return self.varlen.event_Z
 
     @property
     def positions(self) -> Tensor:
-        return self.segments.position_Z
+        return self.varlen.position_Z
 
     @property
     def candidates(self) -> Tensor:
-        return self.candidate_BA.flatten()[self.segments.candidate_C]
+        return self.candidate_BA.flatten()[self.varlen.candidate_C]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
-        return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event))[self.segments.row_X]
+        return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event))[self.varlen.row_X]
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
-        layout = self.segments
+        layout = self.varlen
         num_events = len(layout.event_Z)
         own_X3D, event_Z3D = torch.split(fused_X3D, [len(fused_X3D) - num_events, num_events])
         query_XD, _ = split_fused(own_X3D)
@@ -181,11 +181,11 @@ class VarlenAttention:
 
     def among_candidates(self, fused: Tensor, heads: int) -> Tensor:
         query_CD, key_value_CD = split_fused(fused)
-        starts_N, longest = self.segments.candidates_N, self.segments.longest_candidates
+        starts_N, longest = self.varlen.candidates_N, self.varlen.longest_candidates
         return _attend_in_segments(query_CD, key_value_CD, heads, starts_N, starts_N, longest, longest)
 
     def across(self, query: Tensor, key_value_X2D: Tensor, heads: int) -> Tensor:
-        layout = self.segments
+        layout = self.varlen
         key_value_VD = key_value_X2D.index_select(0, layout.seen_V)
         return _attend_in_segments(
             query,
@@ -198,17 +198,17 @@ class VarlenAttention:
         )
 
     def summary(self, hidden_XD: Tensor) -> Tensor:
-        return hidden_XD.index_select(0, self.segments.own_N[: len(self.candidate_BA)])
+        return hidden_XD.index_select(0, self.varlen.own_N[: len(self.candidate_BA)])
 
     def for_candidates(self, vector_BD: Tensor) -> Tensor:
-        return vector_BD.index_select(0, self.segments.decision_C)
+        return vector_BD.index_select(0, self.varlen.decision_C)
 
     def outputs(self, output: Tensor) -> Tensor:
         num_decisions, num_candidates = self.candidate_BA.shape
         grid = output.new_zeros(num_decisions * num_candidates, output.shape[1])
         # rows of padding all point to the first candidate, and are added to it as zeros
-        is_candidate_C = self.segments.is_candidate_C[:, None]
-        return grid.index_add(0, self.segments.candidate_C, output.where(is_candidate_C, 0)).view(
+        is_candidate_C = self.varlen.is_candidate_C[:, None]
+        return grid.index_add(0, self.varlen.candidate_C, output.where(is_candidate_C, 0)).view(
             num_decisions, num_candidates, -1
         )
 

@@ -68,12 +68,12 @@ class CachedNetwork(Network):
 
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, IncrementalBatch)
-        arrangement = _IncrementalAttention(batch, self._layers, self._num_events, self._num_rows)
+        backend = _IncrementalAttention(batch, self._layers, self._num_events, self._num_rows)
         use_bf16 = self._dtype == torch.bfloat16
         with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=use_bf16):
-            encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, arrangement)
-            candidate_BAD = self.decoder(encoded_XD, arrangement)
-        summary_BD = arrangement.summary(encoded_XD).float()
+            encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
+            candidate_BAD = self.decoder(encoded_XD, backend)
+        summary_BD = backend.summary(encoded_XD).float()
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         return Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
 

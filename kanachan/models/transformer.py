@@ -166,8 +166,8 @@ class Network(nn.Module):
 
 def attention_backend(batch: Batch) -> AttentionBackend:
     """Returns the back end for which the batch was made."""
-    if batch.segments is not None:
-        return VarlenAttention(batch.segments, batch.candidate_BA)
+    if batch.varlen is not None:
+        return VarlenAttention(batch.varlen, batch.candidate_BA)
     return PaddedAttention(
         batch.tile_BT, batch.event_GE, batch.group_B, batch.seen_B, batch.candidate_BA, batch.standing_BP2.shape[1]
     )

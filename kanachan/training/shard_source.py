@@ -15,7 +15,7 @@ class ShardSource:
 
     Args:
         world: number of processes that share the rows.
-        segments: make the batches for varlen attention (`kanachan.models.attention`).
+        varlen: make the batches for varlen attention (`kanachan.models.attention`).
         hidden: read hidden hands too.
 
     Raises:
@@ -29,12 +29,12 @@ class ShardSource:
         seed: int,
         *,
         world: int = 1,
-        segments: bool = False,
+        varlen: bool = False,
         hidden: bool = False,
     ) -> None:
         self.config = config
         self.seed = seed
-        self.segments = segments
+        self.varlen = varlen
         present = splits_in(config.path)
         self._shards = {
             split: open_shards(config.path, split, verify=config.verify, hidden=hidden)
@@ -86,7 +86,7 @@ class ShardSource:
             limit=limit * size if limit is not None else None,
             rank=share.rank,
             world=share.world,
-            segments=self.segments,
+            varlen=self.varlen,
         )
 
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
@@ -100,6 +100,6 @@ class ShardSource:
             neighbours=self.config.neighbours,
             rank=rank,
             world=world,
-            segments=self.segments,
+            varlen=self.varlen,
             pin=pin,
         )

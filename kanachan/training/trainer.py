@@ -200,7 +200,7 @@ def _data(config: TrainConfig, devices: Devices) -> DataSource:
         config.data,
         config.run.seed,
         world=devices.world.size,
-        segments=devices.use_varlen,
+        varlen=devices.use_varlen,
         hidden=config.objective.hidden_hands > 0,
     )
 

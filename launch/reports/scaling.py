@@ -152,8 +152,8 @@ class Rows:
 
 def rows_of(batch: Batch) -> Rows:
     """Counts the rows as the network lays them out: padded, or concatenated (varlen) if the batch has segments."""
-    if batch.segments is not None:
-        plan = batch.segments
+    if batch.varlen is not None:
+        plan = batch.varlen
         return Rows(len(plan.row_X), len(plan.seen_V), len(plan.candidate_C))
     own = 1 + batch.standing_BP2.shape[1] + batch.tile_BT.shape[1]
     return Rows(

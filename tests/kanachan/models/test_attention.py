@@ -130,37 +130,36 @@ def slow_rows(batch: Batch) -> Iterator[tuple[list[int], list[int], list[int]]]:
 
 def test_segments_hold_each_decision_and_what_it_sees() -> None:
     batch = with_varlen_layout(batch_of(decisions(30)), LAYOUT)
-    segments, backend = batch.segments, attention_backend(batch)
-    assert segments is not None and isinstance(backend, VarlenAttention)
+    layout, backend = batch.varlen, attention_backend(batch)
+    assert layout is not None and isinstance(backend, VarlenAttention)
     seats = 5 * len(batch)
-    of_row = torch.cat((torch.full((seats,), -1), segments.tile_Y, segments.event_Z))[segments.row_X]
+    of_row = torch.cat((torch.full((seats,), -1), layout.tile_Y, layout.event_Z))[layout.row_X]
     for row, (tiles, events, candidates) in enumerate(slow_rows(batch)):
         own, seen, of_candidates = (
-            slice(*starts[row : row + 2].tolist())
-            for starts in (segments.own_N, segments.seen_N, segments.candidates_N)
+            slice(*starts[row : row + 2].tolist()) for starts in (layout.own_N, layout.seen_N, layout.candidates_N)
         )
         assert of_row[own].tolist() == [-1] * 5 + tiles
-        assert of_row[segments.seen_V[seen]].tolist() == [-1] * 5 + tiles + events
+        assert of_row[layout.seen_V[seen]].tolist() == [-1] * 5 + tiles + events
         assert backend.candidates[of_candidates].tolist() == candidates
-        assert segments.decision_C[of_candidates].unique().tolist() == [row]
-        assert segments.row_X[own][0] == row
+        assert layout.decision_C[of_candidates].unique().tolist() == [row]
+        assert layout.row_X[own][0] == row
 
 
 def test_padding_is_in_segments_that_are_not_longer_than_a_decision() -> None:
     for num in (2, 30, 300):
-        segments = with_varlen_layout(batch_of(decisions(num)), LAYOUT).segments
-        assert segments is not None
-        assert len(segments.own_N) == len(segments.seen_N) == len(segments.candidates_N)
-        own_rows = len(segments.row_X) - len(segments.event_Z)
+        layout = with_varlen_layout(batch_of(decisions(num)), LAYOUT).varlen
+        assert layout is not None
+        assert len(layout.own_N) == len(layout.seen_N) == len(layout.candidates_N)
+        own_rows = len(layout.row_X) - len(layout.event_Z)
         for starts, rows, longest in (
-            (segments.own_N, own_rows, segments.longest_own),
-            (segments.seen_N, len(segments.seen_V), segments.longest_seen),
-            (segments.candidates_N, len(segments.candidate_C), segments.longest_candidates),
+            (layout.own_N, own_rows, layout.longest_own),
+            (layout.seen_N, len(layout.seen_V), layout.longest_seen),
+            (layout.candidates_N, len(layout.candidate_C), layout.longest_candidates),
         ):
             assert starts[-1] == rows and starts.dtype == torch.int32
             assert 0 < starts.diff().min() and starts.diff().max() <= longest
-        assert segments.events_N[-1] == len(segments.event_Z)
-        assert 0 <= segments.events_N.diff().min() and segments.events_N.diff().max() <= segments.longest_events
+        assert layout.events_N[-1] == len(layout.event_Z)
+        assert 0 <= layout.events_N.diff().min() and layout.events_N.diff().max() <= layout.longest_events
 
 
 def test_shapes_repeat_from_batch_to_batch() -> None:
@@ -168,8 +167,8 @@ def test_shapes_repeat_from_batch_to_batch() -> None:
     shapes, lengths = set(), set()
     for first in range(0, 6000, 600):
         batch = with_varlen_layout(batch_of(annotations[first : first + 600]), LAYOUT)
-        assert batch.segments is not None
-        shapes.add(tuple(len(getattr(batch.segments, name)) for name in TENSORS))
+        assert batch.varlen is not None
+        shapes.add(tuple(len(getattr(batch.varlen, name)) for name in TENSORS))
         lengths.add(int(batch.seen_B.sum()))
     assert len(lengths) == 10
     assert len(shapes) <= 5
@@ -177,5 +176,5 @@ def test_shapes_repeat_from_batch_to_batch() -> None:
 
 def test_a_packed_batch_moves_whole() -> None:
     batch = with_varlen_layout(batch_of(decisions(4)), LAYOUT).to("meta")
-    assert batch.segments is not None
-    assert {getattr(batch.segments, name).device.type for name in TENSORS} == {"meta"}
+    assert batch.varlen is not None
+    assert {getattr(batch.varlen, name).device.type for name in TENSORS} == {"meta"}
