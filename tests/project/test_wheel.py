@@ -35,8 +35,9 @@ def test_all_modules_are_in_the_wheel(installed: Path) -> None:
         assert {path.relative_to(installed) for path in (installed / package).rglob("*.py")} == modules
 
 
-def test_the_files_of_configs_and_of_the_review_page_are_in_the_wheel(installed: Path) -> None:
-    for source, place in ((CONFIGS, "kanachan/configs"), (ROOT / "kanachan/review/assets", "kanachan/review/assets")):
+def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed: Path) -> None:
+    folders = ("kanachan/review/assets", "kanachan/reference")
+    for source, place in ((CONFIGS, "kanachan/configs"), *((ROOT / folder, folder) for folder in folders)):
         expected = {path.name: path.read_bytes() for path in source.iterdir()}
         assert expected and {path.name: path.read_bytes() for path in (installed / place).iterdir()} == expected
 
