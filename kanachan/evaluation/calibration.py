@@ -37,9 +37,20 @@ def calibration_statistic(confidence_B: Column, is_right_B: Column, where_B: Col
         return lambda: np.where(bin_B == number, gap_B, 0.0)
 
     def error(sums_RC: Floats) -> Floats:
-        return np.abs(sums_RC[:, :-1]).sum(axis=1) / sums_RC[:, -1]
+        return calibration_error(sums_RC[:, :-1], sums_RC[:, -1])
 
     return Statistic((*map(gap, range(CALIBRATION_BINS)), lambda: taken_B), error, taken_B)
+
+
+def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
+    """Computes the expected calibration error from sums.
+
+    Args:
+        gap_RG: for each resample and group of similar predictions, the sum of prediction less outcome.
+        count_R: how many decisions there are in all.
+    """
+    error_R: Floats = np.abs(gap_RG).sum(axis=1) / count_R
+    return error_R
 
 
 def reliability(

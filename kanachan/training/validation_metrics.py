@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kanachan.data.batch import Batch
-from kanachan.evaluation.calibration import CALIBRATION_BINS
+from kanachan.evaluation.calibration import CALIBRATION_BINS, calibration_error
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures, agreement, log_probability
 from kanachan.evaluation.value_metrics import explained_variance
 from kanachan.models.transformer import Network, Output
@@ -104,7 +104,7 @@ class ValidationMetrics:
             row[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
         self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
         row |= kind_metrics(kinds_SK, has_probability=not has_value)
-        row["calibration/error"] = calibration_error(self.points)
+        row["calibration/error"] = _error_of(self.points)
         return {**row, **previous, f"{PREFIX}rows": count}
 
     def previous_metrics(self, trainer: L.Trainer) -> dict[str, float]:
@@ -199,7 +199,7 @@ class Values:
         return strategy.reduce(table, reduce_op="sum")
 
 
-def calibration_error(points: list[ReliabilityPoint]) -> float:
-    """Computes the mean distance of prediction from outcome over the groups, weighted by their decisions."""
-    total = sum(point.decisions for point in points)
-    return sum(abs(point.predicted - point.actual) * point.decisions for point in points) / total
+def _error_of(points: list[ReliabilityPoint]) -> float:
+    gap_G = np.array([(point.predicted - point.actual) * point.decisions for point in points])
+    num_decisions = sum(point.decisions for point in points)
+    return float(calibration_error(gap_G[None], np.array([num_decisions]))[0])
