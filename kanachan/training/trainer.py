@@ -87,6 +87,8 @@ def _run(request: Request, held: ExitStack) -> int:
     signals = StopSignals()
     _set_up(config.run)
     devices = devices_of(config.run)
+    if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
+        held.enter_context(_locked(out))
     # saved with the run, so that it has the same precision wherever it is resumed
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
@@ -107,7 +109,8 @@ def _run(request: Request, held: ExitStack) -> int:
     mode = wandb_mode(config)
     loggers: list[Logger] = []
     if is_zero:
-        held.enter_context(_locked(out))
+        if not request.resume:
+            held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
         if mode != "disabled":
