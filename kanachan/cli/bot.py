@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
-from kanachan.cli.options import add_table_options
+from kanachan.cli.options import WEIGHTS_HELP, add_table_options
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
@@ -131,9 +131,7 @@ def _grades(text: str) -> list[int]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
-    parser.add_argument(
-        "weights", metavar="WEIGHTS", help="weights file of any stage, or the folder of a run that has ended"
-    )
+    parser.add_argument("weights", metavar="WEIGHTS", help=f"{WEIGHTS_HELP}, of any stage")
     parser.add_argument(
         "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
     )

@@ -10,8 +10,9 @@ from tqdm import tqdm
 
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
-from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.config import SPLITS
+from kanachan.models.reference import name_of, resolved
 
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
@@ -33,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
-    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="the weights file to write (default: WEIGHTS itself, with the new card)"
@@ -51,6 +52,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _calibrate(arguments: argparse.Namespace) -> None:
+    if arguments.output is None and name_of(resolved(arguments.weights)) is not None:
+        raise ValueError(f"{arguments.weights}: weights of the package are not changed: name the file to write with -o")
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits

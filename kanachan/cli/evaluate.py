@@ -13,9 +13,10 @@ from tqdm import tqdm
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
-from kanachan.cli.options import add_batch_option, add_bootstrap_option, add_device_option
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.config import SPLITS
+from kanachan.models.reference import name_of
 from kanachan.objectives.stages import STAGES
 
 if TYPE_CHECKING:
@@ -63,9 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
-    parser.add_argument(
-        "weights", metavar="WEIGHTS", nargs="+", help="weights files, or folders of runs that have ended"
-    )
+    parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
     parser.add_argument(
         "--compare",
@@ -78,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--json",
         metavar="FILE",
-        help="where to write all metrics (default: evaluation-SPLIT.json next to each weights file)",
+        help="where to write all metrics (default: evaluation-SPLIT.json next to each weights file, not for those of "
+        "the package)",
     )
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
     add_bootstrap_option(parser)
@@ -237,15 +237,21 @@ def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], argu
         return
     for subject, entry in entries.items():
         path = _json_next_to(subject.path, arguments)
+        if path is None:
+            continue
         write_json(path, {**header, "weights": [entry]})
         print(f"{PROGRAM}: all metrics are in {path}", file=sys.stderr)
 
 
-def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path:
+def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path | None:
+    """Returns the file that is written if --json names none; None for weights of the package, next to which nothing is
+    written."""
     from kanachan.config import WEIGHTS_NAME
     from kanachan.models.weights import weights_file
 
     file = weights_file(weights)
+    if name_of(file) is not None:
+        return None
     limited = f"-{arguments.limit}" if arguments.limit else ""
     averaged = "-average-suits" if arguments.average_suits else ""
     stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
@@ -255,7 +261,8 @@ def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path:
 def _check_outputs(arguments: argparse.Namespace) -> None:
     """Raises ValueError if the results could not be written in the end."""
     for path in [arguments.json] if arguments.json else [_json_next_to(w, arguments) for w in arguments.weights]:
-        check_output(str(path))
+        if path is not None:
+            check_output(str(path))
 
 
 def _about(subject: _Subject) -> dict[str, Any]:

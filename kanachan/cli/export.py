@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.runtime.terminal import run_cleanly
+from kanachan.cli.options import WEIGHTS_HELP
 from kanachan.config import WEIGHTS_NAME
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
-    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
         "-o", "--out", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
     )

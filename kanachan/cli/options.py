@@ -6,6 +6,8 @@ from typing import get_args
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, NUM_ROOMS, STYLES
 
+WEIGHTS_HELP = "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE)"
+
 
 def add_table_options(parser: argparse._ActionsContainer, *, rules: Rules, room: str = "") -> None:
     """Adds --rules, --style and --room.

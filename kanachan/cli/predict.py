@@ -13,8 +13,9 @@ from annotate.runtime.files import check_output, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
-from kanachan.cli.options import add_batch_option, add_device_option
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
+from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
     from kanachan.inference.choice import Prediction
@@ -49,7 +50,7 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
-    parser.add_argument("weights", metavar="WEIGHTS", help="weights file, or the folder of a run that has ended")
+    parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
         "lines", metavar="LINES", help="annotation lines, by suffix plain, .gz or .zst; - is standard input"
     )
@@ -77,7 +78,7 @@ def _predict(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.inference.policy import Policy, chosen_device
 
-    check_output(arguments.output, [arguments.lines, arguments.weights], may_stream=True)
+    check_output(arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True)
     policy: Policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is not None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)

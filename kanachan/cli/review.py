@@ -14,8 +14,9 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS
-from kanachan.cli.options import add_batch_option, add_device_option
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, with_prior
+from kanachan.models.reference import is_reference_name, resolved
 
 if TYPE_CHECKING:
     from kanachan.review.report import Reviewer
@@ -43,9 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         help="a game record of any format that kanachan-annotate reads; of an archive one "
         "member, as in archive.zip!folder/game.xml",
     )
-    parser.add_argument(
-        "weights", metavar="WEIGHTS", nargs="+", help="weights files, or folders of runs that have ended, of any stages"
-    )
+    parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several, of any stages")
     parser.add_argument(
         "--seat",
         type=int,
@@ -68,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _review(arguments: argparse.Namespace) -> None:
-    inputs = [arguments.record, *arguments.weights]
+    inputs = [arguments.record, *(str(resolved(path)) for path in arguments.weights)]
     check_output(arguments.output, inputs)
     if arguments.json is not None:
         check_output(arguments.json, inputs, may_stream=True)
@@ -133,10 +132,12 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
 
 
 def _names(paths: Sequence[str]) -> list[str]:
-    """Returns short names for weights: of the run's folder or the file, if no other has the same, else the path."""
-    files = [Path(path) for path in paths]
+    """Returns short names for weights: those of the package by their name; else the name of the run's folder or of the
+    file, if no other has the same, else the path."""
+    files = [resolved(path) for path in paths]
     runs = [(file.parent if file.name == "weights.safetensors" else file).resolve() for file in files]
-    short = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
+    names = [run.stem if run.suffix == ".safetensors" else run.name for run in runs]
+    short = [path if is_reference_name(path) else name for path, name in zip(paths, names, strict=True)]
     return [
         name if len({r for r, s in zip(runs, short, strict=True) if s == name}) == 1 else path
         for name, path in zip(short, paths, strict=True)

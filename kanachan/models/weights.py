@@ -21,6 +21,7 @@ from torch import Tensor
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
+from kanachan.models.reference import name_of, resolved
 
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
@@ -94,7 +95,7 @@ def write_card(path: Path, card: Mapping[str, Any]) -> None:
 
 
 def read_weights(path: str | Path) -> Weights:
-    """Reads a weights file, or that of a run folder.
+    """Reads a weights file, or that of a run folder or of a name (`kanachan.models.reference`).
 
     Raises ValueError, naming the file, if it is cut off, is not a weights file of this program, or has another
     format version or vocabulary.
@@ -141,8 +142,8 @@ def other_version(version: object) -> str:
 
 
 def weights_file(path: str | Path) -> Path:
-    """Returns the weights file of a path to it or to its run folder."""
-    given = Path(path)
+    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`)."""
+    given = resolved(path)
     file = given / WEIGHTS_NAME if given.is_dir() else given
     if not file.is_file():
         raise ValueError(
@@ -152,10 +153,13 @@ def weights_file(path: str | Path) -> Path:
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:
-    """Returns the stages that led to these weights, theirs last: file hash, length and metrics of each."""
+    """Returns the stages that led to these weights, theirs last: file hash, length and metrics of each, and the name of
+    weights of the package."""
     card = weights.card
+    name = name_of(weights.path)
     own = {
         "stage": card["stage"],
+        **({} if name is None else {"name": name}),
         "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
         "steps": card.get("steps"),
         "samples": card.get("samples"),

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Literal
 
 from annotate.simulation.rule_agent import TEMPERAMENTS
+from kanachan.models.reference import is_reference_name, resolved
 
 Kind = Literal["random", "rule", "policy", "mjai"]
 SPEC_HELP = f"""A PLAYER is one of
   random                            any possible action
   rule, rule:TEMPERAMENT            plays by rules; one of {", ".join(t.name for t in TEMPERAMENTS)}
                                     (default: {TEMPERAMENTS[0].name})
-  WEIGHTS                           weights file or run folder of any stage: the action of the highest score
+  WEIGHTS                           weights file or run folder of any stage, or weights of the package (reference,
+                                    reference/STAGE; see kanachan-models): the action of the highest score
   WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
   WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
                                     stage, at a temperature in POINTS (see kanachan-predict): the most probable action
@@ -45,7 +47,7 @@ class AgentSpec:
 
     @property
     def files(self) -> list[str]:
-        """The weights files or run folders."""
+        """The weights files or run folders, or their names."""
         return [path for path in (self.weights, self.values) if path]
 
 
@@ -75,20 +77,23 @@ def parse_agent(text: str) -> AgentSpec:
 
 
 def _parse_policy(text: str) -> AgentSpec:
-    if Path(text).exists():  # even if its name looks like one with a temperature
-        return AgentSpec(text, "policy", weights=text)
     rest, temperature = text, None
-    if match := _TAIL.fullmatch(text):
+    # a path that exists is taken as it is, even if it looks like one with a temperature
+    if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
-    if not Path(rest).exists() and (match := _ADVANTAGE.fullmatch(rest)):
+    if not _names_weights(rest) and (match := _ADVANTAGE.fullmatch(rest)):
         points = _positive(match["points"], text)
         spec = AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
     else:
         spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
     for path in spec.files:
-        if not Path(path).exists():
+        if not resolved(path).exists():
             raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
     return spec
+
+
+def _names_weights(text: str) -> bool:
+    return is_reference_name(text) or Path(text).exists()
 
 
 def _positive(text: str, spec: str) -> float:

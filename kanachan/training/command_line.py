@@ -25,6 +25,7 @@ from kanachan.config import (
     RunConfig,
     TrainConfig,
 )
+from kanachan.models.reference import resolved
 from kanachan.objectives.stages import STAGES, require_stage
 
 PROGRAM = "kanachan-train"
@@ -150,7 +151,7 @@ def _requested(argv: list[str]) -> Request:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
     _require_folder(config.data.path)
-    if config.init is not None and resume is None and not Path(config.init).exists():
+    if config.init is not None and resume is None and not resolved(config.init).exists():
         raise ValueError(f"--init {config.init}: there is no such file or run folder")
     if saved_file is not None:
         out = _on_command_line(argv, "run.out")
@@ -227,7 +228,8 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
         "--init",
         type=str | None,
         default=None,
-        help="weights file or run folder of an earlier stage; its encoder, and nothing else, is loaded",
+        help="weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
+        "their encoder, and nothing else, is loaded",
     )
     parser.add_argument(
         "--resume",
