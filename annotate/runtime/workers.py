@@ -1,5 +1,6 @@
 """Parallel application of a function to many items: results in the order of the items, memory bounded."""
 
+import math
 import os
 import signal
 import threading
@@ -10,6 +11,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from itertools import chain, islice
 from multiprocessing import connection, parent_process
+from pathlib import Path
 from typing import TypeVar
 
 _ITEMS_PER_TASK = 4
@@ -22,7 +24,17 @@ Result = TypeVar("Result")
 
 def num_cores() -> int:
     """Returns the number of cores that this process may use, which taskset, Slurm or a container may limit."""
-    return len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
+    return min(cores, cpu_quota() or cores)
+
+
+def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
+    """Returns the number of cores whose time the container may use, rounded up; None without a limit."""
+    try:
+        quota, period = file.read_text().split()
+    except (OSError, ValueError):
+        return None
+    return None if quota == "max" else math.ceil(int(quota) / int(period))
 
 
 def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs: int) -> Generator[Result]:

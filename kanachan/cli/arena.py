@@ -18,6 +18,7 @@ from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUM_GRADES
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options
 from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
@@ -59,6 +60,7 @@ _LABELS: dict[str, tuple[str, int, float]] = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "games", "processes", "together", "bootstrap")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from annotate.game.settings import DEFAULT_GRADE, STYLES
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_table_options
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
@@ -34,6 +35,7 @@ seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     check_options(parser, arguments)

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.config import SPLITS
 from kanachan.models.reference import name_of, resolved
@@ -26,6 +27,7 @@ _NAMES = {"nll": ("negative log-likelihood", ".4f", 1), "ece": ("calibration err
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "bootstrap")

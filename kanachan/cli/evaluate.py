@@ -13,6 +13,7 @@ from tqdm import tqdm
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.config import SPLITS
@@ -51,6 +52,7 @@ class _Subject:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "limit", "bootstrap")

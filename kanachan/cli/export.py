@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.runtime.terminal import run_cleanly
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP
 from kanachan.config import WEIGHTS_NAME
 
@@ -23,6 +24,7 @@ their outputs on decisions equal those of the network."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.out is None and arguments.onnx is None:

@@ -13,6 +13,7 @@ from annotate.runtime.files import check_output, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.models.reference import resolved
@@ -33,6 +34,7 @@ add up to 1; the advantage is the value that WEIGHTS predict for the action minu
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     _check(parser, arguments)

@@ -14,6 +14,7 @@ from annotate.replay.replay import annotate_game
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.models.reference import is_reference_name, resolved
@@ -29,6 +30,7 @@ are shown side by side. On the page the arrow keys go through decisions (left, r
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "game")

@@ -4,10 +4,12 @@ import sys
 from collections.abc import Sequence
 
 from annotate.runtime.terminal import run_cleanly
+from kanachan.cli.environment import set_environment
 from kanachan.training.command_line import PROGRAM, Request, requested
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     request = requested(sys.argv[1:] if argv is None else argv)
     return run_cleanly(PROGRAM, lambda: _train(request))
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import count, islice
+from pathlib import Path
 
 import pytest
 
-from annotate.runtime.workers import in_order
+from annotate.runtime.workers import cpu_quota, in_order
 
 
 def square(number: int) -> int:
@@ -32,3 +33,13 @@ def test_items_are_read_only_as_they_are_needed(num_jobs: int) -> None:
     with closing(in_order(square, items(), num_jobs)) as results:
         assert list(islice(results, 9)) == [number * number for number in range(9)]
     assert read < 60
+
+
+@pytest.mark.parametrize(("text", "cores"), [("200000 100000\n", 2), ("150000 100000\n", 2), ("max 100000\n", None)])
+def test_the_limit_of_a_container_counts_in_whole_cores(text: str, cores: int | None, tmp_path: Path) -> None:
+    (tmp_path / "cpu.max").write_text(text)
+    assert cpu_quota(tmp_path / "cpu.max") == cores
+
+
+def test_without_a_limit_all_cores_count(tmp_path: Path) -> None:
+    assert cpu_quota(tmp_path / "cpu.max") is None
