@@ -85,7 +85,11 @@ def vocabulary_of_line(line: str) -> Vocabulary:
     texts = line.rstrip("\r\n").split("\t")
     if len(texts) not in (len(FIELDS), len(_ALL_FIELDS)):
         raise ValueError(f"{len(FIELDS)} tab-separated fields expected, {len(texts)} found")
-    num_numbers = len(_integers("numeric", texts[2]))
+    return vocabulary_of_numbers(len(_integers("numeric", texts[2])))
+
+
+def vocabulary_of_numbers(num_numbers: int) -> Vocabulary:
+    """Returns the vocabulary whose decisions have so many numbers; raises ValueError if there is none."""
     for vocabulary in VOCABULARIES.values():
         if len(vocabulary.numeric) == num_numbers:
             return vocabulary
@@ -96,11 +100,23 @@ def vocabulary_of_line(line: str) -> Vocabulary:
 def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
     """Raises ValueError if a value is outside what `vocabulary` allows."""
     observation = annotation.observation
+    check_observation(observation, vocabulary)
+    if not 0 <= annotation.chosen < len(observation.actions):
+        raise ValueError(
+            f"field 5 (chosen) is {annotation.chosen}, outside the {len(observation.actions)} possible actions"
+        )
+    _check_length(6, "results", annotation.results, len(vocabulary.results))
+    _check_results(annotation.results, vocabulary)
+    if annotation.hidden is not None:
+        _check_hidden(annotation.hidden, vocabulary)
+
+
+def check_observation(observation: Observation, vocabulary: Vocabulary) -> None:
+    """Raises ValueError if a value is outside what `vocabulary` allows."""
     _check_tokens(1, "sparse", observation.sparse, vocabulary.sparse.size)
     _check_tokens(3, "progression", observation.progression, vocabulary.progression.size)
     _check_tokens(4, "actions", observation.actions, vocabulary.action.size)
     _check_length(2, "numeric", observation.numeric, len(vocabulary.numeric))
-    _check_length(6, "results", annotation.results, len(vocabulary.results))
     if any(a >= b for a, b in zip(observation.sparse, observation.sparse[1:], strict=False)):
         raise ValueError("field 1 (sparse) is not strictly ascending: a token is repeated or out of order")
     _check_places(observation.sparse, vocabulary)
@@ -114,13 +130,6 @@ def check(annotation: Annotation, vocabulary: Vocabulary) -> None:
         raise ValueError("field 4 (actions) is not strictly ascending")
     if len(observation.actions) < 2:
         raise ValueError(f"field 4 (actions) has {len(observation.actions)} elements: a decision needs at least 2")
-    if not 0 <= annotation.chosen < len(observation.actions):
-        raise ValueError(
-            f"field 5 (chosen) is {annotation.chosen}, outside the {len(observation.actions)} possible actions"
-        )
-    _check_results(annotation.results, vocabulary)
-    if annotation.hidden is not None:
-        _check_hidden(annotation.hidden, vocabulary)
 
 
 def _check_places(sparse: tuple[int, ...], vocabulary: Vocabulary) -> None:

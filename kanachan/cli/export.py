@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-export"
 _DESCRIPTION = """Exports a trained network for use in other programs. With -o, the encoder of a weights file:
-after `import kanachan.inference.huggingface`, `transformers.AutoModel.from_pretrained(DIR)` loads it. With --onnx,
-encoder.onnx, policy.onnx (the whole network, which scores the possible actions) and a README.md that describes their
-inputs and outputs. Batches, situations and lists of actions may be of any size. The two are put in place only if
-their outputs on decisions equal those of the network."""
+`transformers.AutoModel.from_pretrained(DIR, trust_remote_code=True)` opens it, also where this program is not
+installed, as DIR holds the code; README.md in it describes the network. With --onnx, encoder.onnx, policy.onnx (the
+whole network, which scores the possible actions) and a README.md that describes their inputs and outputs. Batches,
+situations and lists of actions may be of any size. The two are put in place only if their outputs on decisions equal
+those of the network."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -83,28 +83,12 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
-    from kanachan.inference.huggingface import KanachanConfig, KanachanEncoder
-    from kanachan.models.weights import CARD_NAME, write_card
+    from kanachan.inference.encoder_folder import export_encoder
 
-    model = policy.card["model"]
-    config = KanachanConfig(
-        **{name: model[name] for name in ("width", "layers", "heads", "feedforward", "dropout")},
-        vocabulary=policy.vocabulary.name,
-        fingerprint=policy.vocabulary.fingerprint,
-        actor_first=policy.actor_first,
+    num_parameters = export_encoder(policy, out)
+    print(
+        f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {policy.card['model']['width']}"
     )
-    exported = KanachanEncoder(config)
-    exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out, prefix=f".{PROGRAM}.") as temporary:
-        exported.save_pretrained(temporary)
-        write_card(Path(temporary, CARD_NAME), policy.card)
-        mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
-        for file in Path(temporary).iterdir():
-            file.chmod(mode)
-            file.replace(out / file.name)
-    num_parameters = sum(parameter.numel() for parameter in exported.parameters())
-    print(f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {config.width}")
 
 
 def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, tolerance: float) -> None:

@@ -20,8 +20,8 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.inference.export_inputs import DECISION_INPUTS, SITUATION_INPUTS
 from kanachan.inference.policy import NetworkPolicy, scale_logits
+from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS
 from kanachan.models.attention import PaddedAttention
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"

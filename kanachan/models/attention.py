@@ -16,7 +16,6 @@ from typing import Protocol
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.nn.attention.varlen import varlen_attn
 
 from kanachan.data.varlen import VarlenLayout
 
@@ -277,6 +276,8 @@ def _attend_in_segments(
     if not query_LD.is_cuda:
         mixed_LHW = _attend_one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
         return mixed_LHW.flatten(1)
+    from torch.nn.attention.varlen import varlen_attn  # older versions of torch, which read exports, lack it
+
     window = (-1, 0) if is_causal else (-1, -1)
     mixed = varlen_attn(
         query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, longest_query, longest_key, window_size=window

@@ -7,12 +7,13 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
+import kanachan.inference.huggingface  # noqa: F401, it registers the encoder
 from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.export import main
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
-from kanachan.inference.huggingface import KanachanEncoder
+from kanachan.inference.encoder import KanachanEncoder
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.networks import build_network, load_network
@@ -69,7 +70,7 @@ def test_the_encoder_can_be_loaded_in_half_precision(exported: Path) -> None:
 
 def test_all_exported_files_may_be_read_by_the_same_people(exported: Path) -> None:
     modes = {path.name: path.stat().st_mode for path in exported.iterdir()}
-    assert modes.keys() == {"config.json", "model.safetensors", "card.json"}
+    assert {"config.json", "model.safetensors", "card.json", "README.md", "modeling_kanachan.py"} <= modes.keys()
     assert len(set(modes.values())) == 1
 
 

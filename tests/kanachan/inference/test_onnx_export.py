@@ -15,9 +15,10 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.export import main
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
-from kanachan.inference.export_inputs import inputs_of_lines, onnx_inputs_of
+from kanachan.inference.export_inputs import onnx_inputs_of
 from kanachan.inference.onnx_export import PolicyGraph, check, simulated_situations
 from kanachan.inference.policy import Policy
+from kanachan.inference.situation_inputs import inputs_of_rows
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed
@@ -72,7 +73,7 @@ def test_the_policy_equals_the_network_at_the_temperature_of_its_card(weights: P
 
 def test_the_encoder_gives_the_vector_of_the_situation(weights: Path, exported: Path) -> None:
     policy = Policy.load(weights)
-    inputs = inputs_of_lines(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
+    inputs = inputs_of_rows(LINES, FOUR_PLAYERS, actor_first=policy.actor_first)
     found = outputs_of(exported / "encoder.onnx", LINES)
     assert found["tokens"].shape == (len(LINES), 1 + 4 + inputs["tiles"].shape[1], 16)
     np.testing.assert_array_equal(found["situation"], found["tokens"][:, 0])

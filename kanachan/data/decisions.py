@@ -1,0 +1,139 @@
+"""Decisions in whichever form a program has them: annotation lines, parsed annotations, or rows of shards.
+
+A row of a shard is a mapping from the name of a column to its value, as `datasets` returns it, and several are a list
+of rows, a mapping from names to lists, or an Arrow record batch or table. No torch here, and no pyarrow either.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+from annotate.annotation import (
+    FIELDS,
+    HIDDEN,
+    Annotation,
+    check,
+    check_observation,
+    parse_line,
+    vocabulary_of_line,
+    vocabulary_of_numbers,
+)
+from annotate.observation import Observation
+from annotate.vocabulary import Vocabulary
+from annotate.words import describe
+
+
+class ArrowRows(Protocol):
+    """A `pyarrow.RecordBatch` or `pyarrow.Table` in the columns of a shard."""
+
+    def to_pylist(self) -> list[dict[str, Any]]: ...
+
+
+Row = str | Annotation | Mapping[str, Any]
+"""an annotation line, a parsed annotation, or a row of a shard"""
+ConvertedT = TypeVar("ConvertedT")
+Rows = Row | Iterable[Row] | ArrowRows
+"""several of them, or one"""
+
+
+def annotations_of(rows: Rows) -> list[Annotation]:
+    """Returns the decisions, checked, in their order; the vocabulary of each is recognised by its numbers.
+
+    Games of rows of shards are their keys, as 16 hexadecimal digits.
+
+    Raises:
+        ValueError: a row is not a decision; gives its number, from 1, and the reason.
+    """
+    return _converted(rows, _annotation)
+
+
+def observations_of(rows: Rows, vocabulary: Vocabulary) -> list[Observation]:
+    """Returns what the players saw, checked, in the order of the rows, which need not have the other columns.
+
+    Raises:
+        ValueError: a row is not a decision of this vocabulary; gives its number, from 1, and the reason.
+    """
+
+    def observation(row: Row) -> Observation:
+        if isinstance(row, str):
+            return parse_line(row, vocabulary).observation
+        found = row.observation if isinstance(row, Annotation) else _observation_of_row(row)
+        check_observation(found, vocabulary)
+        return found
+
+    return _converted(rows, observation)
+
+
+def describe_row(row: Row) -> str:
+    """Describes a decision on several lines, as kanachan-annotate --explain does; ValueError if it is not one."""
+    (annotation,) = annotations_of(row)
+    return describe(annotation, vocabulary_of(annotation.observation))
+
+
+def vocabulary_of(observation: Observation) -> Vocabulary:
+    """Returns the vocabulary of an observation, recognised by its numbers."""
+    return vocabulary_of_numbers(len(observation.numeric))
+
+
+def _converted(rows: Rows, convert: Callable[[Row], ConvertedT]) -> list[ConvertedT]:
+    found = []
+    for number, row in enumerate(_each(rows), start=1):
+        try:
+            found.append(convert(row))
+        except ValueError as error:
+            raise ValueError(f"{'line' if isinstance(row, str) else 'row'} {number}: {error}") from None
+    return found
+
+
+def _each(rows: Rows) -> Iterator[Row]:
+    if isinstance(rows, str | Annotation):
+        yield rows
+    elif isinstance(rows, Mapping):
+        values = {name: _plain(column) for name, column in rows.items()}
+        first = next(iter(values.get("sparse", ())), None)
+        if isinstance(first, int):
+            yield values
+        else:
+            yield from (dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
+    elif hasattr(rows, "to_pylist"):
+        yield from rows.to_pylist()
+    else:
+        yield from rows
+
+
+def _annotation(row: Row) -> Annotation:
+    if isinstance(row, str):
+        return parse_line(row, vocabulary_of_line(row))
+    if isinstance(row, Annotation):
+        found = row
+    else:
+        hidden = row.get(HIDDEN)
+        found = Annotation(
+            game=f"{int(_value(row, 'game')):016x}",
+            observation=_observation_of_row(row),
+            chosen=int(_value(row, "chosen")),
+            results=_integers(row, "results"),
+            hidden=None if hidden is None else _integers(row, HIDDEN),
+        )
+    check(found, vocabulary_of(found.observation))
+    return found
+
+
+def _observation_of_row(row: Mapping[str, Any]) -> Observation:
+    return Observation(*(_integers(row, name) for name in Observation._fields))
+
+
+def _integers(row: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    return tuple(map(int, _plain(_value(row, name))))
+
+
+def _value(row: Mapping[str, Any], name: str) -> Any:
+    if not isinstance(row, Mapping):
+        raise ValueError(f"an annotation line or a row of a shard expected, not {type(row).__name__}")
+    if name not in row:
+        raise ValueError(f"the column {name!r} is missing; a shard has {', '.join(FIELDS)}")
+    return row[name]
+
+
+def _plain(value: Any) -> Any:
+    """Converts an array or tensor to lists."""
+    return value.tolist() if hasattr(value, "tolist") else value

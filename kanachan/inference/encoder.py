@@ -1,0 +1,108 @@
+"""The encoder of a network as a `transformers` model. kanachan-export copies this module, and those that it imports,
+into the folder that it writes, so that the folder can be opened without this program.
+
+Shapes: B situations, O own tokens (padded), D width.
+"""
+
+from dataclasses import fields
+from typing import Any
+
+from torch import Tensor, nn
+from transformers import PretrainedConfig, PreTrainedModel
+from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from annotate.vocabulary import known_vocabularies, vocabulary_with
+from kanachan.config import ModelConfig
+from kanachan.data.batch import TokenLayout
+from kanachan.data.decisions import Rows
+from kanachan.inference.situation_inputs import SITUATION_INPUTS, inputs_of_rows
+from kanachan.models.attention import PaddedAttention
+from kanachan.models.transformer import Encoder
+
+
+class KanachanConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
+    """Sizes of an encoder and its vocabulary, which must be given. `hidden_size` is another name of the width."""
+
+    model_type = "kanachan_encoder"
+    attribute_map = {"hidden_size": "width", "num_hidden_layers": "layers", "num_attention_heads": "heads"}
+
+    def __init__(
+        self,
+        width: int = ModelConfig.width,
+        layers: int = ModelConfig.layers,
+        heads: int = ModelConfig.heads,
+        feedforward: int = ModelConfig.feedforward,
+        dropout: float = ModelConfig.dropout,
+        vocabulary: str = "",
+        fingerprint: str = "",
+        actor_first: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self.width = width
+        self.layers = layers
+        self.heads = heads
+        self.feedforward = feedforward
+        self.dropout = dropout
+        self.vocabulary = vocabulary
+        self.fingerprint = fingerprint
+        self.actor_first = actor_first
+        super().__init__(**kwargs)
+
+
+class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
+    """Encodes situations: `last_hidden_state` [B, O, D], of the situation, its seats and its tiles, and `pooler_output`
+    [B, D], the vector of the situation.
+
+    Raises ValueError if the folder was exported for a vocabulary that this version of the program does not have.
+    """
+
+    config_class = KanachanConfig
+    base_model_prefix = "encoder"
+    main_input_name = "table"
+
+    def __init__(self, config: KanachanConfig) -> None:
+        super().__init__(config)
+        vocabulary = vocabulary_with(config.vocabulary, config.fingerprint)
+        if vocabulary is None:
+            raise ValueError(
+                f"the encoder reads the vocabulary {config.vocabulary} {config.fingerprint}; "
+                f"this program has {known_vocabularies()}"
+            )
+        self.vocabulary = vocabulary
+        sizes: dict[str, Any] = {each.name: getattr(config, each.name, each.default) for each in fields(ModelConfig)}
+        self.encoder = Encoder(ModelConfig(**sizes), TokenLayout(vocabulary), vocabulary.max_progression)
+        self.post_init()  # type: ignore[no-untyped-call]
+
+    def _init_weights(self, module: nn.Module) -> None:
+        """Does nothing: the encoder initialises its own weights."""
+
+    def forward(
+        self,
+        table: Tensor,
+        standing: Tensor,
+        tiles: Tensor,
+        numbers: Tensor,
+        events: Tensor,
+        groups: Tensor,
+        seen: Tensor,
+        return_dict: bool | None = None,
+    ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
+        """Computes the outputs for inputs as of `inputs_of`; `kanachan.data.batch.Batch` documents each."""
+        attention = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
+        own_BOD, _ = attention.split(self.encoder(table, standing, numbers, attention))
+        if return_dict is False:
+            return own_BOD, own_BOD[:, 0]
+        return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])
+
+    def inputs_of(self, rows: Rows) -> dict[str, Tensor]:
+        """Converts decisions to the keyword arguments of `forward`, in their order, on the encoder's device.
+
+        Args:
+            rows: annotation lines; or rows of a shard, as a list of mappings, a mapping from columns to lists
+                (`dataset[:100]` of `datasets`), or an Arrow record batch or table.
+
+        Raises:
+            ValueError: a row is not a decision; gives its number, from 1, and the reason.
+        """
+        inputs = inputs_of_rows(rows, self.vocabulary, actor_first=self.config.actor_first)
+        return {name: inputs[name].to(self.device) for name in SITUATION_INPUTS}

@@ -1,0 +1,139 @@
+"""The folder that kanachan-export writes for `transformers`: weights, configuration, code and a model card."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from annotate.vocabulary import Vocabulary
+from kanachan.inference import encoder
+from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
+from kanachan.inference.policy import NetworkPolicy
+from kanachan.inference.source_copy import copied_sources
+from kanachan.models.weights import CARD_NAME, write_card
+
+ABOUT_NAME = "README.md"
+_CODE = "modeling_kanachan"
+_WEIGHTS = "model.safetensors"
+_AUTO_MAP = {"AutoConfig": f"{_CODE}.{KanachanConfig.__name__}", "AutoModel": f"{_CODE}.{KanachanEncoder.__name__}"}
+
+
+def export_encoder(policy: NetworkPolicy, folder: Path) -> int:
+    """Writes the encoder of a network to a folder, which is made if it is missing; returns its number of parameters.
+
+    Raises ValueError if the folder holds a README.md of something else.
+    """
+    if (folder / ABOUT_NAME).exists() and not (folder / _WEIGHTS).exists():
+        raise ValueError(f"{folder / ABOUT_NAME} is not of an export, and would be overwritten: name another folder")
+    sizes = {name: size for name, size in policy.card["model"].items() if name != "decoder_layers"}
+    config = KanachanConfig(
+        **sizes,
+        vocabulary=policy.vocabulary.name,
+        fingerprint=policy.vocabulary.fingerprint,
+        actor_first=policy.actor_first,
+        auto_map=_AUTO_MAP,
+    )
+    exported = KanachanEncoder(config)
+    exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".kanachan-export.") as temporary:
+        exported.save_pretrained(temporary)
+        for name, text in copied_sources(encoder.__name__, _CODE).items():
+            Path(temporary, f"{name}.py").write_text(text, encoding="utf-8")
+        Path(temporary, ABOUT_NAME).write_text(_about(policy, folder.resolve().name), encoding="utf-8")
+        write_card(Path(temporary, CARD_NAME), policy.card)
+        mode = Path(temporary, CARD_NAME).stat().st_mode  # of usual files; those of safetensors only the owner can read
+        for file in Path(temporary).iterdir():
+            file.chmod(mode)
+            file.replace(folder / file.name)
+    return sum(parameter.numel() for parameter in exported.parameters())
+
+
+def _about(policy: NetworkPolicy, name: str) -> str:
+    """Returns the text of README.md: what the folder holds, an example, and the model card."""
+    card = policy.card
+    licence = card.get("licence") or card.get("license")
+    return f"""---
+library_name: transformers
+pipeline_tag: feature-extraction
+tags: [mahjong, riichi-mahjong, encoder]
+{f"license: {str(licence).lower()}" if licence else "# license: not stated in the card of the weights"}
+---
+
+# A mahjong encoder
+
+The encoder of a network of kanachan (stage {policy.stage}: {policy.meaning}). It turns decisions of riichi mahjong
+into vectors. It needs `torch`, `transformers`, `safetensors` and `numpy`, not kanachan: the code is in this folder.
+
+```python
+import torch
+from transformers import AutoModel
+
+encoder = AutoModel.from_pretrained("{name}", trust_remote_code=True).eval()
+lines = open("annotations.txt").readlines()[:100]
+with torch.no_grad():
+    situation = encoder(**encoder.inputs_of(lines)).pooler_output  # [decisions, width]
+```
+
+Where kanachan is installed, `import kanachan.inference.huggingface` takes the place of `trust_remote_code=True`.
+
+`encoder.inputs_of(rows)` takes annotation lines of `kanachan-annotate`, or rows of shards of `kanachan-pack`: a list of
+mappings, a mapping from columns to lists (`dataset[:100]` of `datasets`), or an Arrow record batch or table. Only the
+columns sparse, numeric, progression and actions are read. Give it some hundreds of decisions at a time.
+
+| output | size | content |
+| --- | --- | --- |
+| `pooler_output` | decisions × width | the situation |
+| `last_hidden_state` | decisions × own tokens × width | the situation, every seat, every tile |
+
+Where `inputs["tiles"]` is 0, a row of `last_hidden_state` after the seats is padding.
+
+## Sizes
+
+{_sizes(policy.card["model"], policy.vocabulary)}
+
+## Training
+
+{chr(10).join(_training(card))}
+
+## Metrics
+
+{chr(10).join(_metrics(card)) or "None in the card of the weights."}
+
+## Licence
+
+The code is kanachan's (MIT). The weights: {licence or "not stated in their card"}. `{CARD_NAME}` holds
+all that is known of their training.
+"""
+
+
+def _sizes(model: Mapping[str, Any], vocabulary: Vocabulary) -> str:
+    sizes = ", ".join(f"{name} {value}" for name, value in model.items() if name != "decoder_layers")
+    return f"{sizes}; vocabulary {vocabulary.name} ({vocabulary.fingerprint})."
+
+
+def _training(card: Mapping[str, Any]) -> Iterator[str]:
+    for stage in (*card.get("lineage", []), card):
+        samples = stage.get("samples")
+        yield f"- {stage['stage']}: {'unknown' if samples is None else f'{samples:,}'} decisions, repeated ones counted"
+    data = card.get("data") or {}
+    for split, decisions in data.get("decisions", {}).items():
+        yield f"- {split} split: {decisions:,} decisions of {data['games'][split]:,} games"
+    if "sources" in data:
+        yield f"- from: {json.dumps(data['sources'], ensure_ascii=False)}"
+
+
+def _metrics(card: Mapping[str, Any]) -> Iterator[str]:
+    """Yields a table of the metrics of validation, and of those of kanachan-evaluate if the card has them."""
+    rows = [("validation", name, f"{value:.4f}") for name, value in (card.get("metrics") or {}).items()]
+    evaluation = card.get("evaluation") or {}
+    for group in evaluation.values():
+        for name, metric in group.items() if isinstance(group, Mapping) else ():
+            if "/" not in name and isinstance(metric, Mapping) and "value" in metric:
+                interval = f" [{metric['low']:.4f}, {metric['high']:.4f}]" if "low" in metric else ""
+                rows.append((evaluation.get("split", ""), name, f"{metric['value']:.4f}{interval}"))
+    if rows:
+        yield "| split | metric | value [95 % interval] |"
+        yield "| --- | --- | --- |"
+        yield from (f"| {split} | {name} | {value} |" for split, name, value in rows)

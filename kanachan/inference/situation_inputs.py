@@ -1,0 +1,42 @@
+"""Decisions to the inputs of exported networks: tensors by name."""
+
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import TokenLayout, collate
+from kanachan.data.columns import columns_of_observations
+from kanachan.data.decisions import Rows, observations_of
+from kanachan.data.symmetry import SeatRotation
+
+SITUATION_INPUTS = {
+    "table": "table_BS",
+    "standing": "standing_BP2",
+    "tiles": "tile_BT",
+    "numbers": "numeric_BN",
+    "events": "event_GE",
+    "groups": "group_B",
+    "seen": "seen_B",
+}
+"""inputs of an encoder, each with its field of `kanachan.data.batch.Batch`"""
+DECISION_INPUTS = {**SITUATION_INPUTS, "candidates": "candidate_BA"}
+"""inputs of a whole network, likewise"""
+
+
+def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> dict[str, Tensor]:
+    """Returns decisions as tensors, in their order.
+
+    Args:
+        rows: annotation lines, or rows of a shard.
+        actor_first: as in the network's training settings.
+
+    Raises:
+        ValueError: a row is not a decision; gives its number, from 1, and the reason.
+    """
+    observations = observations_of(rows, vocabulary)
+    if not observations:
+        raise ValueError("there are no lines or rows; one decision each expected")
+    columns = columns_of_observations(observations, vocabulary)
+    if actor_first:
+        columns = SeatRotation(vocabulary).actor_first(columns)
+    batch = collate(columns, TokenLayout(vocabulary))
+    return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}

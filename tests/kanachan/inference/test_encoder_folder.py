@@ -1,0 +1,94 @@
+"""The folder that is written for `transformers`: it opens where this program is not installed, and explains itself."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotate.annotation import format_line
+from kanachan.cli.export import main
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.shards import open_shards
+from kanachan.inference.policy import Policy
+from kanachan.models.transformer import attention_backend
+from tests.support.packed import packed
+from tests.support.paths import ROOT
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
+
+ANNOTATIONS = random_annotations(6, seed=0)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("weights"))
+
+
+@pytest.fixture(scope="module")
+def exported(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("exported") / "encoder"
+    assert main([str(weights), "-o", str(folder)]) == 0
+    return folder
+
+
+def test_a_process_without_this_program_gets_the_summary_vectors_of_the_network(
+    weights: Path, exported: Path, tmp_path: Path
+) -> None:
+    shards = packed(tmp_path / "shards", train=6)
+    (tmp_path / "annotations.txt").write_text("".join(f"{format_line(a)}\n" for a in ANNOTATIONS))
+    program = [sys.executable, str(ROOT / "tests/support/programs/open_encoder.py"), str(exported)]
+    files = [str(tmp_path / "annotations.txt"), str(shards / "train-00000.arrow"), str(tmp_path / "found.pt")]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    subprocess.run([*program, *files], cwd=tmp_path, env={**environment, "HF_HOME": str(tmp_path / "hub")}, check=True)
+
+    policy = Policy.load(weights)
+    opened = open_shards(shards, "train")
+    found = torch.load(tmp_path / "found.pt")
+    for name, columns in {
+        "lines": columns_of_annotations(ANNOTATIONS, policy.vocabulary),
+        **dict.fromkeys(("rows", "columns", "Arrow"), opened.gather(torch.arange(6).numpy())),
+    }.items():
+        batch = policy.batch(columns)
+        backend = attention_backend(batch)
+        with torch.inference_mode():
+            encoded_XD = policy.network.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
+        torch.testing.assert_close(found[name], backend.summary(encoded_XD), rtol=0, atol=1e-6)
+    assert (tmp_path / "found.pt.saved" / "modeling_kanachan.py").exists(), "a fine-tuned encoder keeps its code"
+
+
+def test_the_copied_code_imports_its_own_modules_relatively(exported: Path) -> None:
+    modules = {path.stem for path in exported.glob("*.py")}
+    for path in exported.glob("*.py"):
+        text = path.read_text()
+        assert not re.search(r"^\s*(from|import) (annotate|kanachan)\b", text, re.MULTILINE)
+        assert set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE)) <= modules
+
+
+def test_the_model_card_names_the_stage_the_sizes_and_the_data(exported: Path) -> None:
+    text = (exported / "README.md").read_text()
+    assert text.startswith("---\nlibrary_name: transformers\n")
+    assert "stage imitation" in text and "width 16" in text and "320 decisions" in text
+
+
+def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"```python\n(.*?)```", (exported / "README.md").read_text(), re.DOTALL)
+    assert found is not None
+    (tmp_path / "encoder").symlink_to(exported)
+    (tmp_path / "annotations.txt").write_text("".join(f"{format_line(a)}\n" for a in ANNOTATIONS))
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(found[1], "README.md", "exec"), names)
+    assert isinstance(names["situation"], torch.Tensor) and names["situation"].shape == (6, 16)
+
+
+def test_a_readme_of_something_else_is_not_overwritten(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README.md").write_text("mine")
+    assert main([str(weights), "-o", str(tmp_path)]) == 1
+    assert "is not of an export" in capsys.readouterr().err
+    assert (tmp_path / "README.md").read_text() == "mine"
