@@ -274,7 +274,8 @@ def _about(subject: _Subject) -> dict[str, Any]:
 
 def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
     names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
-    return {name: plain(getattr(evaluation, name)) for name in names}
+    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "chance")}
+    return metrics | {"verdict": plain(evaluation.verdict._asdict())}
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ Column = NDArray[Any]  # of floats or booleans
 Floats = NDArray[np.float64]
 StatisticFunction = Callable[[Floats], Floats]  # sums [R, C] to [R]
 REPLICATES = 1000
+FEWEST_GAMES = 6
+"""with fewer, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
 _REPLICATES_AT_ONCE = 50
 
 

@@ -13,14 +13,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Estimate,
+    Statistic,
+    cluster_bootstrap,
+    ratio_statistic,
+)
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.reliability import Mask
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 
-FEWEST_GAMES = 6
-"""with fewer, differences of all games have the same sign by chance in more than 5 % of cases: 2 / 2**5"""
 _AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
 _LIKELIHOODS = ("rank/action", "rank/situation", "order/situation")
 

@@ -27,7 +27,7 @@ from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Statisti
 from kanachan.evaluation.calibration import calibration_statistic
 
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
-_NO_TILE = -1
+NO_TILE = -1
 
 
 @dataclass(frozen=True)
@@ -90,21 +90,28 @@ def log_probability(rows: DecisionRows | Measures, kind: str) -> NDArray[np.floa
     return rows.log_probability_of_tile_B if kind == "discard" else rows.log_probability_B
 
 
+def kinds_and_tiles(vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:
+    """Returns the kinds [N, K] and the tile [N], `NO_TILE` if it is not a discard, of each candidate token; a token is
+    1 + the number of its action."""
+    kinds_of_block = {"daiminkan": "kan", "ankan": "kan", "kakan": "kan", "skip": None}
+    kinds_NK = torch.zeros(1 + vocabulary.action.size, len(KINDS), dtype=torch.bool)
+    tile_N = torch.full((1 + vocabulary.action.size,), NO_TILE)
+    for action in range(vocabulary.action.size):
+        block, factors = vocabulary.action.describe(action)
+        kind = kinds_of_block.get(block, block)
+        if kind is not None:
+            kinds_NK[1 + action, KINDS.index(kind)] = True
+        if block == "discard":
+            tile_N[1 + action] = tile34_of(factors["tile"])
+            kinds_NK[1 + action, KINDS.index("riichi")] = bool(factors["riichi"])
+    return kinds_NK, tile_N
+
+
 class DecisionMeter:
     """Converts batches and their scores to rows. Holds the kinds and the tile of each candidate token."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        kinds_of_block = {"daiminkan": "kan", "ankan": "kan", "kakan": "kan", "skip": None}
-        self._kinds_NK = torch.zeros(1 + vocabulary.action.size, len(KINDS), dtype=torch.bool)
-        self._tile_N = torch.full((1 + vocabulary.action.size,), _NO_TILE)
-        for action in range(vocabulary.action.size):
-            block, factors = vocabulary.action.describe(action)
-            kind = kinds_of_block.get(block, block)
-            if kind is not None:
-                self._kinds_NK[1 + action, KINDS.index(kind)] = True
-            if block == "discard":
-                self._tile_N[1 + action] = tile34_of(factors["tile"])
-                self._kinds_NK[1 + action, KINDS.index("riichi")] = bool(factors["riichi"])
+        self._kinds_NK, self._tile_N = kinds_and_tiles(vocabulary)
 
     def rows(self, score_BA: Tensor, batch: Batch) -> DecisionRows:
         """Measures a batch, for metrics with intervals; arguments as for `measure`."""
@@ -127,13 +134,13 @@ class DecisionMeter:
         tile_BA = self._tile_N[candidate_BA]
         chosen_tile_B1, top_tile_B1 = tile_BA.gather(1, chosen_B1), tile_BA.gather(1, top_B1)
         is_top_B1 = top_B1 == chosen_B1
-        is_same_tile_B1 = (chosen_tile_B1 == top_tile_B1) & (chosen_tile_B1 != _NO_TILE)
+        is_same_tile_B1 = (chosen_tile_B1 == top_tile_B1) & (chosen_tile_B1 != NO_TILE)
         index_BA = torch.arange(candidate_BA.shape[1], device=score_BA.device)
-        is_alike_BA = (index_BA == chosen_B1) | ((tile_BA == chosen_tile_B1) & (tile_BA != _NO_TILE))
+        is_alike_BA = (index_BA == chosen_B1) | ((tile_BA == chosen_tile_B1) & (tile_BA != NO_TILE))
         kinds_BAK = self._kinds_NK[candidate_BA]
         is_offered_BK = kinds_BAK.any(dim=1)
         highest_B = tile_BA.amax(dim=1)
-        lowest_B = tile_BA.masked_fill(tile_BA == _NO_TILE, NUM_TILES34).amin(dim=1)
+        lowest_B = tile_BA.masked_fill(tile_BA == NO_TILE, NUM_TILES34).amin(dim=1)
         is_offered_BK[:, KINDS.index("discard")] = lowest_B < highest_B
         return Measures(
             is_top_B=is_top_B1[:, 0],

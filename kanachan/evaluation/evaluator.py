@@ -28,6 +28,7 @@ from kanachan.evaluation.bootstrap import (
     ratio_statistic,
 )
 from kanachan.evaluation.calibration import Bin, calibration_statistic, reliability
+from kanachan.evaluation.chance import chance_metrics, log_likelihood_of_chance
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, decision_metrics
 from kanachan.evaluation.point_table import PointTable
 from kanachan.evaluation.reliability import (
@@ -40,6 +41,7 @@ from kanachan.evaluation.reliability import (
     rounds_of_the_game,
 )
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
+from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import Objective, RankObjective
 from kanachan.objectives.targets import Results, SeatOrders, final_rank
@@ -67,7 +69,7 @@ class Evaluation:
     """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
     values: dict[str, dict[str, Estimate]]
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
-    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
+    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank))"""
     log_likelihood: dict[str, dict[str, Estimate]]
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
@@ -81,6 +83,10 @@ class Evaluation:
     against_first: dict[str, Estimate]
     """compared with another network of the stage on the same decisions (positive: this one is better):
     `log_likelihood` of the action taken (imitation) or of the rank, `skill` of `action`"""
+    chance: dict[str, Estimate]
+    """those of `agreement` for a uniform choice among the possible actions"""
+    verdict: Verdict
+    """whether the network learned something"""
 
 
 class HeldOut:
@@ -118,6 +124,11 @@ class HeldOut:
             baseline = ScoreBaseline(self.vocabulary).fit(self.train, target_B)
             self._means[objective.stage] = baseline.predict(self.columns)
         return self._means[objective.stage]
+
+    @cached_property
+    def chance(self) -> dict[str, Estimate]:
+        """The metrics of a uniform choice among the possible actions."""
+        return chance_metrics(self.columns, self.vocabulary, self.replicates)
 
     @cached_property
     def starts(self) -> dict[str, Mask]:
@@ -198,7 +209,10 @@ def evaluated(
     if not policy.objective.has_value:
         agreement = decision_metrics(predictions.decisions, replicates=held_out.replicates)
         bins = of_actions(predictions.decisions, held_out.replicates)
-        return Evaluation(policy.stage, agreement, {}, {}, {}, {}, bins, against_first)
+        gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
+        less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
+        verdict = verdict_on_imitation(less_chance, held_out.num_games)
+        return Evaluation(policy.stage, agreement, {}, {}, {}, {}, bins, against_first, held_out.chance, verdict)
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
@@ -221,7 +235,25 @@ def evaluated(
         if value_B is not None
     }
     agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
-    return Evaluation(policy.stage, agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
+    verdict = _verdict(values, log_likelihood, less_scores, held_out)
+    metrics = (agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
+    return Evaluation(policy.stage, *metrics, held_out.chance, verdict)
+
+
+def _verdict(
+    values: dict[str, dict[str, Estimate]],
+    log_likelihood: dict[str, dict[str, Estimate]],
+    less_scores: dict[str, dict[str, Estimate]],
+    held_out: HeldOut,
+) -> Verdict:
+    """Compares ranks by their likelihood, other values by their squared error."""
+    if log_likelihood:
+        less_chance = less_chance_of_ranks(log_likelihood["rank"]["action"], held_out.vocabulary.num_seats)
+        gain = less_scores.get("rank", {}).get("action")
+        return verdict_on_values(gain, less_chance, "nats", held_out.num_games)
+    of_action = values["action"]
+    less_chance = of_action["explained_variance"]
+    return verdict_on_values(of_action.get("skill"), less_chance, "squared error", held_out.num_games)
 
 
 def _value_estimates(

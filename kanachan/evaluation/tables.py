@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import fill
 from typing import NamedTuple
 
-from kanachan.evaluation.bootstrap import Estimate
-from kanachan.evaluation.comparison import FEWEST_GAMES, Comparison, Difference
+from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
+from kanachan.evaluation.comparison import Comparison, Difference
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
 from kanachan.objectives.networks import objective_class
@@ -85,9 +85,10 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
     title = objective.title
     parts = [f"{title}\n{'=' * len(title)}"]
     if not objective.has_value:
-        parts += [_decision_table(evaluations, has_probability=True), _calibration_line(evaluations)]
+        parts += [_verdict_lines(evaluations), _decision_table(evaluations, has_probability=True)]
+        parts.append(_calibration_line(evaluations))
         return "\n\n".join([*parts, *_comparison(evaluations)])
-    parts.append(_value_table(evaluations))
+    parts += [_verdict_lines(evaluations), _value_table(evaluations)]
     if issubclass(objective, RankObjective):
         parts += _likelihood_tables(evaluations, num_orders)
     parts += _comparison(evaluations)
@@ -124,7 +125,23 @@ def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
                     with_interval(agreement.get(f"{prefix}recall"), 1, 100),
                 ]
             )
-    return table(header, rows)
+    return table(header, [*rows, *_chance_rows(next(iter(evaluations.values())), has_probability=has_probability)])
+
+
+def _chance_rows(evaluation: Evaluation, *, has_probability: bool) -> list[list[str]]:
+    """Formats the metrics of a uniform choice among the possible actions; beyond imitation only of all decisions and of
+    discards."""
+    chance, rows = evaluation.chance, []
+    for label, accuracy, prefix in _decision_rows() if has_probability else _decision_rows()[:2]:
+        estimate = chance.get(accuracy)
+        if estimate is None:
+            continue
+        nll = chance.get(f"{prefix}nll") if not accuracy.endswith("exact") else None
+        likelihood = [with_interval(nll, 3)] if has_probability else []
+        recall = with_interval(chance.get(f"{prefix}recall"), 1, 100)
+        name, decisions = f"{label}, chance", f"{estimate.decisions:,}"
+        rows.append([name, decisions, _MISSING, with_interval(estimate, 1, 100), *likelihood, recall])
+    return rows
 
 
 def _decision_rows() -> list[tuple[str, str, str]]:
@@ -138,6 +155,12 @@ def _decision_rows() -> list[tuple[str, str, str]]:
     return rows
 
 
+def _verdict_lines(evaluations: _Lettered) -> str:
+    """Formats one sentence on each network."""
+    lines = [f"{letter or 'verdict'}: {evaluation.verdict.sentence}" for letter, evaluation in evaluations.items()]
+    return "\n".join(fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines)
+
+
 def _calibration_line(evaluations: _Lettered) -> str:
     texts = [
         f"{letter} {with_interval(evaluation.agreement['ece'], 2, 100)}".lstrip()
@@ -147,7 +170,12 @@ def _calibration_line(evaluations: _Lettered) -> str:
 
 
 def _value_table(evaluations: _Lettered) -> str:
-    header = ["points predicted from", "explained variance %", "skill %", "mean absolute error"]
+    header = [
+        f"{objective_class(next(iter(evaluations.values())).stage).value_unit} predicted from",
+        "explained variance %",
+        "skill %",
+        "mean absolute error",
+    ]
     rows = []
     for letter, evaluation in evaluations.items():
         rows += [
@@ -159,6 +187,7 @@ def _value_table(evaluations: _Lettered) -> str:
     rows += [
         [label, *_value_cells(first, predictor)] for predictor, label in _OF_ALL.items() if predictor in first.values
     ]
+    rows.append(["chance (the mean of all)", f"{0:.1f}", _MISSING, _MISSING])
     return table(header, rows)
 
 

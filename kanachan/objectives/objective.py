@@ -52,6 +52,8 @@ class Objective(nn.Module, ABC):
     """of the number that is displayed for each candidate"""
     prediction_fields: Mapping[str, PredictionField]
     """the tensors of `predictions`, in the same order; `scores` is the first"""
+    value_unit: str = "points"
+    """of its values, in tables"""
     digits: int = 1
     """decimal places of its points in tables"""
     uses: frozenset[str]

@@ -1,0 +1,54 @@
+"""One sentence on what a network learned, from the intervals of its differences."""
+
+import pytest
+
+from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
+from kanachan.evaluation.verdicts import verdict_on_imitation, verdict_on_values
+
+MANY = 30
+BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100) for value in (0.05, 0.0, -0.05))
+
+
+@pytest.mark.parametrize(
+    ("less_scores", "less_chance", "result", "sentence"),
+    [
+        (BETTER, BETTER, "better_than_scores", "better than the scores alone by 0.050 nats [0.030, 0.070]"),
+        (
+            EQUAL,
+            BETTER,
+            "no_better_than_scores",
+            "no better than the scores alone (0.000 nats [-0.020, 0.020]): too",
+        ),
+        (WORSE, BETTER, "worse_than_scores", "worse than the scores alone (-0.050 nats [-0.070, -0.030])"),
+        (WORSE, WORSE, "worse_than_chance", "worse than chance (-0.050 nats [-0.070, -0.030]): too few games"),
+        (None, BETTER, "no_baseline", "not compared with the scores alone"),
+    ],
+)
+def test_values_are_compared_with_the_scores_alone_and_with_chance(
+    less_scores: Estimate | None, less_chance: Estimate, result: str, sentence: str
+) -> None:
+    verdict = verdict_on_values(less_scores, less_chance, "nats", MANY)
+    assert (verdict.result, verdict.is_better) == (result, result == "better_than_scores")
+    assert verdict.sentence.startswith(sentence)
+
+
+def test_differences_of_points_are_shares_of_the_squared_error() -> None:
+    sentence = verdict_on_values(BETTER, BETTER, "squared error", MANY).sentence
+    assert sentence == "better than the scores alone by 5.0 % [3.0, 7.0] of the squared error"
+
+
+def test_a_few_games_are_enough_for_a_warning_but_not_for_praise() -> None:
+    few = FEWEST_GAMES - 1
+    assert verdict_on_values(BETTER, BETTER, "nats", few).result == "too_few_games"
+    assert verdict_on_imitation(BETTER, few).result == "too_few_games"
+    assert verdict_on_values(WORSE, WORSE, "nats", few).result == "worse_than_chance"
+    assert verdict_on_imitation(WORSE, few).result == "worse_than_chance"
+
+
+@pytest.mark.parametrize(
+    ("less_chance", "result"),
+    [(BETTER, "better_than_chance"), (EQUAL, "no_better_than_chance"), (WORSE, "worse_than_chance")],
+)
+def test_imitation_is_compared_with_chance(less_chance: Estimate, result: str) -> None:
+    verdict = verdict_on_imitation(less_chance, MANY)
+    assert (verdict.result, verdict.is_better) == (result, result == "better_than_chance")
