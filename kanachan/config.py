@@ -187,7 +187,7 @@ class RunConfig:
     """Length, devices and logging of a run."""
 
     out: str = "runs"
-    """folder of this run: checkpoints, weights, metrics.csv, the resolved configuration"""
+    """folder of this run, also as -o or --output: checkpoints, weights, metrics.csv, the resolved configuration"""
     steps: int | None = None
     """optimiser steps; without it, as many as `passes` epochs take"""
     passes: float = 1.0

@@ -4,7 +4,7 @@
 # reliability diagrams. After an interruption the same command resumes; --fresh may be added later, all else must stay.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
-#     --out DIR             folder of the runs (default: runs/curriculum)
+#     --output DIR          folder of the runs (default: runs/curriculum)
 #     --fresh               also train each later stage from a fresh encoder with the same number of steps, so that the
 #                           table shows the effect of the curriculum
 #     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
@@ -20,7 +20,7 @@ shards='' out=runs/curriculum fresh=false later_steps=1600
 imitation_length=(--run.passes 4)
 while (($#)); do
     case $1 in
-        --out) out=${2:?--out needs a folder} && shift ;;
+        -o | --output) out=${2:?--output needs a folder} && shift ;;
         --fresh) fresh=true ;;
         --imitation-steps) imitation_length=(--run.steps "${2:?--imitation-steps needs a number}") && shift ;;
         --later-steps) later_steps=${2:?--later-steps needs a number} && shift ;;
@@ -58,7 +58,7 @@ train() {
     fi
     if [[ -f $run/weights.safetensors ]]; then
         [[ ! -f $run/made-from || $(<"$run/made-from") == "$made_from" ]] ||
-            fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --out, or remove it"
+            fail "$run was made from $(<"$run/made-from"), not from $made_from: name another folder with --output, or remove it"
         say "$run: trained already"
         return
     fi

@@ -41,7 +41,7 @@ echo "$made_from" >"$work/made-from"
 if [[ ! -f $work/annotations.txt.zst ]]; then
     if (($# == 0)); then
         say "simulating $num_games games between rule-based players"
-        kanachan-simulate -n "$num_games" --seed 1 -o "$work/games"
+        kanachan-simulate -n "$num_games" --rules mjsoul --seed 1 -o "$work/games"
     fi
     say "converting games to annotations: one line for each decision of each player"
     kanachan-annotate "${records[@]}" -o "$work/annotations.txt.zst"
@@ -56,7 +56,7 @@ if [[ ! -d $work/shards ]]; then
         fail "too few games to hold out some for validation and test: give about 30 or more"
     mv "$work/shards.part" "$work/shards"
 fi
-"$CHECKOUT/launch/curriculum.sh" "$work/shards" --out "$work/runs" --imitation-steps 1600 --later-steps 500 \
+"$CHECKOUT/launch/curriculum.sh" "$work/shards" --output "$work/runs" --imitation-steps 1600 --later-steps 500 \
     -- --config "$CHECKOUT/configs/quickstart.yaml"
 
 here=${work#"$PWD"/} bin=${VENV#"$PWD"/}/bin launch=${CHECKOUT#"$PWD"/}/launch
@@ -68,5 +68,5 @@ The model's predictions for each decision:  $bin/kanachan-predict $here/runs/imi
 All metrics:                                less $here/runs/evaluation.txt
 The encoder, for other projects:            $bin/kanachan-export $here/runs/grading -o encoder
 The same with your game records:            $launch/quickstart.sh RECORDS…
-A larger model, for longer:                 $launch/curriculum.sh $here/shards --out $here/small -- --model.size small
+A larger model, for longer:                 $launch/curriculum.sh $here/shards --output $here/small -- --model.size small
 END

@@ -126,15 +126,15 @@ def verify_part(part: Part) -> Verification:
     return result
 
 
-def verify(paths: Iterable[str], num_jobs: int) -> Verification:
-    """Checks files of annotation lines (plain, .gz, .zst, - for standard input) with `num_jobs` processes.
+def verify(paths: Iterable[str], num_processes: int) -> Verification:
+    """Checks files of annotation lines (plain, .gz, .zst, - for standard input) with `num_processes` processes.
 
     Raises:
         OSError: a file cannot be opened.
     """
     total = Verification()
     parts = chain.from_iterable(map(parts_of, paths))
-    with closing(in_order(verify_part, parts, num_jobs)) as results:
+    with closing(in_order(verify_part, parts, num_processes)) as results:
         for result in results:
             total.add(result)
     return total

@@ -2,12 +2,15 @@
 
 import argparse
 import hashlib
+from collections.abc import Sequence
 
-from annotate.vocabulary import NUM_GRADES
+from annotate.game.record import Rules
+from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS
 
 STYLES = ("east", "south")
 """names of the styles 0 and 1"""
 NUM_ROOMS = 5
+DEFAULT_RULES: Rules = "tenhou"
 DEFAULT_ROOM = 4  # Throne
 DEFAULT_GRADE = 14  # 雀聖3
 
@@ -18,7 +21,7 @@ def table_seed(seed: int, index: int) -> int:
 
 
 def add_assumptions(parser: argparse.ArgumentParser) -> None:
-    """Adds the options --room and --grade, used for games whose record does not contain them."""
+    """Adds the options --room and --grades, used for games whose record does not contain them."""
     parser.add_argument(
         "--room",
         type=int,
@@ -26,11 +29,44 @@ def add_assumptions(parser: argparse.ArgumentParser) -> None:
         choices=range(NUM_ROOMS),
         help="room of games whose record has none: 0 Bronze ... 4 Throne (default: %(default)s)",
     )
+    add_grades_option(parser, "players whose record has none")
+
+
+def add_grades_option(parser: argparse._ActionsContainer, whose: str) -> None:
+    """Adds the option --grades, which `grades_by_seat` completes."""
     parser.add_argument(
-        "--grade",
-        type=int,
-        default=DEFAULT_GRADE,
-        choices=range(NUM_GRADES),
-        metavar=f"0...{NUM_GRADES - 1}",
-        help="grade of players whose record has none: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
+        "--grades",
+        type=_grades,
+        default=(DEFAULT_GRADE,),
+        metavar="G[,G,G,G]",
+        help=f"grade of {whose}, one for all or one for each seat: 0 Novice 1, 14 Saint 3, 15 Celestial "
+        f"(default: {DEFAULT_GRADE})",
     )
+
+
+def parse_grades(text: str, numbers: Sequence[int]) -> tuple[int, ...]:
+    """Parses grades separated by commas, of which there must be one of `numbers`.
+
+    Raises:
+        argparse.ArgumentTypeError: there are more or fewer, or one is not a grade.
+    """
+    grades = tuple(int(part) if part.isdecimal() else -1 for part in text.split(","))
+    if len(grades) not in numbers or not all(0 <= grade < NUM_GRADES for grade in grades):
+        wanted = " or ".join(map(str, numbers))
+        raise argparse.ArgumentTypeError(f"{wanted} grades 0 ... {NUM_GRADES - 1} expected, such as 14, not {text!r}")
+    return grades
+
+
+def grades_by_seat(grades: Sequence[int], num_seats: int) -> tuple[int, ...]:
+    """Returns a grade for each seat: the only one for all, or those given.
+
+    Raises:
+        ValueError: there are several, but not one for each seat.
+    """
+    if len(grades) not in (1, num_seats):
+        raise ValueError(f"--grades {','.join(map(str, grades))}: one grade, or {num_seats} for {num_seats} seats")
+    return tuple(grades) * (num_seats if len(grades) == 1 else 1)
+
+
+def _grades(text: str) -> tuple[int, ...]:
+    return parse_grades(text, (1, *NUMS_OF_SEATS))

@@ -51,8 +51,8 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_
     whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
     if games and not whole:
         raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
-    room, grade, writes_hidden = conversion.room, conversion.grade, conversion.writes_hidden
-    reports = [(annotate_game(game, room, grade, writes_hidden), game.vocabulary) for game in whole]
+    room, grades, writes_hidden = conversion.room, conversion.grades, conversion.writes_hidden
+    reports = [(annotate_game(game, room, grades, writes_hidden), game.vocabulary) for game in whole]
     return [(annotation, vocabulary) for report, vocabulary in reports for annotation in report.annotations]
 
 
@@ -69,10 +69,10 @@ def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
     return annotations
 
 
-def _verify(paths: Sequence[str], jobs: int) -> int:
+def _verify(paths: Sequence[str], processes: int) -> int:
     from annotate.checks.verify import verify  # its tables take a moment to build
 
-    verification = verify(paths, jobs)
+    verification = verify(paths, processes)
     print(verification.text())
     return 1 if verification.kinds else 0
 
@@ -93,7 +93,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     )
     what = _add_outputs(parser)
     parser.add_argument(
-        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+        "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
     parser.add_argument(
         "--hidden",
@@ -171,19 +171,19 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
     parser = _parser(other_format)
     options = parser.parse_args(argv)
-    require_positive(parser, options, "jobs")
+    require_positive(parser, options, "processes")
 
     def body() -> int:
         if options.verify:
-            return _verify(options.records, options.jobs)
+            return _verify(options.records, options.processes)
         conversion = Conversion(
-            options.records, options.room, options.grade, options.hidden, options.shard, options.keep_incomplete
+            options.records, options.room, options.grades, options.hidden, options.shard, options.keep_incomplete
         )
         if options.explain is not None:
             print(_explain(conversion, options.explain))
             return 0
         try:
-            report = run(conversion, _output(options, other_format), options.jobs, restart=options.restart)
+            report = run(conversion, _output(options, other_format), options.processes, restart=options.restart)
         except Stopped as stopped:
             print(f"{parser.prog}: {stopped}", file=sys.stderr)
             return stopped.status

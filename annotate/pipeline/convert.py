@@ -33,7 +33,7 @@ class AnnotatedGame:
 def annotate_record(
     record: Record,
     room: int,
-    grade: int,
+    grades: Sequence[int],
     writes_hidden: bool = False,
     keeps_incomplete: bool = False,
     encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
@@ -43,7 +43,7 @@ def annotate_record(
     Args:
         keeps_incomplete: also annotates games without final scores.
     """
-    annotate = partial(annotate_game, room=room, grade=grade, writes_hidden=writes_hidden)
+    annotate = partial(annotate_game, room=room, grades=grades, writes_hidden=writes_hidden)
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
     try:
         for game in games_of(record):

@@ -37,7 +37,7 @@ class Conversion:
 
     paths: Sequence[str]
     room: int
-    grade: int
+    grades: Sequence[int]
     writes_hidden: bool = False
     shard: Shard = Shard(1, 1)
     keeps_incomplete: bool = False
@@ -47,7 +47,7 @@ class Conversion:
         """Returns all that the output depends on, except for the records."""
         return {
             "room": self.room,
-            "grade": self.grade,
+            "grades": list(self.grades),
             "hidden": self.writes_hidden,
             "keep incomplete": self.keeps_incomplete,
             "shard": str(self.shard),
@@ -67,7 +67,7 @@ def _program() -> str:
     return f"{version('kanachan')}, riichienv {version('riichienv')}, {hash_of_sources(sources)}"
 
 
-def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = False) -> Report:
+def run(conversion: Conversion, output: Output, processes: int, *, restart: bool = False) -> Report:
     """Writes the annotations of the records to `output`, which exists under its name once this returns, not before.
 
     Resumes the same run if it was interrupted.
@@ -84,7 +84,7 @@ def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = Fa
     journal = Journal(output.journal, conversion.settings(output))
     try:
         with closing(output):
-            return _Run(conversion, output, jobs, journal).finish()
+            return _Run(conversion, output, processes, journal).finish()
     except OSError as error:
         hint = "; what was done is kept: the same command resumes from there" if output.journal else ""
         raise OSError(f"{error}{hint}") from None
@@ -93,8 +93,8 @@ def run(conversion: Conversion, output: Output, jobs: int, *, restart: bool = Fa
 
 
 class _Run:
-    def __init__(self, conversion: Conversion, output: Output, jobs: int, journal: Journal) -> None:
-        self._conversion, self._output, self._jobs, self._journal = conversion, output, jobs, journal
+    def __init__(self, conversion: Conversion, output: Output, processes: int, journal: Journal) -> None:
+        self._conversion, self._output, self._processes, self._journal = conversion, output, processes, journal
         state = journal.state or {"phase": "reading", "report": Report().as_json(), "output": None, "members": False}
         self._phase: str = state["phase"]
         self._saved: dict[str, Any] = state["output"]
@@ -151,7 +151,7 @@ class _Run:
         task = partial(
             annotate_record,
             room=conversion.room,
-            grade=conversion.grade,
+            grades=conversion.grades,
             writes_hidden=conversion.writes_hidden,
             keeps_incomplete=conversion.keeps_incomplete,
             encode=self._output.encode,
@@ -160,7 +160,7 @@ class _Run:
         with (
             noting_stop_signals() as stop,
             _progress(conversion, self._report.size) as progress,
-            closing(in_order(task, _noting(records, waiting), self._jobs)) as results,
+            closing(in_order(task, _noting(records, waiting), self._processes)) as results,
         ):
             try:
                 for games, report in results:

@@ -15,7 +15,7 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
-from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM
+from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
 from annotate.replay.script import Script
@@ -55,13 +55,14 @@ class Replayed(NamedTuple):
 def annotate_game(
     game: Game,
     room: int = DEFAULT_ROOM,
-    grade: int = DEFAULT_GRADE,
+    grades: Sequence[int] = (DEFAULT_GRADE,),
     writes_hidden: bool = False,
 ) -> ReplayResult:
     """Replays a game and annotates every decision point.
 
     Args:
-        room, grade: for games whose record has none.
+        room: for games whose record has none.
+        grades: for games whose record has none; one, or one for each seat.
         writes_hidden: adds the hidden field.
     """
     report = ReplayResult(game.id)
@@ -72,7 +73,7 @@ def annotate_game(
     if game.room is None or game.grades is None:
         report.notes.append("room or grades unknown: defaults taken")
     room = game.room if game.room is not None else room
-    grades = game.grades if game.grades is not None else (grade,) * game.vocabulary.num_seats
+    grades = game.grades if game.grades is not None else grades_by_seat(grades, game.vocabulary.num_seats)
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
     writer = ObservationEncoder(game.vocabulary, room, game.style, grades, writes_hidden)

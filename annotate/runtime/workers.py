@@ -37,7 +37,7 @@ def cpu_quota(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
     return None if quota == "max" else math.ceil(int(quota) / int(period))
 
 
-def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs: int) -> Generator[Result]:
+def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_processes: int) -> Generator[Result]:
     """Yields function(item) for each of `items`, in their order, whatever the number of processes.
 
     Items are read only as they are needed. Close the generator if it is not read to its end (`contextlib.closing`),
@@ -47,23 +47,23 @@ def in_order(function: Callable[[Item], Result], items: Iterable[Item], num_jobs
         OSError: a process was killed.
     """
     rest = iter(items)
-    first = list(islice(rest, 2 if num_jobs > 1 else 0))
+    first = list(islice(rest, 2 if num_processes > 1 else 0))
     if len(first) <= 1:
         yield from map(function, chain(first, rest))
         return
     tasks = _in_groups(chain(first, rest))
     pending: deque[Future[list[Result]]] = deque()
-    with ProcessPoolExecutor(num_jobs, initializer=_begin_worker) as pool:
+    with ProcessPoolExecutor(num_processes, initializer=_begin_worker) as pool:
         try:
             while True:
-                for group in islice(tasks, num_jobs * _TASKS_AHEAD - len(pending)):
+                for group in islice(tasks, num_processes * _TASKS_AHEAD - len(pending)):
                     pending.append(pool.submit(_all_of, function, group))
                 if not pending:
                     return
                 yield from pending.popleft().result()
         except BrokenProcessPool:
             time.sleep(_SIGNAL_SECONDS)
-            raise OSError("a worker process was killed (out of memory?): try fewer --jobs") from None
+            raise OSError("a worker process was killed (out of memory?): try fewer --processes") from None
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
 

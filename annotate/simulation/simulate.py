@@ -26,7 +26,7 @@ from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.results import EXHAUSTIVE, NAGASHI
-from annotate.game.settings import NUM_ROOMS, STYLES, table_seed
+from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, table_seed
 from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
@@ -64,7 +64,7 @@ def simulate_game(
     index: int = 0,
     *,
     style: int = 1,
-    rules: Rules = "mjsoul",
+    rules: Rules = DEFAULT_RULES,
     room: int | None = None,
     grades: Sequence[int] | None = None,
     annotated: bool = True,
@@ -141,15 +141,15 @@ class Options:
     num_games: int
     seed: int
     style: int = 1
-    rules: Rules = "mjsoul"
+    rules: Rules = DEFAULT_RULES
     room: int | None = None
     """drawn for each game if None"""
-    num_jobs: int = 1
+    num_processes: int = 1
     annotations: str | None = None
     """a file for the annotation lines of all games"""
 
     def __post_init__(self) -> None:
-        for name, value in (("number of games", self.num_games), ("number of jobs", self.num_jobs)):
+        for name, value in (("number of games", self.num_games), ("number of processes", self.num_processes)):
             if value < 1:
                 raise ValueError(f"the {name} must be at least 1, not {value}")
         if self.seed < 0:
@@ -229,7 +229,7 @@ def run(options: Options) -> Report:
     with ExitStack() as stack:
         output = stack.enter_context(writing_text(options.annotations)) if options.annotations else None
         task = partial(_simulate_one, options)
-        results = stack.enter_context(closing(in_order(task, range(options.num_games), options.num_jobs)))
+        results = stack.enter_context(closing(in_order(task, range(options.num_games), options.num_processes)))
         for one, lines in tqdm(results, total=options.num_games, unit="game", disable=None, smoothing=0.05):
             report.add(one)
             if output is not None:
@@ -303,7 +303,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other games (default: %(default)s)")
     parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
-    parser.add_argument("--rules", choices=get_args(Rules), default="mjsoul", help="rule set (default: %(default)s)")
+    parser.add_argument(
+        "--rules", choices=get_args(Rules), default=DEFAULT_RULES, help="rule set (default: %(default)s)"
+    )
     parser.add_argument(
         "--room", type=int, choices=range(NUM_ROOMS), help="0 Bronze ... 4 Throne (default: drawn for each game)"
     )
@@ -314,7 +316,7 @@ def _parser() -> argparse.ArgumentParser:
         "output. Unlike lines converted from the records they include the choices that another seat's claim hid",
     )
     parser.add_argument(
-        "-j", "--jobs", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
+        "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
     return parser
 
@@ -333,7 +335,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             style=STYLES.index(arguments.style),
             rules=arguments.rules,
             room=arguments.room,
-            num_jobs=arguments.jobs,
+            num_processes=arguments.processes,
             annotations=arguments.annotations,
         )
         print(run(options).text(), file=sys.stderr)

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
-from annotate.game.settings import DEFAULT_GRADE, STYLES
+from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.files import check_output, locking
 from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import NUM_GRADES
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options
 from kanachan.play.agent import IllegalAction
@@ -113,6 +112,7 @@ def _parser() -> argparse.ArgumentParser:
         help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
     parser.add_argument(
+        "-j",
         "--processes",
         type=int,
         default=num_cores(),
@@ -138,7 +138,6 @@ def _parser() -> argparse.ArgumentParser:
 def _add_rules(parser: argparse.ArgumentParser) -> None:
     add_table_options(
         parser,
-        rules="mjsoul",
         room=", an input of the models; grading points are Mahjong Soul's of that room, under any rules",
     )
     parser.add_argument(
@@ -160,9 +159,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def _grades(text: str) -> tuple[int, int]:
-    grades = [int(part) if part.isdecimal() else -1 for part in text.split(",")]
-    if len(grades) > 2 or not all(0 <= grade < NUM_GRADES for grade in grades):
-        raise argparse.ArgumentTypeError(f"one or two grades 0 ... {NUM_GRADES - 1} expected, not {text}")
+    grades = parse_grades(text, (1, 2))
     return grades[0], grades[-1]
 
 

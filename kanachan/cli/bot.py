@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from annotate.game.settings import DEFAULT_GRADE, STYLES
+from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_table_options
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
@@ -114,21 +114,12 @@ def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[i
     Raises:
         ValueError: the weights are for a number of seats that the options do not fit.
     """
-    grades = tuple(arguments.grades or [arguments.grade] * vocabulary.num_seats)
-    if len(grades) != vocabulary.num_seats or arguments.seat >= vocabulary.num_seats:
+    if arguments.seat >= vocabulary.num_seats:
         raise ValueError(
             f"{arguments.weights}: for games of {vocabulary.num_seats} players: give a seat from 0 to "
-            f"{vocabulary.num_seats - 1}, and {vocabulary.num_seats} --grades"
+            f"{vocabulary.num_seats - 1}"
         )
-    return grades
-
-
-def _grades(text: str) -> list[int]:
-    values = text.split(",")
-    if len(values) not in NUMS_OF_SEATS or not all(value.isdecimal() and int(value) < NUM_GRADES for value in values):
-        wanted = " or ".join(map(str, NUMS_OF_SEATS))
-        raise argparse.ArgumentTypeError(f"{wanted} grades 0 ... {NUM_GRADES - 1} expected, such as 9,10,11,12")
-    return [int(value) for value in values]
+    return grades_by_seat(arguments.grades, vocabulary.num_seats)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -138,17 +129,8 @@ def _parser() -> argparse.ArgumentParser:
         "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
     )
     table = parser.add_argument_group("the table, which mjai does not describe")
-    add_table_options(table, rules="tenhou")
-    grades = table.add_mutually_exclusive_group()
-    grades.add_argument(
-        "--grade",
-        type=int,
-        choices=range(NUM_GRADES),
-        metavar=f"0...{NUM_GRADES - 1}",
-        default=DEFAULT_GRADE,
-        help="grade of all players: 0 Novice 1, 14 Saint 3, 15 Celestial (default: %(default)s)",
-    )
-    grades.add_argument("--grades", type=_grades, metavar="G,G,G,G", help="the grades by seat instead")
+    add_table_options(table)
+    add_grades_option(table, "the players")
     choice = parser.add_argument_group("the choice; by default the option of the highest score")
     choice.add_argument(
         "--sample", type=float, metavar="T", help="sample an option from the softmax of the scores divided by T"
@@ -166,7 +148,7 @@ def _parser() -> argparse.ArgumentParser:
         default=1,
         help="CPU threads of the network; more are slower (default: %(default)s)",
     )
-    parser.add_argument("--device", default="cpu", help="cpu, cuda, cuda:1 ... (default: %(default)s)")
+    add_device_option(parser)
     return parser
 
 

@@ -27,11 +27,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    if arguments.out is None and arguments.onnx is None:
+    if arguments.output is None and arguments.onnx is None:
         parser.error("nothing to write: give -o, --onnx or both")
     if arguments.check is not None and arguments.onnx is None:
         parser.error("--check means something only with --onnx")
-    for folder in (arguments.out, arguments.onnx):
+    for folder in (arguments.output, arguments.onnx):
         if folder == "":
             parser.error("the name of a folder to write to is empty")
         if folder is not None and Path(folder, WEIGHTS_NAME).is_file():
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
-        "-o", "--out", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
+        "-o", "--output", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
     )
     parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; made if it is missing")
     parser.add_argument(
@@ -75,8 +75,8 @@ def _export(arguments: argparse.Namespace) -> None:
     from kanachan.models.weights import CARD_NAME, write_card
 
     policy = Policy.load(arguments.weights)
-    if arguments.out is not None:
-        _to_transformers(policy, Path(arguments.out))
+    if arguments.output is not None:
+        _to_transformers(policy, Path(arguments.output))
     if arguments.onnx is not None:
         _to_onnx(policy, Path(arguments.onnx), arguments.check, arguments.tolerance)
         write_card(Path(arguments.onnx, CARD_NAME), policy.card)

@@ -4,19 +4,20 @@ import argparse
 from typing import get_args
 
 from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_ROOM, NUM_ROOMS, STYLES
+from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
 
 WEIGHTS_HELP = "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE)"
 
 
-def add_table_options(parser: argparse._ActionsContainer, *, rules: Rules, room: str = "") -> None:
+def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:
     """Adds --rules, --style and --room.
 
     Args:
-        rules: the default rule set.
         room: an addition to the help of --room.
     """
-    parser.add_argument("--rules", choices=get_args(Rules), default=rules, help="rule set (default: %(default)s)")
+    parser.add_argument(
+        "--rules", choices=get_args(Rules), default=DEFAULT_RULES, help="rule set (default: %(default)s)"
+    )
     parser.add_argument("--style", choices=STYLES, default="south", help="length of a game (default: %(default)s)")
     parser.add_argument(
         "--room",

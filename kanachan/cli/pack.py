@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
     parser.add_argument(
         "-o",
-        "--out",
+        "--output",
         required=True,
         help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
     )
@@ -59,8 +59,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
-        num_rows = unpack(Path(arguments.unpack), arguments.out, arguments.split)
-        print(f"{num_rows:,} decisions written to {arguments.out}", file=sys.stderr)
+        num_rows = unpack(Path(arguments.unpack), arguments.output, arguments.split)
+        print(f"{num_rows:,} decisions written to {arguments.output}", file=sys.stderr)
         return 0
     if arguments.split:
         raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
@@ -69,6 +69,6 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
-    tally = pack(sources, Path(arguments.out), packing_of(arguments), force=arguments.force)
-    tally.report(PROGRAM, Path(arguments.out))
+    tally = pack(sources, Path(arguments.output), packing_of(arguments), force=arguments.force)
+    tally.report(PROGRAM, Path(arguments.output))
     return 0

@@ -76,7 +76,7 @@ def _review(arguments: argparse.Namespace) -> None:
         if Path(arguments.json).absolute() == Path(arguments.output).absolute():
             raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
     game, record = _game(arguments.record, arguments.game)
-    replayed = annotate_game(game, arguments.room, arguments.grade)
+    replayed = annotate_game(game, arguments.room, arguments.grades)
     for text in replayed.left_out:
         print(f"{PROGRAM}: left out: {record}: {text}", file=sys.stderr)
     if not replayed.annotations:

@@ -24,7 +24,7 @@ SPEC_HELP = f"""A PLAYER is one of
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
                                     seat; {{seat}} in COMMAND is replaced by the seat; without it the seat is appended
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
-                                    kanachan-bot does with --rules, --style, --room and --grade)
+                                    kanachan-bot does with --rules, --style, --room and --grades)
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
 _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")

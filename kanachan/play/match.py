@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from annotate.game.record import Rules
+from annotate.game.settings import DEFAULT_RULES
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
 
@@ -26,7 +27,7 @@ class Match:
     weights: tuple[tuple[str, ...], ...] = ((), ())
     """of each player: the hashes of its weights files"""
     format: Format = "1v3"
-    rules: Rules = "mjsoul"
+    rules: Rules = DEFAULT_RULES
     style: int = 1
     """0 East only, 1 East and South"""
     room: int = 4

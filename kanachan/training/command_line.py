@@ -30,7 +30,7 @@ from kanachan.objectives.stages import STAGES, require_stage
 
 PROGRAM = "kanachan-train"
 USAGE = (
-    f"{PROGRAM} --stage STAGE --data.path DIR [--init WEIGHTS] [--config YAML] [settings]\n"
+    f"{PROGRAM} --stage STAGE --data.path DIR [-o RUN_FOLDER] [--init WEIGHTS] [--config YAML] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
 DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. A setting that is not given
@@ -71,7 +71,7 @@ class Request:
 def requested(argv: Sequence[str]) -> Request:
     """Parses the command line; on an error, prints the usage and a one-line message and exits with status 2."""
     try:
-        return _requested(_files_first(argv))
+        return _requested(_files_first(_with_settings(argv)))
     except (ArgumentError, ValueError, OSError) as error:
         _exit_with(str(error))
 
@@ -156,7 +156,7 @@ def _requested(argv: list[str]) -> Request:
     if saved_file is not None:
         out = _on_command_line(argv, "run.out")
         if out is not None and Path(out).resolve() != saved_file.parent.resolve():
-            raise ValueError(f"--run.out {out}: --resume {resume} continues in its own folder; remove --run.out")
+            raise ValueError(f"--output {out}: --resume {resume} continues in its own folder; remove --output")
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
         if not holds_run(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
@@ -190,7 +190,7 @@ def _resumes(out: Path, resume: str | None) -> bool:
     if not holds_run(out):
         return False
     if resume is None:
-        raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --run.out")
+        raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --output")
     return True
 
 
@@ -199,7 +199,7 @@ def _require_same(was: TrainConfig, now: TrainConfig) -> None:
     changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
-        raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --run.out")
+        raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --output")
 
 
 def _flat(config: TrainConfig) -> dict[str, Any]:
@@ -235,7 +235,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
         "--resume",
         type=str | None,
         default=None,
-        help="run folder whose run is continued with its own settings; auto: continue the run in --run.out, "
+        help="run folder whose run is continued with its own settings; auto: continue the run in --output, "
         f"if there is one. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
     )
     for name, kind in _SECTIONS.items():
@@ -281,6 +281,13 @@ def _with_sizes(argv: list[str], size: str) -> list[str]:
     sizes = {key: value for key, value in asdict(MODEL_SIZES[size]).items() if key in _SIZES}
     num_files = sum(2 if argument == "--config" else argument.startswith("--config=") for argument in argv)
     return [*argv[:num_files], *(f"--model.{key}={value}" for key, value in sizes.items()), *argv[num_files:]]
+
+
+def _with_settings(argv: Sequence[str]) -> list[str]:
+    """Replaces -o and --output, as all commands have them, by the setting run.out."""
+    names = {"-o": "--run.out", "--output": "--run.out"}
+    parts = (argument.partition("=") for argument in argv)
+    return [names.get(name, name) + equals + value for name, equals, value in parts]
 
 
 def _files_first(argv: Sequence[str]) -> list[str]:

@@ -57,7 +57,9 @@ def _parser() -> argparse.ArgumentParser:
         "and prints a Markdown table. Arguments after -- are settings of kanachan-train for all runs.",
     )
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
-    parser.add_argument("--out", type=Path, default=Path("runs/ablation"), help="folder of the runs (%(default)s)")
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("runs/ablation"), help="folder of the runs (%(default)s)"
+    )
     parser.add_argument("--init", help="imitation run from which the later stages start")
     parser.add_argument(
         "--stages", nargs="+", choices=STAGES, default=[next(iter(STAGES))], help="(default: imitation)"
@@ -77,16 +79,16 @@ def _measure(arguments: argparse.Namespace, chosen: list[Variant], settings: lis
     chosen = _possible(arguments, chosen)
     wanted = {v.stage: _inputs_of(arguments, v.stage, settings) for v in chosen}
     for stage, of_stage in wanted.items():
-        _require_like(arguments.out / stage / _MADE_FROM, of_stage)
+        _require_like(arguments.output / stage / _MADE_FROM, of_stage)
     for seed in range(arguments.seeds):
         for variant in chosen:
-            folder = arguments.out / variant.stage / variant.name / str(seed)
+            folder = arguments.output / variant.stage / variant.name / str(seed)
             if (folder / _EVALUATION).is_file():
                 continue
             print(f"== {variant.stage}, {variant.what}, seed {seed}", flush=True)
             if not _measured(variant, folder, seed, arguments, settings):
                 return 0  # stopped by a signal; there is a checkpoint
-            with replacing(arguments.out / variant.stage / _MADE_FROM) as temporary:
+            with replacing(arguments.output / variant.stage / _MADE_FROM) as temporary:
                 temporary.write_text(json.dumps(wanted[variant.stage], indent=2) + "\n", encoding="utf-8")
     for stage in STAGES:
         entries = {v: _entries(arguments, v) for v in chosen if v.stage == stage}
@@ -135,7 +137,7 @@ def _require_like(made_from: Path, wanted: dict[str, Any]) -> None:
         if recorded.get(name, value) != value:
             raise ValueError(
                 f"{made_from.parent}: its runs were made with {name} {recorded[name]}, not {value}: name another "
-                "--out, or remove it"
+                "--output, or remove it"
             )
 
 
@@ -177,7 +179,7 @@ def training_of(
 
 def _entries(arguments: argparse.Namespace, variant: Variant) -> list[dict[str, Any]]:
     """Reads the output of kanachan-evaluate for each seed's run."""
-    folder = arguments.out / variant.stage / variant.name
+    folder = arguments.output / variant.stage / variant.name
     return [
         json.loads((folder / str(seed) / _EVALUATION).read_text(encoding="utf-8"))["weights"][0]
         for seed in range(arguments.seeds)

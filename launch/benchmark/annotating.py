@@ -64,10 +64,10 @@ def simulated_games(number: int, folder: Path) -> list[str]:
 def measure_annotating(files: list[str], kind: str, repeats: int, work: Path) -> list[Estimate]:
     """Measures decision points a second: of `files`, and of simulated games where `files` are real ones."""
     estimates = [_measure(files, f"annotate ({kind})", repeats)]
-    jobs = num_cores()
-    if jobs > 1:
-        one, all_cores = in_turns(_packing(files, 1), _packing(files, jobs), repeats)
-        estimates[0].more[f"times as quick on {jobs} processes"] = one / all_cores
+    processes = num_cores()
+    if processes > 1:
+        one, all_cores = in_turns(_packing(files, 1), _packing(files, processes), repeats)
+        estimates[0].more[f"times as quick on {processes} processes"] = one / all_cores
     if kind != SIMULATED:
         games = simulated_games(max(2, len(files) // 4), work / "simulated")
         estimates.append(_measure(games, f"annotate ({SIMULATED})", repeats))
@@ -88,13 +88,13 @@ def _measure(files: list[str], what: str, repeats: int) -> Estimate:
     )
 
 
-def _packing(files: list[str], jobs: int) -> Callable[[], None]:
+def _packing(files: list[str], processes: int) -> Callable[[], None]:
     """Returns a function that runs the whole command, from files to shards."""
 
     def run() -> None:
         report = io.StringIO()
         with TemporaryDirectory() as folder, redirect_stderr(report), redirect_stdout(report):
-            status = annotate_command([*files, "--pack", f"{folder}/shards", "--jobs", str(jobs)])
+            status = annotate_command([*files, "--pack", f"{folder}/shards", "--processes", str(processes)])
         assert status == 0, report.getvalue()
 
     return run

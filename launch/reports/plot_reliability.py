@@ -40,9 +40,9 @@ def main() -> int:
         "its 95 % interval. Where a network is calibrated, its points lie on the diagonal.",
     )
     parser.add_argument("evaluation", type=Path, help="JSON that kanachan-evaluate --json has written")
-    parser.add_argument("-o", "--out", type=Path, required=True, help="picture: .png, .svg or .pdf")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="picture: .png, .svg or .pdf")
     arguments = parser.parse_args()
-    return run_cleanly(parser.prog, lambda: draw(arguments.evaluation, arguments.out))
+    return run_cleanly(parser.prog, lambda: draw(arguments.evaluation, arguments.output))
 
 
 def draw(evaluation: Path, out: Path) -> None:

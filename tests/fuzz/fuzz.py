@@ -143,10 +143,10 @@ def try_input(source: Source, number: int) -> Trial:
     return Trial(number, data if outcome.failures else b"", outcome, is_changed)
 
 
-def run(source: Source, numbers: Sequence[int], jobs: int, folder: Path, is_quiet: bool = False) -> Tally:
+def run(source: Source, numbers: Sequence[int], processes: int, folder: Path, is_quiet: bool = False) -> Tally:
     """Tries many inputs; those that fail are saved in `folder`."""
     tally = Tally()
-    with closing(in_order(partial(try_input, source), numbers, jobs)) as trials:
+    with closing(in_order(partial(try_input, source), numbers, processes)) as trials:
         for trial in tqdm(trials, total=len(numbers), unit="input", disable=True if is_quiet else None):
             outcome = trial.outcome
             tally.inputs += 1
@@ -184,7 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--inputs", type=int, default=10_000, metavar="N", help="how many (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other inputs (default: %(default)s)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first one, to repeat it alone")
-    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("-j", "--processes", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--made", action="store_true", help="use no real records, only those made up here")
     parser.add_argument("--file", type=Path, help="examine this file alone, such as one that was saved")
     parser.add_argument(
@@ -204,7 +204,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(*outcome.refused, *outcome.left_out, *outcome.failures, sep="\n")
         return 1 if outcome.failures else 0
     source = Source(options.reader, options.seed, not options.made, 8 if options.made else 150)
-    tally = run(source, range(options.first, options.first + options.inputs), options.jobs, options.keep)
+    tally = run(source, range(options.first, options.first + options.inputs), options.processes, options.keep)
     print(f"{options.reader}, seed {options.seed}:\n{tally.text()}")
     return 1 if tally.failures else 0
 

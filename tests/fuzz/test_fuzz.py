@@ -24,7 +24,7 @@ def source(reader: str) -> Source:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_damaged_records_do_no_harm_and_what_is_annotated_is_right(reader: str, tmp_path: Path) -> None:
-    tally = run(source(reader), range(NUM_INPUTS), jobs=1, folder=tmp_path, is_quiet=True)
+    tally = run(source(reader), range(NUM_INPUTS), processes=1, folder=tmp_path, is_quiet=True)
     assert tally.failures == {}, list(tmp_path.iterdir())
     assert tally.inputs == NUM_INPUTS
     # some of everything, or it would be no test

@@ -162,10 +162,15 @@ def test_no_run_is_started_in_the_folder_of_a_finished_one(tmp_path: Path, capsy
     assert requested(["--resume", str(out)]).resume
 
 
+@pytest.mark.parametrize("option", [["-o", "runs/x"], ["--output", "runs/x"], ["--output=runs/x"]])
+def test_the_folder_of_a_run_is_named_as_the_output_of_any_command(option: list[str]) -> None:
+    assert config_of(*option).run.out == "runs/x"
+
+
 def test_a_run_is_resumed_in_its_own_folder_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = run_folder(tmp_path / "run", config_of())
     assert requested(["--resume", out, "--run.out", f"{out}/."]).resume
-    assert "--run.out elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
+    assert "--output elsewhere" in refusal_of(["--resume", out, "--run.out", "elsewhere"], capsys)
 
 
 def test_a_resumed_run_keeps_the_size_of_its_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

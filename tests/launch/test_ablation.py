@@ -173,7 +173,7 @@ def test_runs_are_evaluated_once_and_listed_in_a_table(
     out = tmp_path / "out"
     settings = ["--model.size", "tiny", "--data.batch", "16", "--data.micro_batch", "16", "--run.accelerator", "cpu"]
     settings += ["--run.measure_peak", "false"]
-    command = [str(shards), "--out", str(out), "--steps", "2", "--seeds", "1", "--variants", "rotary", "smoothing"]
+    command = [str(shards), "--output", str(out), "--steps", "2", "--seeds", "1", "--variants", "rotary", "smoothing"]
     assert ablation["main"].main([*command, "--", *settings]) == 0
     table = capsys.readouterr().out.split("| imitation |")[1]
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == [
@@ -200,7 +200,7 @@ def test_an_interrupted_run_is_resumed(
     shards = packed(tmp_path / "shards", train=80, validation=30)
     settings = ["--model.size", "tiny", "--data.batch", "16", "--data.micro_batch", "16", "--run.accelerator", "cpu"]
     settings += ["--run.measure_peak", "false"]
-    command = [str(shards), "--out", str(tmp_path / "out"), "--steps", "2", "--seeds", "1", "--variants", name, "--"]
+    command = [str(shards), "--output", str(tmp_path / "out"), "--steps", "2", "--seeds", "1", "--variants", name, "--"]
     folder = tmp_path / "out" / "imitation" / name / "0"
 
     evaluate = ablation["main"].evaluate

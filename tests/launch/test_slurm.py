@@ -18,7 +18,9 @@ from tests.support.paths import ROOT
 @pytest.fixture
 def cluster(tmp_path: Path) -> Path:
     """A folder with games, and an environment whose commands are those of this checkout."""
-    assert simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(tmp_path / "games"), "--jobs", "1"]) == 0
+    assert (
+        simulate(["-n", "5", "--seed", "5", "--style", "east", "-o", str(tmp_path / "games"), "--processes", "1"]) == 0
+    )
     for command, module in (("kanachan-annotate", "kanachan.cli.annotate"), ("kanachan-pack", "kanachan.cli.pack")):
         program = tmp_path / "venv" / "bin" / command
         program.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def write(path: Path, lines: list[Line]) -> str:
 
 
 def test_lines_of_simulated_games_pass(path: Path) -> None:
-    verification = verify([str(path)], num_jobs=1)
+    verification = verify([str(path)], num_processes=1)
 
     assert verification.shown == []
     assert (verification.games, verification.gaps) == (2, 0)
@@ -55,7 +55,7 @@ def test_a_mutation_is_found_at_its_line(name: str, lines: list[Line], tmp_path:
     mutated = [line.copy() for line in lines]
     index = mutate(mutated)
 
-    found = verify([write(tmp_path / "lines.txt", mutated)], num_jobs=1).shown
+    found = verify([write(tmp_path / "lines.txt", mutated)], num_processes=1).shown
 
     assert kind in {violation.kind for violation in found if violation.line == index + 1}, "\n".join(map(str, found))
 
@@ -103,7 +103,7 @@ def test_files_are_read_by_their_suffix(path: Path, tmp_path: Path, suffix: str)
     with writing_text(str(tmp_path / f"lines.txt{suffix}")) as text:
         text.write(path.read_text())
 
-    verification = verify([str(tmp_path / f"lines.txt{suffix}")], num_jobs=1)
+    verification = verify([str(tmp_path / f"lines.txt{suffix}")], num_processes=1)
 
     assert verification.games == 2 and not verification.kinds
 
@@ -132,14 +132,14 @@ def test_the_report_does_not_depend_on_the_number_of_processes(lines: list[Line]
         line.numeric[2] += 100
     paths = [write(tmp_path / f"{number}.txt", mutated) for number in range(4)]
 
-    assert verify(paths, num_jobs=1) == verify(paths, num_jobs=2)
+    assert verify(paths, num_processes=1) == verify(paths, num_processes=2)
 
 
 def test_a_damaged_file_affects_neither_other_files_nor_its_good_lines(path: Path, tmp_path: Path) -> None:
     cut = tmp_path / "cut.txt.gz"
     cut.write_bytes(gzip.compress(path.read_bytes())[:-2000])
 
-    verification = verify([str(cut), str(path)], num_jobs=1)
+    verification = verify([str(cut), str(path)], num_processes=1)
 
     assert verification.kinds["file"] == 1
     assert "damaged or cut off" in next(v.text for v in verification.shown if v.kind == "file")
@@ -149,13 +149,13 @@ def test_a_damaged_file_affects_neither_other_files_nor_its_good_lines(path: Pat
 def test_a_file_without_a_line_is_a_violation(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").touch()
 
-    assert verify([str(tmp_path / "empty.txt")], num_jobs=1).kinds == {"file": 1}
+    assert verify([str(tmp_path / "empty.txt")], num_processes=1).kinds == {"file": 1}
 
 
 def test_a_last_line_that_is_not_ended_is_a_violation(path: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.txt").write_text(path.read_text()[:-1])
 
-    assert verify([str(tmp_path / "cut.txt")], num_jobs=1).kinds == {"file": 1}
+    assert verify([str(tmp_path / "cut.txt")], num_processes=1).kinds == {"file": 1}
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,13 +168,13 @@ def test_rounds_that_are_left_out_are_counted_and_are_not_a_violation(lines: lis
     third = [line.round for line in lines if line.progression == [0]][2]
     rest = [line for line in lines if line.round != third]
 
-    verification = verify([write(tmp_path / "lines.txt", rest)], num_jobs=1)
+    verification = verify([write(tmp_path / "lines.txt", rest)], num_processes=1)
 
     assert verification.shown == [] and verification.gaps == 1
 
 
 def test_the_golden_lines_pass() -> None:
-    verification = verify([str(GOLDEN_LINES)], num_jobs=1)
+    verification = verify([str(GOLDEN_LINES)], num_processes=1)
 
     assert (verification.shown, verification.rounds, verification.gaps) == ([], 5, 0)
 
@@ -185,4 +185,4 @@ def test_lines_of_real_games_pass(folder: str, tmp_path: Path) -> None:
     files = [str(file) for file in real_records(folder)[:3]]
     assert annotate([*files, "-o", str(tmp_path / "lines.txt"), "-j", "1", "--keep-incomplete"]) == 0
 
-    assert verify([str(tmp_path / "lines.txt")], num_jobs=1).shown == []
+    assert verify([str(tmp_path / "lines.txt")], num_processes=1).shown == []

@@ -26,7 +26,7 @@ def lines_of(rules: Rules, *arguments: Any, has_hidden: bool = True, **more: Any
 def verified(lines: list[str], folder: Path) -> Verification:
     path = folder / "lines.txt"
     path.write_text("".join(lines))
-    return verify([str(path)], num_jobs=1)
+    return verify([str(path)], num_processes=1)
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])

@@ -21,13 +21,13 @@ HANDMADE = HANDMADE_RECORDS
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    assert simulate(["-n", "6", "--seed", "3", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
     return folder
 
 
 def test_the_lines_do_not_depend_on_the_number_of_workers(games: Path, tmp_path: Path) -> None:
-    for jobs in ("1", "2"):
-        assert annotate([str(games), "-o", str(tmp_path / jobs), "-j", jobs]) == 0
+    for processes in ("1", "2"):
+        assert annotate([str(games), "-o", str(tmp_path / processes), "-j", processes]) == 0
 
     assert (tmp_path / "1").read_bytes() == (tmp_path / "2").read_bytes()
 

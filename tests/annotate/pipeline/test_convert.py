@@ -17,7 +17,7 @@ from annotate.simulation.simulate import simulate
 def game(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The lines of a simulated game."""
     folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "1", "--seed", "5", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    assert simulate(["-n", "1", "--seed", "5", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
     (path,) = folder.glob("*.gz")
     return gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
 
@@ -131,7 +131,7 @@ def test_an_interrupted_run_is_not_resumed_with_incomplete_games(
 ) -> None:
     path = write(tmp_path / "whole.jsonl", game)
     journal = tmp_path / ".lines.txt.journal"
-    Journal(journal, Conversion([path], 4, 14).settings(TextOutput(str(tmp_path / "lines.txt")))).close()
+    Journal(journal, Conversion([path], 4, (14,)).settings(TextOutput(str(tmp_path / "lines.txt")))).close()
 
     assert annotate([path, "-o", str(tmp_path / "lines.txt"), "--keep-incomplete"]) == 1
 

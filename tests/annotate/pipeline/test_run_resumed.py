@@ -23,7 +23,7 @@ from tests.support.interrupted import COMMAND, finish, size_of, stop_when
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "10", "--seed", "3", "--style", "east", "-o", str(folder), "--jobs", "2"]) == 0
+    assert simulate(["-n", "10", "--seed", "3", "--style", "east", "-o", str(folder), "--processes", "2"]) == 0
     for number in range(150):
         (folder / f"bad{number}.json").write_text("{}")
     (folder / "not-looked-at.txt").touch()

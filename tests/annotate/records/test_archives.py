@@ -162,7 +162,7 @@ def test_long_names_are_read_whole(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Files:
     folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "9", "--seed", "4", "--style", "east", "-o", str(folder), "--jobs", "1"]) == 0
+    assert simulate(["-n", "9", "--seed", "4", "--style", "east", "-o", str(folder), "--processes", "1"]) == 0
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 

@@ -264,7 +264,7 @@ def test_room_and_grades_that_the_record_does_not_tell_are_defaults_and_noted() 
     assert grades_of(report.annotations[0]) == [14] * NUM_SEATS
     assert report.notes == ["room or grades unknown: defaults taken"]
 
-    chosen = annotate_game(game_of(play_round("").round, room=None, grades=None), room=1, grade=5).annotations[0]
+    chosen = annotate_game(game_of(play_round("").round, room=None, grades=None), room=1, grades=(5,)).annotations[0]
     assert chosen.sparse[0] == 1
     assert grades_of(chosen) == [5] * NUM_SEATS
 

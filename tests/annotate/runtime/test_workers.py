@@ -14,14 +14,14 @@ def square(number: int) -> int:
     return number * number
 
 
-@pytest.mark.parametrize("num_jobs", [1, 2])
+@pytest.mark.parametrize("num_processes", [1, 2])
 @pytest.mark.parametrize("num_items", [0, 1, 2, 50])
-def test_results_come_in_the_order_of_the_items(num_jobs: int, num_items: int) -> None:
-    assert list(in_order(square, range(num_items), num_jobs)) == [number * number for number in range(num_items)]
+def test_results_come_in_the_order_of_the_items(num_processes: int, num_items: int) -> None:
+    assert list(in_order(square, range(num_items), num_processes)) == [number * number for number in range(num_items)]
 
 
-@pytest.mark.parametrize("num_jobs", [1, 2])
-def test_items_are_read_only_as_they_are_needed(num_jobs: int) -> None:
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_items_are_read_only_as_they_are_needed(num_processes: int) -> None:
     read = 0
 
     def items() -> Iterator[int]:
@@ -30,7 +30,7 @@ def test_items_are_read_only_as_they_are_needed(num_jobs: int) -> None:
             read = number
             yield number
 
-    with closing(in_order(square, items(), num_jobs)) as results:
+    with closing(in_order(square, items(), num_processes)) as results:
         assert list(islice(results, 9)) == [number * number for number in range(9)]
     assert read < 60
 

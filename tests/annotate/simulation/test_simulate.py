@@ -136,7 +136,7 @@ def simulated(tmp_path_factory) -> Path:
 
 
 def test_files_do_not_depend_on_the_number_of_processes(simulated: Path, tmp_path: Path) -> None:
-    run(options(tmp_path, num_jobs=2))
+    run(options(tmp_path, num_processes=2))
     assert contents(tmp_path) == contents(simulated)
     assert list(contents(tmp_path)) == [f"sim-1-00000{index}.jsonl.gz" for index in range(3)]
 
@@ -169,7 +169,7 @@ def test_annotation_lines_are_written_for_games_that_are_kept(simulated: Path, t
     assert (tmp_path / "kept.txt").read_bytes() == (tmp_path / "new.txt").read_bytes()
 
 
-@pytest.mark.parametrize("other", [{"style": 1}, {"rules": "tenhou"}])
+@pytest.mark.parametrize("other", [{"style": 1}, {"rules": "mjsoul"}])
 def test_games_of_other_settings_are_refused(simulated: Path, other: dict) -> None:
     (name,) = other
     with pytest.raises(ValueError, match=rf"sim-1-000000.jsonl.gz: simulated with {name} .*another folder"):
@@ -210,21 +210,21 @@ def test_the_report_counts_what_was_played(simulated: Path) -> None:
     assert f"{report.num_rounds} rounds" in report.text()
 
 
-@pytest.mark.parametrize("wrong", [{"num_games": 0}, {"num_jobs": 0}, {"seed": -1}])
+@pytest.mark.parametrize("wrong", [{"num_games": 0}, {"num_processes": 0}, {"seed": -1}])
 def test_impossible_settings_are_refused(tmp_path: Path, wrong: dict) -> None:
     with pytest.raises(ValueError, match=str(*wrong.values())):
         replace(options(tmp_path), **wrong)
 
 
 def test_the_command_reports_on_standard_error(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "east", "--jobs", "1"])
+    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "east", "--processes", "1"])
     captured = capsys.readouterr()
     assert (status, captured.out) == (0, "")
     assert "3 games, 3 of them simulated before" in captured.err
 
 
 def test_the_command_reports_an_error_in_one_line(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "south", "--jobs", "1"])
+    status = simulate(["-n", "3", "--seed", "1", "-o", str(simulated), "--style", "south", "--processes", "1"])
     assert status == 1
     assert "kanachan-simulate: error: " in capsys.readouterr().err.splitlines()[-1]
 

@@ -110,8 +110,8 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
     (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
     assert arena(tmp_path) == 1
     assert "continue them by --resume" in capsys.readouterr().err
-    assert arena(tmp_path, "--resume", "--rules", "tenhou") == 1
-    assert "of another match: rules is mjsoul there, tenhou here" in capsys.readouterr().err
+    assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
+    assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
     assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
 
@@ -314,11 +314,11 @@ def test_from_walls_that_were_cut_short_no_number_of_games_needed_is_computed(
     "options, message",
     [
         (["--games", "0"], "--games must be at least 1, not 0"),
-        (["-n", "4", "--grades", "16"], "one or two grades 0 ... 15 expected, not 16"),
+        (["-n", "4", "--grades", "16"], "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
         (["-n", "4", "--points", "1,2"], "four numbers expected, not 1,2"),
         (["-n", "4", "--points", "1,2,nan,4"], "four numbers expected, not 1,2,nan,4"),
         (["-n", "4", "--resume"], "name it"),
-        (["-n", "4", "--grades", "x"], "one or two grades 0 ... 15 expected, not x"),
+        (["-n", "4", "--grades", "x"], "1 or 2 grades 0 ... 15 expected, such as 14, not 'x'"),
         (["-n", "4", "--points", "1,2,3,x"], "four numbers expected, not 1,2,3,x"),
         (["-n", "4", "--difference", "0"], "--difference must be from 0.0001 to 3.0, not 0.0"),
         (["-n", "4", "--difference", "inf"], "--difference must be from 0.0001 to 3.0, not inf"),

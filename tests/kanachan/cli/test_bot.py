@@ -30,7 +30,7 @@ def test_a_hundred_games_over_pipes_are_the_games_of_the_network_itself(
     weights = written(tmp_path / "weights")
     program = tmp_path / "bot.py"
     program.write_text("import sys\nfrom kanachan.cli.bot import main\nsys.exit(main(sys.argv[1:]))\n")
-    table = "--rules mjsoul --style east --room 3 --grade 9"
+    table = "--rules mjsoul --style east --room 3 --grades 9"
     bot = f"mjai:{sys.executable} {program} {weights} {{seat}} {table}"
     for player, folder in ((bot, "bot"), (str(weights), "network")):
         done = ["--records", str(tmp_path / folder), "--json", str(tmp_path / f"{folder}.json")]
@@ -43,6 +43,6 @@ def test_a_hundred_games_over_pipes_are_the_games_of_the_network_itself(
 def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kanachan.cli.bot.NUMS_OF_SEATS", (3, 4))
+    monkeypatch.setattr("annotate.game.settings.NUMS_OF_SEATS", (3, 4))
     assert main([str(written(tmp_path)), "0", "--grades", "1,2,3"]) == 1
-    assert "for games of 4 players: give a seat from 0 to 3, and 4 --grades" in capsys.readouterr().err
+    assert "--grades 1,2,3: one grade, or 4 for 4 seats" in capsys.readouterr().err

@@ -39,7 +39,7 @@ OPTIONS = ["--rows-per-shard", "1000", "--seed", "7", "--fractions", "0.6,0.2,0.
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games")
-    assert simulate(["-n", "12", "--seed", "5", "--style", "east", "-o", str(folder), "--jobs", "2"]) == 0
+    assert simulate(["-n", "12", "--seed", "5", "--style", "east", "-o", str(folder), "--processes", "2"]) == 0
     (folder / "bad.json").write_text("{}")
     return folder
 
@@ -69,9 +69,9 @@ def num_rows(folder: Path) -> int:
     return sum(len(open_shards(folder, split)) for split in splits_in(folder))
 
 
-@pytest.mark.parametrize("jobs", ["1", "2"])
-def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path, jobs: str) -> None:
-    assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", jobs, *OPTIONS]) == 0
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_path: Path, processes: str) -> None:
+    assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", processes, *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
     assert len(content(packed)) > 4
     assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
@@ -152,7 +152,7 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
     output = ShardOutput(tmp_path / "shards", packing, [str(games)], V, program="", force=False, hidden=False)
-    Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, DEFAULT_GRADE).settings(output)).close()
+    Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,)).settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
     with open(tmp_path / "kanachan" / "data" / "external_sort.py", "a") as file:
         file.write("# in another order\n")
