@@ -23,6 +23,7 @@ from tqdm import tqdm
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import round_keys, splitmix64
+from kanachan.data.dataset_card import CARD_NAME, dataset_card
 from kanachan.data.pack_options import Packing
 from kanachan.data.shards import RAGGED, columns_of_rows, has_hidden, schema, write_shard
 
@@ -161,11 +162,14 @@ class Merge:
         return self._runs.rows - self.rows
 
     def write(self, folder: Path, made: dict[str, Any]) -> list[Path]:
-        """Writes all shards to `folder`; one empty shard if there are no rows."""
+        """Writes all shards and their card to `folder`; one empty shard if there are no rows."""
         if not self._splits:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
             return [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
-        return [path for split in self._splits for path in self._write_split(split, folder, made)]
+        shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
+        card = folder / CARD_NAME
+        card.write_text(dataset_card(shards, self._vocabulary, self.rows, made), encoding="utf-8")
+        return [*shards, card]
 
     def _num_distinct(self, split: str) -> int:
         ranges = self._ranges(split, self._runs.rows[split])

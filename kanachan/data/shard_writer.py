@@ -17,12 +17,13 @@ from annotate.pipeline.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_annotations
+from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.shards import FORMAT_VERSION, publish_shards, rows_of_columns, splits_in
 from kanachan.data.text import check_rows
 
-_SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py")
+_SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py", "dataset_card.py")
 """files of this folder on which shards and their temporary files depend"""
 
 
@@ -91,7 +92,8 @@ class ShardOutput:
         for path in saved_paths:
             if not path.exists():
                 raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
-        for path in {*self._temporary.glob("*.run"), *self._temporary.glob("*.arrow")} - saved_paths:
+        left = [path for pattern in ("*.run", "*.arrow", CARD_NAME) for path in self._temporary.glob(pattern)]
+        for path in {*left} - saved_paths:
             path.unlink()
 
     def write(self, data: bytes) -> None:

@@ -23,6 +23,7 @@ from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, Ragged, deciding_seats
+from kanachan.data.dataset_card import CARD_NAME, may_replace
 
 FORMAT_VERSION = 1
 RAGGED = ("sparse", "progression", "actions")
@@ -114,14 +115,16 @@ def splits_in(folder: str | Path) -> dict[str, list[Path]]:
 
 
 def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> None:
-    """Moves new shards into the folder, then removes those of the old names that are not among them.
+    """Moves new shards and their card into the folder, then removes those of the old names that are not among them.
 
-    It may be repeated after an interruption.
+    It may be repeated after an interruption. A README.md that is not a card is kept.
     """
     names = set()
     for path in new:
         names.add(path.name)
-        if path.exists():
+        if path.name == CARD_NAME and not may_replace(folder / CARD_NAME):
+            path.unlink(missing_ok=True)
+        elif path.exists():
             path.replace(folder / path.name)
     for name in {*old} - names:
         (folder / name).unlink(missing_ok=True)

@@ -74,7 +74,7 @@ def test_shards_are_those_that_the_text_gives(games: Path, packed: Path, tmp_pat
     assert main([str(games), "--pack", str(tmp_path / "shards"), "-j", processes, *OPTIONS]) == 0
     assert content(tmp_path / "shards") == content(packed)
     assert len(content(packed)) > 4
-    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow", ".md"}
 
 
 def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path
     last = finish(*arguments)
     assert last.returncode == 0, last.stderr
     assert content(tmp_path / "shards") == content(packed)
-    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow"}
+    assert {path.suffix for path in (tmp_path / "shards").iterdir()} == {".arrow", ".md"}
 
 
 def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

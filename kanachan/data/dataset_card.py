@@ -1,0 +1,112 @@
+"""The data set card of a folder of shards: a README.md that the Hugging Face Hub and `datasets` read, and people too.
+
+It is written with the shards and replaced with them; a README.md that someone else wrote is kept.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from annotate.annotation import HIDDEN
+from annotate.vocabulary import Vocabulary
+
+CARD_NAME = "README.md"
+_MARK = "<!-- Written by kanachan with the shards, and replaced with them; without this line the file is kept. -->"
+_MEANINGS = {
+    "game": "key of the game: 64 bits of the SHA-256 of its id",
+    "sparse": "the situation: table, seats, dora indicators, hand, drawn tile (tokens)",
+    "progression": "public events of the round so far, in order (tokens)",
+    "actions": "what the player may do (tokens, ascending)",
+    "chosen": "index of the action taken, into actions",
+    "numeric": "numbers at the decision, named below",
+    "results": "how the round and the game ended, named below",
+    HIDDEN: "hands of the next, the opposite and the previous seat, which the player does not see (tokens)",
+}
+
+
+def dataset_card(
+    shards: Sequence[Path], vocabulary: Vocabulary, rows: Mapping[str, int], made: Mapping[str, Any]
+) -> str:
+    """Returns the text of the card.
+
+    Args:
+        shards: all files, which are complete.
+        rows: the number of decisions by split.
+        made: how the data were made (`kanachan.data.pack_options.account`).
+    """
+    with pa.ipc.open_stream(pa.memory_map(str(shards[0]))) as stream:
+        columns = stream.schema
+    return f"""---
+pretty_name: Decisions of riichi mahjong
+tags: [mahjong, riichi-mahjong]
+configs:
+- config_name: default
+  data_files:
+{_lines(f"  - split: {split}{chr(10)}    path: {split}-*.arrow" for split in rows)}
+dataset_info:
+  config_name: default
+  features:
+{_lines(_feature(field) for field in columns)}
+  splits:
+{_lines(_split(split, count, shards) for split, count in rows.items())}
+---
+{_MARK}
+
+# Decisions of riichi mahjong
+
+A row is a decision of a player, in tokens of the vocabulary {vocabulary.name} ({vocabulary.fingerprint}). In words:
+`kanachan.data.decisions.describe_row(row)`.
+
+| split | decisions | games |
+| --- | ---: | ---: |
+{_lines(f"| {split} | {count:,} | {made['games'].get(split, 0):,} |" for split, count in rows.items())}
+
+| column | content |
+| --- | --- |
+{_lines(f"| `{name}` | {_MEANINGS[name]} |" for name in columns.names)}
+
+`numeric` holds {_named(vocabulary.numeric)}.
+
+`results` holds {_named(vocabulary.results)}.
+The first is the way in which the round ended; the last three are the player's own.
+
+```python
+from datasets import load_dataset
+
+dataset = load_dataset(".", split="{next(iter(rows), "train")}")  # of this folder
+```
+
+## How it was made
+
+By kanachan {made["version"]}, with the seed {made["seed"]}. Sources: {json.dumps(made["sources"], ensure_ascii=False)}.
+Splits: {json.dumps(made["splits"])}. Who may use the data depends on the game records that they were made from.
+"""
+
+
+def may_replace(path: Path) -> bool:
+    """Returns whether there is no file, or a card that was written here."""
+    return not path.exists() or _MARK in path.read_text(encoding="utf-8", errors="replace")
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return "\n".join(lines)
+
+
+def _feature(field: pa.Field) -> str:
+    """Returns the entry of a column in the form of `datasets.Features`."""
+    if not pa.types.is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
+        return f"  - name: {field.name}\n    dtype: {field.type}"
+    length = f"\n    length: {field.type.list_size}" if pa.types.is_fixed_size_list(field.type) else ""
+    return f"  - name: {field.name}\n    list: {field.type.value_type}{length}"
+
+
+def _split(split: str, num_rows: int, shards: Sequence[Path]) -> str:
+    num_bytes = sum(path.stat().st_size for path in shards if path.name.startswith(f"{split}-"))
+    return f"  - name: {split}\n    num_bytes: {num_bytes}\n    num_examples: {num_rows}"
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(f"{place} `{name}`" for place, name in enumerate(names))
