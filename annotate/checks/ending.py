@@ -85,7 +85,7 @@ def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fai
         [d.seat for d in decisions if d.action == KYUSHU],
     )
     if round_lines.is_whole and not any(last):
-        _go_to_end(round_lines, fail)
+        _go_to_end(round_lines)
     ends: list[Codes] = []
     all_ends: list[Codes] = []
     for riichi in _riichi(round_lines, last):
@@ -94,12 +94,14 @@ def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fai
         ends += [end for end in found if not round_lines.is_whole or _fits(end, last, round_lines)]
     codes = {seat: result.code for seat, result in results.items()}
     agreeing = [end for end in ends if all(end[seat] == code for seat, code in codes.items())]
+    if not agreeing and round_lines.may_lack_lines:  # the last choice has no line
+        agreeing = [end for end in all_ends if all(end[seat] == code for seat, code in codes.items())]
     if not agreeing:
         fail(*_why(ends, all_ends, codes, round_lines, next(iter(results.values()))))
     return {follower for end in agreeing for follower in _followers(end, round_lines, last, start.honba)}
 
 
-def _go_to_end(round_lines: RoundLines, fail: Fail) -> None:
+def _go_to_end(round_lines: RoundLines) -> None:
     """Applies the last decision, after which no seat may have had a choice."""
     chosen = [event for d in round_lines.decisions if (event := EVENT_OF[d.seat][d.action]) is not None]
     if chosen:
@@ -108,7 +110,7 @@ def _go_to_end(round_lines: RoundLines, fail: Fail) -> None:
     missing = round_lines.missing_turn()
     if missing:
         round_lines.is_whole = False
-        fail("missing line", f"field 3 (progression): the round ends here, but {missing}")
+        round_lines.miss((), f"the round ends here, but {missing}")
 
 
 def _riichi(round_lines: RoundLines, last: _Last) -> Iterator[tuple[bool, ...]]:

@@ -1,5 +1,7 @@
 """Checks of the lines of one game in their order: constant settings, results, and the sequence of rounds."""
 
+from collections import Counter
+
 from annotate.checks.ending import Next, Results, check_end, parse_results
 from annotate.checks.payments import NUM_SEATS, SEATS
 from annotate.checks.rounds import RoundLines
@@ -14,9 +16,14 @@ _START_SCORE, _ENOUGH = 25_000, 30_000
 
 
 class GameLines:
-    """The checks of one game, from its first line on. `fail` is called for every violation."""
+    """The checks of one game, from its first line on. `fail` is called for every violation.
 
-    def __init__(self, fail: Fail) -> None:
+    Choices without a line are violations, or are counted in `absent` if it is given: the server may have made them for
+    players who were away.
+    """
+
+    def __init__(self, fail: Fail, absent: Counter[str] | None = None) -> None:
+        self._absent = absent
         self.num_rounds = 0
         self.num_gaps = 0
         """places where rounds are left out"""
@@ -124,7 +131,7 @@ class GameLines:
         self._texts, self._results = {}, {}
         numbers = parse_numbers(situation.numeric)
         honba = numbers.honba if numbers else _UNKNOWN_HONBA
-        self._round = RoundLines(situation, honba, settings, self._fail)
+        self._round = RoundLines(situation, honba, settings, self._fail, self._absent)
         if situation.wind > situation.style + 1:
             self._fail("round", f"field 1 (sparse): wind {situation.wind} in a game of style {situation.style}")
         if numbers:

@@ -1,6 +1,7 @@
 """Checks of the lines of one round in their order: each by itself, and each against the previous ones."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from annotate.checks.choices import EVENT_OF, SKIP, after_call, calls_of, can_win, check_actions, in_words, ron_of
@@ -31,8 +32,11 @@ class Decision(NamedTuple):
 class RoundLines:
     """The checks of one round, from its first line on."""
 
-    def __init__(self, situation: Situation, honba: int, settings: Settings, fail: Fail) -> None:
+    def __init__(
+        self, situation: Situation, honba: int, settings: Settings, fail: Fail, absent: Counter[str] | None
+    ) -> None:
         self.key = situation.wind, situation.dealer, honba
+        self._absent = absent
         self.is_whole = True
         """no line is missing or was wrong in a way that hides how the round went"""
         self.decisions: list[Decision] = []
@@ -42,11 +46,16 @@ class RoundLines:
         self._text: str | None = None
         """the progression of the previous line, None if unknown"""
         self._restart()
-        if situation.progression == "0":
+        if situation.progression == "0" or absent is not None:
             self._text, self._is_linked = "0", True
         else:
             self.is_whole = False
             fail("missing line", "field 3 (progression): a round's first line must be its dealer's first turn, 0")
+
+    @property
+    def may_lack_lines(self) -> bool:
+        """Whether players may have been away, so that their choices have no line."""
+        return self._absent is not None
 
     @property
     def start(self) -> Numbers | None:
@@ -62,6 +71,13 @@ class RoundLines:
         """Discards all that is known of the previous lines, as after a line that could not be read."""
         self.is_whole = False
         self._restart()
+
+    def miss(self, kinds: Iterable[str], text: str) -> None:
+        """Reports choices without a line: counts them where players may have been away, else as a violation."""
+        if self._absent is None:
+            self._fail("missing line", f"field 3 (progression): {text}")
+        else:
+            self._absent.update(kinds)
 
     def continues(self, progression: str) -> bool:
         """Returns whether the progression continues that of the previous line."""
@@ -149,7 +165,7 @@ class RoundLines:
                 is_explained = True
         if not is_explained and not self._is_forced(event):
             self.is_whole = False
-            self._fail("missing line", f"field 3 (progression): {event}; but no line has that choice")
+            self.miss([event.name], f"{event}; but no line has that choice")
 
     def _check_passed(self, event: Event, decisions: Sequence[Decision]) -> None:
         """Checks that every seat that could claim the last discard, or win the last tile, has a line for passing it."""
@@ -164,7 +180,7 @@ class RoundLines:
                 calls.add(ron_of(progress.last.seat, seat))
             if calls:
                 words = ", ".join(map(in_words, sorted(calls)))
-                self._fail("missing line", f"field 3 (progression): {event}; but seat {seat} has no line for {words}")
+                self.miss(["skip"], f"{event}; but seat {seat} has no line for {words}")
 
     def _is_forced(self, event: Event) -> bool:
         """Returns whether the event is possible without a decision."""

@@ -1,9 +1,12 @@
 """kanachan-annotate --verify: checks annotation lines and reports every violation.
 
+In a game of a platform whose records show that a player was away, choices may have no line; they are counted.
+
 Shares only the vocabulary and the parser with the program that writes the lines: annotate.checks implements the rules
 of the game independently, without an engine, from the content of the lines.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
@@ -17,6 +20,9 @@ from annotate.runtime.workers import in_order
 MOST_SHOWN = 20
 _MOST_LINES = 20_000  # of a game: bounds the memory for any file
 _FILE = "file"
+_TENHOU = re.compile(r"\d{10}gm-[0-9a-f]{4}-|mjlog-[0-9a-f]{16}$")
+_MAJSOUL = re.compile(r"\d{6}-[0-9a-f]{8}-")
+"""ids of games; the ids of others are different"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,8 @@ class Verification:
     rounds: int = 0
     gaps: int = 0
     """places where rounds of a game are left out"""
+    absent: Counter[str] = field(default_factory=Counter)
+    """choices without a line, by kind, in games in which players may have been away"""
     kinds: Counter[str] = field(default_factory=Counter)
     """violations by kind"""
     shown: list[Violation] = field(default_factory=list)
@@ -51,6 +59,7 @@ class Verification:
         self.games += other.games
         self.rounds += other.rounds
         self.gaps += other.gaps
+        self.absent += other.absent
         self.kinds += other.kinds
         self.shown += other.shown[: MOST_SHOWN - len(self.shown)]
 
@@ -68,6 +77,9 @@ class Verification:
         lines += [f"{self.lines:>12,} lines", f"{self.games:>12,} games", f"{self.rounds:>12,} rounds"]
         if self.gaps:
             lines.append(f"{self.gaps:>12,} places where rounds of a game are left out")
+        if self.absent:
+            kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(self.absent.items()))
+            lines.append(f"{self.absent.total():>12,} choices without a line, as of players who were away ({kinds})")
         lines.append(f"{total:>12,} violations")
         lines += [f"{count:>12,}   {kind}" for kind, count in self.kinds.most_common()]
         return "\n".join(lines)
@@ -118,7 +130,8 @@ def verify_part(part: Part) -> Verification:
 
     if part.problem:
         result.fail(Violation(part.path, part.first_line, _FILE, part.problem))
-    game = GameLines(fail)
+    name = part.lines[0].partition("\t")[0] if part.lines else ""
+    game = GameLines(fail, result.absent if _TENHOU.match(name) or _MAJSOUL.match(name) else None)
     for number, line in enumerate(part.lines, part.first_line):
         game.add(line.rstrip("\n"), number)
     game.finish()

@@ -1,5 +1,6 @@
 """Plays a table to its end, as a record, a rule-based player or a model chooses, and collects the decision points."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -35,6 +36,19 @@ class Choice(NamedTuple):
     move: Any
     is_known: bool = True
     """False where a record cannot show the choice; the move is then a pass, and no decision point is collected"""
+    is_automatic: bool = False
+    """True where the server chose for a player who was away; no decision point is collected"""
+
+
+class Play(NamedTuple):
+    """The result of `play`."""
+
+    decisions: list[Decision]
+    """in order of play"""
+    num_unknown: int
+    """choices skipped because they are unknown"""
+    automatic: Counter[str]
+    """choices skipped because the server made them, by kind"""
 
 
 def choice_of(turn: Turn, token: int) -> Choice:
@@ -47,19 +61,14 @@ def prefer(turn: Turn, choice: Choice) -> None:
     turn.options[choice.token].sort(key=lambda move: move is not choice.move)
 
 
-def play(
-    table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]], dict[int, Choice]]
-) -> tuple[list[Decision], int]:
+def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]], dict[int, Choice]]) -> Play:
     """Plays `table` to its end.
 
     Args:
         choose: returns a choice for each seat that must act.
-
-    Returns:
-        The decision points in order of play, and how many were skipped because the choice is unknown.
     """
     decisions: list[Decision] = []
-    num_unknown = 0
+    num_unknown, automatic = 0, Counter[str]()
     while not table.done:
         turns = table.turns
         choices = choose(turns)
@@ -70,6 +79,9 @@ def play(
                 continue  # a forced move is not a decision
             if not choice.is_known:
                 num_unknown += 1
+                continue
+            if choice.is_automatic:
+                automatic[kind_of(choice.token, writer.vocabulary)] += 1
                 continue
             observation = writer.observation(turn, table.progression)
             decision = Decision(
@@ -88,7 +100,7 @@ def play(
             for decision, turn in window:
                 taken = decision.observation.actions[decision.chosen]
                 decision.is_preempted = is_hidden(turn.options, outcome, taken, writer.vocabulary)
-    return decisions, num_unknown
+    return Play(decisions, num_unknown, automatic)
 
 
 def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:

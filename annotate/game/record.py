@@ -54,6 +54,10 @@ class Round:
     to be drawn, then the dead wall: counted from its end, the four tiles drawn after kans, then the indicators of dora
     and of hidden dora in turn"""
 
+    automatic: frozenset[tuple[int, int]] = frozenset()
+    """(after, seat), as in `Offer`: where the server played for a seat, as its player was not connected or let the time
+    run out. Such a choice is part of the round, but not a decision. Empty where the format does not record it"""
+
     @property
     def name(self) -> str:
         """Wind, number of the round and honba for people, e.g. "East 1-0"."""

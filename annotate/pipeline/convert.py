@@ -73,6 +73,7 @@ def _annotated(
         report.leave_out(f"{file}: the whole game {game.id}: {_fault(error)}", is_fault=True)
         return AnnotatedGame(game.id, file, b"", report)
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
+    report.automatic = result.automatic
     for text in result.left_out:
         report.leave_out(f"{file}: {text}")
     report.differences = [f"{file}: {text}" for text in result.differences]

@@ -29,6 +29,8 @@ class Report:
     rounds: int = 0
     decisions: int = 0
     unknown: int = 0
+    automatic: Counter[str] = field(default_factory=Counter)
+    """choices that the server made for a player who was away, by kind"""
     chosen: Counter[str] = field(default_factory=Counter)
     """decision points by the kind of the action taken"""
     possible: Counter[str] = field(default_factory=Counter)
@@ -90,6 +92,12 @@ class Report:
             "",
             f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
         ]
+        if self.automatic:
+            kinds = ", ".join(f"{kind} {self.automatic[kind]:,}" for kind in KINDS if self.automatic[kind])
+            lines.append(
+                f"{self.automatic.total():,} choices left out: the player was not connected, or let the time run out "
+                f"({kinds})"
+            )
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
         if self.passed_over:
             suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))

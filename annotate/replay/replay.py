@@ -4,6 +4,7 @@ A round is trusted only if the engine, playing the record's actions on the recor
 dora indicators, payments and scores; otherwise it is skipped.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -34,6 +35,8 @@ class ReplayResult:
     """"round: why" for each skipped round"""
     num_unknown: int = 0
     """choices that the record cannot show, because another seat's call or ron came first"""
+    automatic: Counter[str] = field(default_factory=Counter)
+    """choices that the server made for a player who was away, by kind"""
     differences: list[str] = field(default_factory=list)
     """"round: what" where options that the record lists are not those of the engine; the round is not skipped"""
     notes: list[str] = field(default_factory=list)
@@ -48,6 +51,8 @@ class Replayed(NamedTuple):
     """the round's part of the results, by seat"""
     num_unknown: int
     """choices skipped because the record cannot show them"""
+    automatic: Counter[str]
+    """choices skipped because the server made them, by kind"""
     differences: list[str]
     """where options that the record lists are not those of the engine"""
 
@@ -88,6 +93,7 @@ def annotate_game(
             continue
         report.num_rounds += 1
         report.num_unknown += replayed.num_unknown
+        report.automatic += replayed.automatic
         report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
         report.annotations += [
             annotation_of(game.id, decision, replayed.results, game_part) for decision in replayed.decisions
@@ -173,10 +179,11 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
             has_external_events=True,
         )
         script = Script(recorded, table)
-        decisions, num_unknown = play(table, writer, script.choose)
+        played = play(table, writer, script.choose)
     except Disagreement:
         raise
     except (ValueError, OverflowError) as error:  # the engine counts honba in a byte
         raise Disagreement(str(error)) from error
     script.check_finished()
-    return Replayed(decisions, round_part(agreed_events(events, script.abort, table)), num_unknown, script.differences)
+    results = round_part(agreed_events(events, script.abort, table))
+    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences)

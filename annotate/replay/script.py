@@ -49,6 +49,7 @@ class Script:
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
         self._vocabulary = table.vocabulary
+        self._automatic = recorded.automatic
         self._offered = OfferedActions(recorded, table.vocabulary)
 
     @property
@@ -71,8 +72,13 @@ class Script:
         self._offered.compare(place, turns)
         if turns[0].target is None:
             assert len(turns) == 1, turns
-            return {turns[0].seat: self._own_turn(turns[0])}
-        return self._claims(turns)
+            choices = {turns[0].seat: self._own_turn(turns[0])}
+        else:
+            choices = self._claims(turns)
+        for seat in choices:
+            if (place, seat) in self._automatic:
+                choices[seat] = choices[seat]._replace(is_automatic=True)
+        return choices
 
     def _place_of_trigger(self, turns: list[Turn]) -> int:
         """Returns the place of the event that the seats react to: a discard or kan, or the last draw or call."""

@@ -122,7 +122,7 @@ def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | N
         return {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns}
 
     if writer is not None:
-        return play(table, writer, choose)[0]
+        return play(table, writer, choose).decisions
     while not table.done:
         table.step({seat: choice.move for seat, choice in choose(table.turns).items()})
     return []

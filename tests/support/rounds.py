@@ -191,7 +191,7 @@ def situation(decision: Decision) -> tuple[Any, ...]:
 def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: ObservationEncoder) -> Played:
     table = Table.of_round(rules, start, wall, V)
     scripted = Script(script)
-    decisions, _ = play(table, writer, scripted.choose)
+    decisions = play(table, writer, scripted.choose).decisions
     assert not scripted.moves, f"not played: {scripted.moves}"
     return Played(decisions, events_of_round(table.log()))
 

@@ -13,8 +13,8 @@ _DISCARD, _RIICHI = 1, 7
 _BY_TILES = {2: "chi", 3: "pon", 4: "ankan", 5: "daiminkan", 6: "kakan"}
 _WITHOUT_TILES = {8: "hora", 9: "hora", 10: "ryukyoku"}
 
-# GameUserInput: the type of a reaction to another player's tile
-_CLAIM_OR_PASS = 3
+# types of GameUserInput: a choice in the player's own turn, and a reaction to another player's tile
+_OWN_TURN, _CLAIM_OR_PASS = 2, 3
 
 
 @dataclass(slots=True)
@@ -26,11 +26,16 @@ class OfferDraft:
     options: tuple[Event, ...]
     by_button: dict[tuple[int, int], Event] = field(default_factory=dict)
     """the option of each button, by type and index within the type"""
+    is_claim: bool = False
+    """whether it concerns another player's tile"""
+    is_answered: bool = False
+    """whether the player sent a choice; if not, the server made it, or another player's claim came first"""
     pressed: Event | None = None
 
     def press(self, step: Message) -> None:
         """Records a GameUserInput of this seat. Only the first reaction to another player's tile counts."""
-        if step.type != _CLAIM_OR_PASS or self.pressed is not None:
+        self.is_answered |= step.type == (_CLAIM_OR_PASS if self.is_claim else _OWN_TURN)
+        if step.type != _CLAIM_OR_PASS or not self.is_claim or self.pressed is not None:
             return
         is_pass = step.cpg.cancel_operation
         self.pressed = {"type": "none"} if is_pass else self.by_button.get((step.cpg.type, step.cpg.index))
@@ -39,11 +44,12 @@ class OfferDraft:
         return Offer(self.after, self.seat, self.options, self.pressed)
 
 
-def offers_of(step: Message, after: int) -> list[OfferDraft]:
+def offers_of(step: Message, after: int, is_claim: bool) -> list[OfferDraft]:
     """Returns the offers in a Record… message.
 
     Args:
         after: index of the event to react to; see Offer.
+        is_claim: whether that event is another player's discard or kan.
 
     Raises:
         ValueError: there is no such seat or tile.
@@ -56,7 +62,7 @@ def offers_of(step: Message, after: int) -> list[OfferDraft]:
     for offered in lists:
         buttons = {button: event for operation in offered.operation_list for button, event in _events(operation)}
         if buttons:  # a player in riichi without a choice is sent an empty list
-            offers.append(OfferDraft(after, seat_of(offered.seat), tuple(buttons.values()), buttons))
+            offers.append(OfferDraft(after, seat_of(offered.seat), tuple(buttons.values()), buttons, is_claim))
     return offers
 
 

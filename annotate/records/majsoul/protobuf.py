@@ -17,7 +17,9 @@ _MESSAGES = {
     "Wrapper": "1 name string, 2 data bytes",
     "ResGameRecord": "1 error Error, 3 head RecordGame, 4 data bytes, 5 data_url string",
     "Error": "1 code uint32",
-    "RecordGame": "1 uuid string, 5 config GameConfig, 11 accounts *Account, 12 result GameEndResult",
+    "RecordGame": (
+        "1 uuid string, 5 config GameConfig, 11 accounts *Account, 12 result GameEndResult, 13 robots *Account"
+    ),
     "GameConfig": "1 category uint32, 2 mode GameMode, 3 meta GameMetaData",
     "GameMode": "1 mode uint32, 6 detail_rule GameDetailRule, 7 testing_environment GameTestingEnvironmentSet",
     "GameTestingEnvironmentSet": "1 paixing uint32, 2 left_count uint32",

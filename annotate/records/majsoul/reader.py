@@ -44,7 +44,7 @@ def _game(recording: Recording) -> Game:
     if room is not None:
         accounts = _by_seat(head.accounts, "head.accounts")
         grades = tuple(grade(account.level.id) for account in accounts)
-    rounds, incomplete = read_rounds(recording.steps)
+    rounds, incomplete = read_rounds(recording.steps, {robot.seat for robot in head.robots})
     final_scores = deltas = None
     if players is not None:
         final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)

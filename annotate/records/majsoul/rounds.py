@@ -4,7 +4,7 @@ The fields of a message show whether the drawn tile was discarded (moqie), when 
 and when a riichi stick was paid (liqi). Whether the moves are possible is not checked here but by replaying.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from google.protobuf.message import Message
 
@@ -23,8 +23,13 @@ _TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
 
 
-def read_rounds(steps: Iterable[Message]) -> tuple[list[Round], str | None]:
+def read_rounds(steps: Iterable[Message], robots: Collection[int] = ()) -> tuple[list[Round], str | None]:
     """Reads the messages of a game in their order.
+
+    Where the record has what players sent, a choice that a player did not send is the server's.
+
+    Args:
+        robots: seats of computer players, which send nothing.
 
     Returns:
         The rounds that have ended, and why the last one has not, if so.
@@ -32,7 +37,7 @@ def read_rounds(steps: Iterable[Message]) -> tuple[list[Round], str | None]:
     Raises:
         ValueError: a message that no game can have; the text names it.
     """
-    reader = _Reader()
+    reader = _Reader(robots)
     for number, step in enumerate(steps):
         name = step.DESCRIPTOR.name
         try:
@@ -43,8 +48,10 @@ def read_rounds(steps: Iterable[Message]) -> tuple[list[Round], str | None]:
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self._rounds: list[Round] = []
+    def __init__(self, robots: Collection[int]) -> None:
+        self._robots = robots
+        self._rounds: list[_Draft] = []
+        """those that have ended"""
         self._round: _Draft | None = None
 
     @property
@@ -56,7 +63,7 @@ class _Reader:
             if self._round is not None:
                 if not self._round.is_over:
                     raise ValueError("a new round, but the last one has not ended")
-                self._rounds.append(self._round.finished())
+                self._rounds.append(self._round)
             self._round = _Draft(step)
         elif self._round is None:
             if name != "GameUserInput":  # players signal that they are ready
@@ -72,9 +79,10 @@ class _Reader:
         if self._round is None:
             return [], "it holds no round"
         if self._round.is_over:
-            self._rounds.append(self._round.finished())
-            return self._rounds, None
-        return self._rounds, f"the record stops{self.place}"
+            self._rounds.append(self._round)
+        has_inputs = any(draft.has_inputs for draft in self._rounds)
+        rounds = [draft.finished(has_inputs, self._robots) for draft in self._rounds]
+        return rounds, None if self._round.is_over else f"the record stops{self.place}"
 
 
 class _Draft:
@@ -113,8 +121,8 @@ class _Draft:
         self._riichi: int | None = None
         """the seat that has discarded with riichi and not paid yet"""
         self._offers: list[OfferDraft] = []
-        self._claims: dict[int, OfferDraft] = {}
-        """by seat: those of the offers that concern another seat's last tile"""
+        self._open: dict[int, OfferDraft] = {}
+        """by seat: the offers of the last message"""
         self._handlers: dict[str, Callable[[Message], None]] = {
             "RecordDealTile": self._deal,
             "RecordDiscardTile": self._discard,
@@ -131,14 +139,25 @@ class _Draft:
             raise ValueError(THREE_PLAYERS)  # RecordBaBei
         self._handlers[name](step)
 
-    def finished(self) -> Round:
+    @property
+    def has_inputs(self) -> bool:
+        """Whether the record has what players sent in this round."""
+        return any(offer.is_answered for offer in self._offers)
+
+    def finished(self, has_inputs: bool, robots: Collection[int]) -> Round:
+        """Returns the round; `has_inputs` is of the whole game."""
         offers = tuple(offer.finished() for offer in self._offers)
-        return Round(tuple(self.events), offers=offers or None, wall=self._wall)
+        automatic = frozenset(
+            (offer.after, offer.seat)
+            for offer in self._offers
+            if has_inputs and not offer.is_answered and offer.seat not in robots
+        )
+        return Round(tuple(self.events), offers=offers or None, wall=self._wall, automatic=automatic)
 
     def press(self, step: Message) -> None:
-        """Records what a player pressed, if there is another player's tile to claim now."""
-        if step.seat in self._claims:
-            self._claims[step.seat].press(step)
+        """Records what a player sent, if there is something to choose now."""
+        if step.seat in self._open:
+            self._open[step.seat].press(step)
 
     def _deal(self, step: Message) -> None:
         self._pay_riichi(step)
@@ -250,10 +269,9 @@ class _Draft:
     def _offer(self, step: Message) -> None:
         """Stores the offers in the message of the last event."""
         after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
-        offers = offers_of(step, after)
+        offers = offers_of(step, after, self.events[after]["type"] in _CLAIMED)
         self._offers += offers
-        is_claim = self.events[after]["type"] in _CLAIMED
-        self._claims = {offer.seat: offer for offer in offers} if is_claim else {}
+        self._open = {offer.seat: offer for offer in offers}
 
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:

@@ -1,7 +1,8 @@
 """Reads Tenhou's mjlog XML: one game, its elements in the order of play.
 
 Tiles are physical numbers 0 ... 135, so melds, red fives and whether a discard was the drawn tile are exact.
-Scores are in hundreds. Of a cut-off file the complete rounds are read.
+Scores are in hundreds. Of a cut-off file the complete rounds are read. From <BYE> to the next <UN> that names the seat,
+a player is not connected: the server passes and discards what it draws.
 """
 
 import hashlib
@@ -35,6 +36,10 @@ DRAW_REASONS = {
 
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILES)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILES)}
+_ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan")
+"""events after which seats choose"""
+_ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
+"""events that show what was chosen"""
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
 _LOG_NAME = re.compile(r"(?<!\d)\d{10}gm-[0-9a-f]{4}-\w+-[0-9a-zA-Z]{8}(?![0-9a-zA-Z])")
 
@@ -73,6 +78,11 @@ class _Reader:
         self._rounds: list[Round] = []
         self._events: list[Event] | None = None
         self._ended = False
+        self._absent: set[int] = set()
+        """seats that are not connected"""
+        self._automatic: set[tuple[int, int]] = set()
+        self._asked: int | None = None
+        """index of the event after which seats choose now"""
         self._walls: Iterator[list[int]] | None = None
         self._wall: tuple[str, ...] | None = None
         self._drawn: int | None = None
@@ -87,6 +97,7 @@ class _Reader:
             "SHUFFLE": self._shuffle,
             "GO": self._go,
             "UN": self._un,
+            "BYE": self._bye,
             "INIT": self._init,
             "N": self._call,
             "DORA": self._dora,
@@ -142,7 +153,7 @@ class _Reader:
         reason = "the file is cut off" if cut_off else "the record stops early"
         if self._events is None:
             return f"{reason}: it holds no round"
-        last = Round(tuple(self._events), wall=self._wall)
+        last = self._round(self._events)
         # a second winner of the same tile may be missing where a file breaks off after a win by ron
         ending = self._events[-1]
         open_end = (
@@ -177,7 +188,7 @@ class _Reader:
             handler(attributes)
         elif _MOVE.match(tag):
             raise ValueError(f"<{tag}/>: there are {NUM_TILES} tiles, 0 ... {NUM_TILES - 1}")
-        # other elements (TAIKYOKU, BYE, later additions) are not moves; if one were, the round would not replay
+        # other elements (TAIKYOKU, later additions) are not moves; if one were, the round would not replay
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -193,6 +204,16 @@ class _Reader:
         if self._events is None or self._ended:
             raise ValueError(f"a {event['type']} outside of a round")
         self._events.append(event)
+        kind = event["type"]
+        if self._asked is not None and kind in _ANSWERS:
+            self._automatic.update((self._asked, seat) for seat in self._absent)
+        if kind in _ASKED:
+            self._asked = len(self._events) - 1
+        elif kind in ("daiminkan", "hora"):  # a draw after the kan, or a second winner, answers nothing
+            self._asked = None
+
+    def _round(self, events: list[Event]) -> Round:
+        return Round(tuple(events), wall=self._wall, automatic=frozenset(self._automatic))
 
     def _shuffle(self, attributes: Attributes) -> None:
         seed = attributes.get("seed", "")
@@ -214,7 +235,11 @@ class _Reader:
         self._type = kind
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
+    def _bye(self, attributes: Attributes) -> None:
+        self._absent.add(_integer(attributes, "BYE", "who", 0, NUM_SEATS))
+
     def _un(self, attributes: Attributes) -> None:
+        self._absent -= {seat for seat in range(NUM_SEATS) if f"n{seat}" in attributes}
         if "dan" not in attributes or self._dan is not None:
             return  # a reconnection, or a record without dans
         dan = _integers(attributes, "UN", "dan", NUM_SEATS)
@@ -228,14 +253,15 @@ class _Reader:
         if self._final_scores is not None:
             raise ValueError("<INIT> of a new round after the final scores")
         if self._events is not None:
-            last = Round(tuple(self._events), wall=self._wall)
+            last = self._round(self._events)
             if not self._ended:
                 raise ValueError(f"<INIT> of a new round, but {last.name} has not ended")
             self._rounds.append(last)
         self._events = [_start_kyoku(attributes)]
         self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
         self._ended = False
-        self._drawn = self._last_discard = None
+        self._drawn = self._last_discard = self._asked = None
+        self._automatic = set()
 
     def _call(self, attributes: Attributes) -> None:
         seat = _integer(attributes, "N", "who", 0, NUM_SEATS)

@@ -37,10 +37,10 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
         driven.step({seat: choice.move for seat, choice in choices.items()})
         return choices
 
-    decisions, num_unknown = play(table, writer_of(), choose)
+    played = play(table, writer_of(), choose)
     events = [event for event in table.log() if event["type"] not in _FRAME]
     results = round_part([recorded.events[0], *events])
-    return Replayed(decisions, results, num_unknown, script.differences), events
+    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences), events
 
 
 def essence(events: list[Event]) -> list[dict[str, Any]]:
