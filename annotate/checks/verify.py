@@ -21,7 +21,7 @@ MOST_SHOWN = 20
 _MOST_LINES = 20_000  # of a game: bounds the memory for any file
 _FILE = "file"
 _TENHOU = re.compile(r"\d{10}gm-[0-9a-f]{4}-|mjlog-[0-9a-f]{16}$")
-_MAJSOUL = re.compile(r"\d{6}-[0-9a-f]{8}-")
+_MAJSOUL = re.compile(r"\d{6}-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 """ids of games; the ids of others are different"""
 
 
