@@ -237,7 +237,12 @@ class RunConfig:
     project: str = "kanachan"
     """wandb project"""
     name: str | None = None
-    """wandb name of the run; without it, the stage and the folder"""
+    """wandb name of the run; without it, the folder and the stage"""
+    group: str | None = None
+    """wandb group of the run; without it, that of the run which --init names, so that the runs of a curriculum are
+    together, else the folder"""
+    tensorboard: bool = False
+    """write the metrics into the run's folder for TensorBoard as well"""
 
     def __post_init__(self) -> None:
         for name in ("log_every", "validate_every", "checkpoint_every"):

@@ -7,6 +7,7 @@ of the command line. Imports nothing heavy, so that --help and messages about wr
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -40,7 +41,7 @@ CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "project", "name", "measure_peak")
+_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
 _STORED = ("checkpoint_every",)
 _READ = ("path", "verify")
@@ -151,6 +152,7 @@ def _requested(argv: list[str]) -> Request:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
     _require_folder(config.data.path)
+    _require_tensorboard(config.run)
     if config.init is not None and resume is None and not resolved(config.init).exists():
         raise ValueError(f"--init {config.init}: there is no such file or run folder")
     if saved_file is not None:
@@ -174,6 +176,11 @@ def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
     if stage not in STAGES:
         return None
     return stage_file(stage) if not has_config or stage_path(stage).is_file() else None
+
+
+def _require_tensorboard(run: RunConfig) -> None:
+    if run.tensorboard and find_spec("tensorboard") is None:
+        raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
 
 
 def _require_folder(data_path: str) -> None:

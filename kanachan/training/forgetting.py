@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -45,8 +46,11 @@ class PreviousStage:
         del network.encoder
         self._network: Network = network
         self.stage = self._objective.stage
-        self.lineage = lineage_of(read_weights(path))
+        weights = read_weights(path)
+        self.lineage = lineage_of(weights)
         """the stages up to this one"""
+        self.settings: Mapping[str, Any] = weights.card["config"]
+        """of its run"""
 
     def save_copy(self) -> None:
         """Copies the weights file into the run's folder; only one process of a run may call it."""

@@ -22,11 +22,11 @@ from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
-from kanachan.training.loggers import log_reliability
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
 from kanachan.training.throughput import Meter, peak_memory
 from kanachan.training.validation_metrics import PREFIX, ValidationMetrics
+from kanachan.training.wandb_run import log_reliability
 
 
 class StageModule(L.LightningModule):

@@ -43,8 +43,10 @@ from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA
 from kanachan.training.forgetting import PreviousStage, open_previous_stage
-from kanachan.training.loggers import METRICS_NAME, MetricsFile, Progress, finish_wandb, wandb_logger, wandb_mode
+from kanachan.training.loggers import METRICS_NAME, MetricsFile, tensorboard_logger
+from kanachan.training.metric_names import in_words
 from kanachan.training.module import StageModule
+from kanachan.training.progress import Progress
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.strategies import (
     chosen_strategy,
@@ -53,6 +55,7 @@ from kanachan.training.strategies import (
     precision_for,
 )
 from kanachan.training.throughput import matrix_flops_per_second
+from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
 _MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
@@ -97,6 +100,9 @@ def _run(request: Request, held: ExitStack) -> int:
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
     previous = open_previous_stage(config.init, out, is_resumed=resumption is not None)
+    config = replace(
+        config, run=replace(config.run, group=wandb_group(config, previous.settings if previous else None))
+    )
     stage, lineage = _stage(config, devices, data.vocabulary, steps, previous, inherits=resumption is None)
     if resumption is not None and resumption.step >= steps:
         # only the validation and the weights file are missing, for which one process is enough
@@ -112,7 +118,10 @@ def _run(request: Request, held: ExitStack) -> int:
         if not request.resume:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        loggers.append(MetricsFile(out / METRICS_NAME, resumption.step if resumption else -1))
+        last_step = resumption.step if resumption else -1
+        loggers.append(MetricsFile(out / METRICS_NAME, last_step))
+        if config.run.tensorboard:
+            loggers.append(tensorboard_logger(out, last_step))
         if mode != "disabled":
             ancestors = previous.lineage if previous else []
             is_resumed = resumption is not None
@@ -170,7 +179,7 @@ def _finish(
         metrics, best_step = best.metrics, best.step
     lineage = writer.write_last(metrics, trainer.global_step, best_step)
     _finish_wandb(trainer.loggers, lineage)
-    print(f"validation: {', '.join(f'{name} {value:.4f}' for name, value in metrics.items()) or 'none'}")
+    print(f"validation: {in_words(metrics) or 'none'}")
     print(f"weights: {writer.out / WEIGHTS_NAME}", flush=True)
 
 

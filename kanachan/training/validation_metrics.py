@@ -30,7 +30,7 @@ from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
-from kanachan.training.loggers import ReliabilityPoint
+from kanachan.training.wandb_run import ReliabilityPoint
 
 NUM_TENTHS = 10
 MAX_BATCHES_OF_PREVIOUS = 4

@@ -13,50 +13,9 @@ from typing import Any
 
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
+from kanachan.training.metric_names import AXIS, SECTIONS
 
-AXIS = "train/samples"
-KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
 NAME = "kanachan"
-
-# Titles and the metrics in them: a tuple of names, or a regular expression for names that depend on the run.
-LEARNING: dict[str, tuple[str, ...] | str] = {
-    "loss": ("train/loss", "validation/loss"),
-    "cross-entropy": ("train/cross_entropy", "validation/cross_entropy"),
-    "top choice is the action taken": ("validation/top1",),
-    "explained variance of the value": ("validation/explained_variance",),
-    "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
-    "CQL regulariser": ("train/conservative", "validation/conservative"),
-    "calibration error": ("calibration/error",),
-}
-BY_KIND: dict[str, tuple[str, ...] | str] = {
-    f"{kind}: {what}": (f"kind/{kind}/{what}",)
-    for kind in KINDS
-    for what in ("accuracy", "loss", "recall")
-    if (kind, what) != ("discard", "recall")
-}
-CURRICULUM: dict[str, tuple[str, ...] | str] = {
-    "what the encoder forgets: imitation": ("old/imitation_loss",),
-    "what the encoder forgets: round delta": ("old/round_delta_loss",),
-    "what the encoder forgets: rank": ("old/rank_loss",),
-    "drift of the embeddings from --init": ("drift/embeddings",),
-    "drift of the blocks from --init": r"^drift/block_\d+$",
-}
-SPEED: dict[str, tuple[str, ...] | str] = {
-    "decisions per second": ("train/samples_per_second",),
-    "tokens per second": ("train/tokens_per_second",),
-    "operations per second": ("train/flops_per_second",),
-    "share of the peak": ("train/share_of_peak",),
-    "share of time without a batch": ("train/data_wait",),
-    "memory, GB": ("train/memory_peak_gb",),
-}
-HEALTH: dict[str, tuple[str, ...] | str] = {
-    "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
-    "steps skipped because the gradient was not finite": ("train/skipped_steps",),
-    "learning rate": ("train/learning_rate",),
-    "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
-    "decisions of a validation": ("validation/rows",),
-}
-SECTIONS = {"Learning": LEARNING, "By kind": BY_KIND, "Curriculum": CURRICULUM, "Speed": SPEED, "Health": HEALTH}
 RELIABILITY_TABLE = "calibration/reliability_table"
 PROVENANCE = """\
 Under *Overview* each run has its settings, `commit` (`-dirty` after it: files were changed), `data_card` (what the
@@ -83,7 +42,7 @@ def workspace(entity: str, project: str) -> Any:
         )
         for name, panels in SECTIONS.items()
     ]
-    sections[0].panels.append(  # what kanachan.training.loggers draws
+    sections[0].panels.append(  # what kanachan.training.wandb_run draws
         wr.CustomChart(
             query={"summaryTable": {"tableKey": RELIABILITY_TABLE}},
             chart_name="wandb/line/v0",

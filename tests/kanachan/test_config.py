@@ -231,3 +231,12 @@ def test_the_help_describes_how_to_validate_on_the_whole_split(capsys: pytest.Ca
         requested(["--help"])
     assert "null: the whole validation split" in " ".join(capsys.readouterr().out.split())
     assert config_of("--run.validate_batches", "null").run.validate_batches is None
+
+
+def test_tensorboard_that_is_not_installed_is_an_error_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kanachan.training.command_line.find_spec", lambda name: None)
+    with pytest.raises(SystemExit):
+        requested(["--stage", "imitation", "--data.path", str(tmp_path), "--run.tensorboard", "true"])
+    assert "run.tensorboard: TensorBoard is not installed: pip install tensorboard" in capsys.readouterr().err

@@ -36,7 +36,7 @@ def test_all_modules_are_in_the_wheel(installed: Path) -> None:
 
 
 def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed: Path) -> None:
-    folders = ("kanachan/review/assets", "kanachan/reference")
+    folders = ("kanachan/review/assets", "kanachan/training/assets", "kanachan/reference")
     for source, place in ((CONFIGS, "kanachan/configs"), *((ROOT / folder, folder) for folder in folders)):
         expected = {path.name: path.read_bytes() for path in source.iterdir()}
         assert expected and {path.name: path.read_bytes() for path in (installed / place).iterdir()} == expected

@@ -201,6 +201,16 @@ def test_the_weights_that_a_run_made_are_those_that_the_next_one_used(curriculum
     assert [name.rpartition("-")[0] for name in names] == list(STAGES)
 
 
+def test_the_runs_of_a_curriculum_are_one_group_of_different_types(curriculum: dict[StageName, Path]) -> None:
+    started = {stage: next(r["run"] for r in records(out) if r["type"] == "run") for stage, out in curriculum.items()}
+    first = f"{curriculum['imitation'].parent.name}/imitation"
+    assert {run["run_group"] for run in started.values()} == {first}
+    assert [run["job_type"] for run in started.values()] == list(STAGES)
+    assert [run["display_name"] for run in started.values()] == [
+        f"{out.parent.name}/{stage}" for stage, out in curriculum.items()
+    ]
+
+
 # The dashboard -------------------------------------------------------------------------------------------------------
 
 
@@ -264,7 +274,7 @@ def test_a_run_continues_offline_where_wandb_does_not_respond(
 ) -> None:
     monkeypatch.setenv("WANDB_API_KEY", 40 * "0")
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
-    monkeypatch.setattr("kanachan.training.loggers._SECONDS_TO_REACH_WANDB", 2)
+    monkeypatch.setenv("WANDB_INIT_TIMEOUT", "2")
     out = tmp_path / "run"
     monkeypatch.delenv("WANDB_MODE", raising=False)  # Lightning sets it for runs that are offline
     wandb.teardown()  # it reads its environment once in a process

@@ -247,6 +247,21 @@ def test_a_run_with_wandb_disabled_does_not_import_it(
     assert run("rank", shards, tmp_path / "run", "--run.steps", "1") == 0
 
 
+def test_tensorboard_gets_every_metric_if_it_is_enabled(shards: Path, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="the extra `tensorboard` is not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    out = tmp_path / "run"
+    assert run("rank", shards, out, "--run.tensorboard", "true", "--run.steps", "4") == 0
+    events = EventAccumulator(str(out / "tensorboard"))
+    events.Reload()
+    for column in ("train/loss", "validation/loss", "train/samples"):
+        rows = [row for row in all_rows_of(out) if row[column]]
+        found = events.Scalars(column)
+        assert rows and [event.step for event in found] == [int(row["step"]) for row in rows]
+        assert [event.value for event in found] == pytest.approx([float(row[column]) for row in rows], rel=1e-6)
+
+
 def test_packed_rows_give_the_same_losses_as_padded_ones(shards: Path, tmp_path: Path) -> None:
     losses, settings = {}, ("--model.dropout", "0", "--run.steps", "8")
     for attention in ("padded", "packed"):

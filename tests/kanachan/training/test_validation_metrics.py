@@ -18,9 +18,9 @@ from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows, de
 from kanachan.models.weights import make_card, write_weights
 from kanachan.training.distributed_sums import DistributedSums
 from kanachan.training.forgetting import INIT_NAME, PreviousStage, open_previous_stage
-from kanachan.training.loggers import ReliabilityPoint
 from kanachan.training.module import StageModule
 from kanachan.training.validation_metrics import MAX_BATCHES_OF_PREVIOUS, Values, kind_metrics, kind_sums
+from kanachan.training.wandb_run import ReliabilityPoint
 from tests.support.tiny_stage import MODEL, Rows, batches, make_stage, make_trainer
 from tests.support.two_ranks import ALONE, Ranks
 

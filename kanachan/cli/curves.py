@@ -1,0 +1,51 @@
+"""kanachan-curves: draws the curves of runs, without wandb and also while they are training."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from annotate.runtime.files import check_output, replacing
+from annotate.runtime.terminal import run_cleanly
+
+PROGRAM = "kanachan-curves"
+_DESCRIPTION = """Draws the curves of runs from their metrics.csv: loss, accuracy, explained variance and calibration,
+the drift of the encoder, speed, gradient and learning rate, of training and validation, several runs and stages in one
+page. The page is one file that loads nothing; a picture needs matplotlib. Runs may still be training."""
+_PICTURES = ("png", "svg", "pdf")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser.add_argument(
+        "runs", metavar="RUN", nargs="+", help="run folders, folders of runs, or patterns such as 'runs/*'"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", required=True, help="what to write: .html, or a picture: .png, .svg, .pdf"
+    )
+    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    arguments = parser.parse_args(argv)
+    kind = Path(arguments.output).suffix.lower().removeprefix(".")
+    if kind not in ("html", *_PICTURES):
+        parser.error(f"--output {arguments.output}: a name that ends in .html, .png, .svg or .pdf is expected")
+    return run_cleanly(PROGRAM, lambda: _curves(arguments.runs, arguments.output, kind, force=arguments.force))
+
+
+def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> None:
+    from kanachan.training.curves import find_runs, read_runs
+    from kanachan.training.curves_page import draw_picture, page
+
+    check_output(output)
+    if Path(output).exists() and not force:
+        raise ValueError(f"{output} exists: name another file, or replace it with --force")
+    runs = read_runs(find_runs(patterns))
+    with replacing(Path(output)) as temporary:
+        if kind == "html":
+            temporary.write_text(page(runs), encoding="utf-8")
+        else:
+            draw_picture(runs, temporary, kind)
+    print(f"{output}: {len(runs)} runs: {', '.join(run.name for run in runs)}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""The curves of runs, read from metrics.csv, in panels; also of runs that are still training."""
+
+import csv
+import re
+from collections.abc import Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kanachan.config import WEIGHTS_NAME
+from kanachan.training.command_line import CONFIG_NAME
+from kanachan.training.metric_names import AXIS, BY_STAGE, SECTIONS
+
+METRICS_NAME = "metrics.csv"
+
+
+class Run(NamedTuple):
+    """A run and its rows, each without empty fields."""
+
+    name: str
+    stage: str
+    has_ended: bool
+    rows: list[dict[str, float]]
+
+
+class Curve(NamedTuple):
+    """One column of one run over the decisions seen."""
+
+    run: int
+    label: str
+    is_validation: bool
+    points: list[tuple[float, float]]
+
+
+class Panel(NamedTuple):
+    """Curves with one vertical axis."""
+
+    title: str
+    curves: list[Curve]
+
+
+def find_runs(patterns: Sequence[str]) -> list[Path]:
+    """Returns the run folders that folders and patterns name, each once; a folder of runs stands for all of them.
+
+    Raises:
+        ValueError: there is no run.
+    """
+    folders: dict[Path, None] = {}
+    for pattern in patterns:
+        named = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob(pattern))]
+        if not named:
+            raise ValueError(f"{pattern}: no such run folder, and as a pattern it matches nothing")
+        found = [folder for path in named for folder in _runs_in(path)]
+        if not found:
+            raise ValueError(f"{pattern}: no {METRICS_NAME} in it: name the folder of a run, its --run.out")
+        folders |= dict.fromkeys(found)
+    return list(folders)
+
+
+def read_runs(folders: Sequence[Path]) -> list[Run]:
+    """Reads runs; raises ValueError if one has no row yet."""
+    names = [_short_name(folder, folders) for folder in folders]
+    return [_read_run(folder, name) for folder, name in zip(folders, names, strict=True)]
+
+
+def panels_of(runs: Sequence[Run]) -> dict[str, list[Panel]]:
+    """Returns the panels of each section that have curves; columns without a panel form the last section."""
+    columns = sorted({column for run in runs for row in run.rows for column in row} - {"step", AXIS})
+    sections = {}
+    known: set[str] = set()
+    for section, titles in SECTIONS.items():
+        panels = []
+        for title, wanted in titles.items():
+            chosen = [c for c in columns if (re.search(wanted, c) if isinstance(wanted, str) else c in wanted)]
+            known |= set(chosen)
+            panels += _panels(title, chosen, runs)
+        sections[section] = panels
+    sections["Other"] = [panel for c in columns if c not in known for panel in _panels(c, [c], runs)]
+    return {section: panels for section, panels in sections.items() if panels}
+
+
+def _runs_in(path: Path) -> list[Path]:
+    if (path / METRICS_NAME).is_file():
+        return [path]
+    return sorted(file.parent for file in path.glob(f"*/{METRICS_NAME}")) if path.is_dir() else []
+
+
+def _short_name(folder: Path, others: Sequence[Path]) -> str:
+    """Returns the last part of the path, or as many as distinguish it from the others."""
+    parts = folder.resolve().parts
+    for length in range(1, len(parts)):
+        if sum(other.resolve().parts[-length:] == parts[-length:] for other in others) == 1:
+            return "/".join(parts[-length:])
+    return str(folder)
+
+
+def _read_run(folder: Path, name: str) -> Run:
+    file = folder / METRICS_NAME
+    text = file.read_text(encoding="utf-8")
+    lines = text[: text.rfind("\n") + 1].splitlines()  # a run that is training may be writing the last line
+    rows = []
+    for number, row in enumerate(csv.DictReader(lines), start=2):
+        try:
+            rows.append({column: float(value) for column, value in row.items() if value})
+        except (ValueError, TypeError, AttributeError):
+            raise ValueError(f"{file}: line {number} is damaged: numbers are expected") from None
+    if not any(AXIS in row for row in rows):
+        raise ValueError(f"{file}: no metrics yet; the first row is written after --run.log_every steps")
+    return Run(name, _stage_of(folder / CONFIG_NAME), (folder / WEIGHTS_NAME).is_file(), rows)
+
+
+def _stage_of(config: Path) -> str:
+    """Returns the stage that a configuration names, also one that this program does not know."""
+    if not config.is_file():
+        return "unknown stage"
+    found = re.search(r"^stage: *(\S+)", config.read_text(encoding="utf-8"), re.MULTILINE)
+    return found[1] if found else "unknown stage"
+
+
+def _panels(title: str, columns: Sequence[str], runs: Sequence[Run]) -> list[Panel]:
+    """Makes one panel, or one for each stage where the unit depends on it."""
+    by_stage: dict[str, list[Curve]] = {}
+    for number, run in enumerate(runs):
+        for column in columns:
+            points = [(row[AXIS], row[column]) for row in run.rows if AXIS in row and column in row]
+            if points:
+                curve = Curve(number, _label(run, column, columns), not column.startswith("train/"), points)
+                by_stage.setdefault(run.stage if title in BY_STAGE else "", []).append(curve)
+    stages = len(by_stage) > 1
+    return [Panel(f"{title} ({stage})" if stages else title, curves) for stage, curves in by_stage.items()]
+
+
+def _label(run: Run, column: str, columns: Sequence[str]) -> str:
+    part = column.rpartition("/")[2].replace("_", " ") if len({c.rpartition("/")[2] for c in columns}) > 1 else ""
+    split = column.partition("/")[0] if {c.partition("/")[0] for c in columns} == {"train", "validation"} else ""
+    return " ".join(word for word in (run.name, split.replace("train", "training"), part) if word)
+
+
+def as_json(runs: Sequence[Run]) -> dict[str, Any]:
+    """Returns what the page shows; a number that is not finite ends its curve's line and is left out."""
+    finite = {
+        section: [
+            {
+                "title": panel.title,
+                "curves": [
+                    {**curve._asdict(), "points": [p for p in curve.points if abs(p[1]) < float("inf")]}
+                    for curve in panel.curves
+                ],
+            }
+            for panel in panels
+        ]
+        for section, panels in panels_of(runs).items()
+    }
+    listed = [{"name": run.name, "stage": run.stage, "ended": run.has_ended, "rows": len(run.rows)} for run in runs]
+    return {"runs": listed, "sections": finite}

@@ -1,0 +1,76 @@
+"""The columns of metrics.csv in words, and the panels in which their curves are shown.
+
+Columns keep their names for ever, because old runs and dashboards have them; what people read is made here.
+"""
+
+from collections.abc import Mapping
+
+AXIS = "train/samples"
+KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
+
+# Titles and the columns in a panel: a tuple of names, or a regular expression for names that depend on the run.
+Panels = dict[str, tuple[str, ...] | str]
+LEARNING: Panels = {
+    "loss": ("train/loss", "validation/loss"),
+    "cross-entropy": ("train/cross_entropy", "validation/cross_entropy"),
+    "accuracy: top choice is the action taken": ("validation/top1",),
+    "explained variance of the value": ("validation/explained_variance",),
+    "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
+    "CQL regulariser": ("train/conservative", "validation/conservative"),
+    "calibration error": ("calibration/error",),
+}
+BY_KIND: Panels = {
+    f"{kind}: {what}": (f"kind/{kind}/{what}",)
+    for kind in KINDS
+    for what in ("accuracy", "loss", "recall")
+    if (kind, what) != ("discard", "recall")
+}
+CURRICULUM: Panels = {
+    "what the encoder forgets: imitation": ("old/imitation_loss",),
+    "what the encoder forgets: round delta": ("old/round_delta_loss",),
+    "what the encoder forgets: rank": ("old/rank_loss",),
+    "drift of the embeddings from --init": ("drift/embeddings",),
+    "drift of the blocks from --init": r"^drift/block_\d+$",
+}
+SPEED: Panels = {
+    "decisions per second": ("train/samples_per_second",),
+    "tokens per second": ("train/tokens_per_second",),
+    "operations per second": ("train/flops_per_second",),
+    "share of the peak": ("train/share_of_peak",),
+    "share of time without a batch": ("train/data_wait",),
+    "memory, GB": ("train/memory_peak_gb",),
+}
+HEALTH: Panels = {
+    "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
+    "steps skipped because the gradient was not finite": ("train/skipped_steps",),
+    "learning rate": ("train/learning_rate",),
+    "learning rate of the encoder, where it differs": ("train/encoder_learning_rate",),
+    "decisions of a validation": ("validation/rows",),
+}
+BY_STAGE = frozenset(LEARNING) - {"accuracy: top choice is the action taken", "explained variance of the value"}
+"""panels whose unit depends on the stage"""
+SECTIONS = {"Learning": LEARNING, "By kind": BY_KIND, "Curriculum": CURRICULUM, "Speed": SPEED, "Health": HEALTH}
+
+_LOSS = "loss"
+_SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}
+_PARTS = {
+    "cross_entropy": "cross-entropy",
+    "squared_error": "squared error",
+    "conservative": "conservative term",
+    "baseline": "value of the situation",
+    "hidden_hands": "hidden hands",
+    "round_winner": "winner of the round",
+}
+
+
+def in_words(metrics: Mapping[str, float]) -> str:
+    """Returns the metrics of a validation as a line to read: the loss, its parts where it has several, and the rest.
+
+    Args:
+        metrics: by their names in metrics.csv, without "validation/".
+    """
+    parts = {_PARTS.get(name, name): value for name, value in metrics.items() if name not in (_LOSS, *_SHARES)}
+    words = [f"loss {metrics[_LOSS]:.4f}"] if _LOSS in metrics else []
+    if words and len(parts) > 1:
+        words[0] += f" ({', '.join(f'{name} {value:.4f}' for name, value in parts.items())})"
+    return ", ".join(words + [f"{word} {metrics[name]:.1%}" for name, word in _SHARES.items() if name in metrics])

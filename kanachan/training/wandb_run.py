@@ -1,0 +1,222 @@
+"""The wandb run of a stage: started, continued offline where the server does not respond, and ended in bounded time."""
+
+import json
+import netrc
+import os
+import secrets
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlparse
+
+import lightning as L
+from lightning.pytorch.loggers import WandbLogger
+
+from kanachan.config import TrainConfig
+from kanachan.models.weights import commit_of_program
+from kanachan.training.command_line import plain
+
+RELIABILITY_CHART = "calibration/reliability"
+_ID_NAME = "wandb_id.txt"
+_SECONDS = {"init_timeout": 20.0, "finish_timeout": 60.0}
+"""to reach wandb, and to send at the end what is not yet sent; WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
+them. The files remain, and `wandb sync` sends them."""
+
+
+def wandb_mode(config: TrainConfig) -> str:
+    """Returns the mode of wandb; `auto` is online if a key is set up, else offline."""
+    if config.run.wandb != "auto":
+        return config.run.wandb
+    return "online" if _has_wandb_key() else "offline"
+
+
+def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
+    """Returns the group of a run in wandb: that of the setting, else of the stage before, else the run's own folder.
+
+    All runs of a curriculum so share the group that is named for the folder of the first stage.
+
+    Args:
+        previous: the settings of the stage that this one starts from, if any.
+    """
+    inherited = previous["run"].get("group") if previous else None
+    return config.run.group or inherited or _name_of_folder(Path(config.run.out))
+
+
+def wandb_logger(
+    config: TrainConfig,
+    out: Path,
+    mode: str,
+    data: Mapping[str, Any],
+    lineage: Sequence[Mapping[str, Any]],
+    *,
+    is_resumed: bool,
+) -> WandbLogger:
+    """Starts the wandb run of this folder; a resumed run continues the same one. If wandb does not respond, the run is
+    logged offline, with a message.
+
+    Args:
+        data: the description of the data.
+        lineage: the stages before this one; the last becomes the artifact that this run uses.
+    """
+    import wandb
+
+    if not is_resumed:  # an existing id belongs to an earlier attempt that failed
+        (out / _ID_NAME).unlink(missing_ok=True)
+    try:
+        return _started(config, out, data, lineage, is_offline=mode == "offline")
+    except wandb.errors.Error as error:
+        if mode == "offline":
+            raise ValueError(f"wandb: {error}; --run.wandb disabled turns it off") from error
+        print(
+            f"wandb does not respond ({' '.join(str(error).split())}). The run continues offline; to send it later: "
+            f"wandb sync {out / 'wandb'}/offline-run-*",
+            file=sys.stderr,
+        )
+        wandb.teardown()
+        return _started(config, out, data, lineage, is_offline=True)
+
+
+def _started(
+    config: TrainConfig, out: Path, data: Mapping[str, Any], lineage: Sequence[Mapping[str, Any]], *, is_offline: bool
+) -> WandbLogger:
+    import wandb
+
+    id_file = out / _ID_NAME
+    if not id_file.exists():
+        id_file.write_text(_id_in_sweep() or secrets.token_hex(4), encoding="utf-8")
+    (out / "wandb").mkdir(exist_ok=True)  # wandb falls back to the temporary folder without it
+    wandb.setup(wandb.Settings(silent=True))  # for what it prints before the run has settings
+    run = wandb.init(  # not by Lightning, which passes settings that wandb warns about
+        name=config.run.name or _name(config.stage, out),
+        group=config.run.group,
+        job_type=config.stage,
+        project=config.run.project,
+        dir=out,
+        id=id_file.read_text(encoding="utf-8").strip(),
+        mode="offline" if is_offline else "online",
+        resume=None if is_offline else "allow",
+        config={**plain(config), "commit": commit_of_program(), "data_card": data, "lineage": list(lineage)},
+        settings=wandb.Settings(
+            console="off",
+            silent=True,
+            finish_timeout_raises=True,
+            init_timeout=_seconds("init_timeout"),
+            finish_timeout=_seconds("finish_timeout"),
+        ),
+    )
+    if not is_offline:
+        _never_wait_for_server(run)
+        print(f"wandb: {run.url}", flush=True)
+    if lineage:
+        # `use_artifact` refuses to work offline, and waits for the server online; this does what it does with an
+        # artifact that the server may not have. The file of the run holds it, and `wandb sync` makes the link.
+        run._log_artifact(_artifact(lineage), is_user_created=True, use_after_commit=True)
+    return WandbLogger(experiment=run, save_dir=out)
+
+
+def _never_wait_for_server(run: Any) -> None:
+    """Leaves all sending of artifacts and tables to wandb's own process, as it is done offline.
+
+    Otherwise each of them first asks the server whether its name has another type: if the server does not respond,
+    training waits for half a minute and the run fails.
+    """
+    run._assert_can_log_artifact = lambda artifact: None
+    run._public_api = lambda overrides=None: _NoQueries()
+
+
+class _NoQueries:
+    """What wandb's client of the server is replaced by: nobody waits for an artifact."""
+
+    def _set_artifact_save_handle(self, artifact: Any, handle: Any) -> None:
+        pass
+
+
+def _seconds(name: str) -> float:
+    return float(os.environ.get(f"WANDB_{name.upper()}") or _SECONDS[name])
+
+
+def _name(stage: str, out: Path) -> str:
+    """Returns the name of a run for people: its folder, and the stage where the folder does not name it."""
+    folder = _name_of_folder(out)
+    return folder if stage in out.name else f"{folder} ({stage})"
+
+
+def _name_of_folder(out: Path) -> str:
+    return "/".join(out.resolve().parts[-2:]).lstrip("/")
+
+
+def _id_in_sweep() -> str | None:
+    """Returns the id that the agent of a sweep has assigned to this run, if any; wandb then accepts no other."""
+    return os.environ.get("WANDB_RUN_ID") if "WANDB_SWEEP_ID" in os.environ else None
+
+
+def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> None:
+    """Ends the run; the last stage of `lineage`, if any, becomes its output artifact.
+
+    If the server does not take in time what is left to send, prints how to send it later.
+    """
+    run = logger.experiment
+    if lineage:
+        run.log_artifact(_artifact(lineage))
+    folder = Path(run.settings.sync_dir)
+    try:
+        run.finish()
+    except TimeoutError:
+        print(
+            f"wandb does not respond, and not all of the run has been sent. To send it later: wandb sync {folder}",
+            file=sys.stderr,
+        )
+
+
+def _artifact(lineage: Sequence[Mapping[str, Any]]) -> Any:
+    """Makes the artifact of the last stage of a lineage. Runs of the same stage share it, which links them."""
+    import wandb
+
+    *earlier, own = lineage
+    metadata = {**own, "made_from": [_artifact_name(entry) for entry in earlier]}
+    artifact = wandb.Artifact(_artifact_name(own), "weights", metadata=metadata)
+    with artifact.new_file("card.json", encoding="utf-8") as file:
+        json.dump(own, file, sort_keys=True)
+    return artifact
+
+
+def _artifact_name(entry: Mapping[str, Any]) -> str:
+    return f"{entry['stage']}-{entry['sha256'][:12]}"
+
+
+class ReliabilityPoint(NamedTuple):
+    """A group of decisions with similar predictions."""
+
+    predicted: float
+    actual: float
+    """means over the group"""
+    decisions: int
+
+
+def log_reliability(trainer: L.Trainer, points: Sequence[ReliabilityPoint], unit: str, samples: int) -> None:
+    """Logs to wandb, if it is used, a chart of outcomes over predictions, with the diagonal for comparison.
+
+    It is wandb's line chart over a table: nothing has to be drawn here, the numbers stay numbers, offline as a JSON
+    file in the run's folder, and the browser shows several runs in one chart. (A custom chart needs a connection, to
+    be registered; a picture would need a plotting library and could not be compared.)
+    """
+    for logger in trainer.loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            rows = [[p.predicted, p.actual, "network", p.decisions] for p in points]
+            rows += [[p.predicted, p.predicted, "perfect", p.decisions] for p in points]
+            table = wandb.Table(columns=["predicted", "actual", "line", "decisions"], data=rows)
+            chart = wandb.plot.line(table, "predicted", "actual", stroke="line", title=f"Reliability ({unit})")
+            logger.experiment.log({RELIABILITY_CHART: chart, "train/samples": float(samples)})
+
+
+def _has_wandb_key() -> bool:
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    try:
+        return netrc.netrc().authenticators(host) is not None
+    except (FileNotFoundError, netrc.NetrcParseError):
+        return False

@@ -1,0 +1,101 @@
+"""kanachan-curves on metrics files of several stages, and its page in a real browser."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from kanachan.cli.curves import main
+from tests.support.browser import browser
+
+EVIL = "<img src=x onerror=window.injected=1>"
+
+
+def write_run(folder: Path, stage: str, rows: list[dict[str, float]], *, ended: bool = True) -> Path:
+    folder.mkdir(parents=True)
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with open(folder / "metrics.csv", "w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+    (folder / "config.yaml").write_text(f"stage: {stage}\n")
+    if ended:
+        (folder / "weights.safetensors").touch()
+    return folder
+
+
+def rows_of(loss: float) -> list[dict[str, float]]:
+    rows: list[dict[str, float]] = []
+    for step in range(1, 5):
+        rows.append({"step": step, "train/samples": 32 * step, "train/loss": loss / step, "train/learning_rate": 1e-3})
+        rows.append({"step": step, "train/samples": 32 * step, "validation/loss": loss / step, "validation/top1": 0.5})
+    return rows
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    write_run(tmp_path / "runs" / "imitation", "imitation", rows_of(2.0))
+    write_run(tmp_path / "runs" / "rank", "rank", [*rows_of(3.0), {"step": 4, "train/samples": 128, "new/column": 1}])
+    write_run(tmp_path / "runs" / EVIL, "rank", rows_of(4.0), ended=False)
+    return tmp_path / "runs"
+
+
+def test_the_page_shows_runs_by_stage_and_loads_nothing(runs: Path, tmp_path: Path) -> None:
+    out = tmp_path / "curves.html"
+    assert main([str(runs), "-o", str(out)]) == 0
+    with browser(tmp_path / "profile") as opened:
+        opened.open(out)
+        titles = opened.run("[...document.querySelectorAll('figure:not([hidden]) h3')].map((t) => t.textContent)")
+        assert titles[:2] == ["loss (rank)", "loss (imitation)"]
+        assert {"learning rate", "accuracy: top choice is the action taken", "new/column"} <= set(titles)
+        assert opened.run("document.querySelectorAll('#runs button').length") == 3
+        assert EVIL in opened.run("document.querySelector('#runs').textContent")
+        opened.click("#runs button:nth-child(2)")  # the only run of imitation
+        assert opened.run("document.querySelectorAll('figure:not([hidden]) h3')[0].textContent") == "loss (rank)"
+        assert opened.run("[...document.querySelectorAll('figure')].filter((f) => f.hidden).length") == 1
+        assert opened.run("window.injected === undefined")
+        assert opened.complaints == [] and opened.requests == [out.as_uri()]
+
+
+def test_a_picture_is_written_where_matplotlib_is_installed(runs: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the extra `pictures` is not installed")
+    assert main([f"{runs}/*", "-o", str(tmp_path / "curves.png")]) == 0
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_row_that_is_being_written_is_left_out(runs: Path, tmp_path: Path) -> None:
+    with open(runs / "rank" / "metrics.csv", "a") as file:
+        file.write("5,16")
+    assert main([str(runs / "rank"), "-o", str(tmp_path / "curves.html")]) == 0
+
+
+def test_an_existing_file_is_replaced_with_force_only(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "curves.html"
+    out.write_text("mine")
+    assert main([str(runs), "-o", str(out)]) == 1
+    assert "--force" in capsys.readouterr().err and out.read_text() == "mine"
+    assert main([str(runs), "-o", str(out), "--force"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no metrics.csv in it"),
+        ("", "no metrics yet"),
+        ("step,train/samples,train/loss\n", "no metrics yet"),
+        ("step,train/samples,train/loss\n1,2,three\n", "line 2 is damaged"),
+    ],
+    ids=["missing", "empty", "no rows", "damaged"],
+)
+def test_a_run_without_metrics_is_an_error_that_names_it(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    if content is not None:
+        (run / "metrics.csv").write_text(content)
+    assert main([str(run), "-o", str(tmp_path / "curves.html")]) == 1
+    error = capsys.readouterr().err
+    assert message in error and str(run) in error
