@@ -118,14 +118,7 @@ def _run(request: Request, held: ExitStack) -> int:
         if not request.resume:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        last_step = resumption.step if resumption else -1
-        loggers.append(MetricsFile(out / METRICS_NAME, last_step))
-        if config.run.tensorboard:
-            loggers.append(tensorboard_logger(out, last_step))
-        if mode != "disabled":
-            ancestors = previous.lineage if previous else []
-            is_resumed = resumption is not None
-            loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=is_resumed))
+        loggers = _loggers(config, mode, data, previous, resumption)
     checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
     writer = WeightsWriter(config, data, checkpoints)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
@@ -147,6 +140,24 @@ def _run(request: Request, held: ExitStack) -> int:
     if is_zero:
         _finish(trainer, stage, data, best, writer)
     return 0
+
+
+def _loggers(
+    config: TrainConfig, mode: str, data: DataSource, previous: PreviousStage | None, resumption: _Resumption | None
+) -> list[Logger]:
+    """Opens the outputs of the metrics.
+
+    Args:
+        mode: of wandb.
+    """
+    out, last_step = Path(config.run.out), resumption.step if resumption else -1
+    loggers: list[Logger] = [MetricsFile(out / METRICS_NAME, last_step)]
+    if config.run.tensorboard:
+        loggers.append(tensorboard_logger(out, last_step))
+    if mode != "disabled":
+        ancestors = previous.lineage if previous else []
+        loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=resumption is not None))
+    return loggers
 
 
 def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _Resumption | None) -> None:
