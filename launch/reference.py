@@ -1,58 +1,218 @@
-"""Makes a reference model of the weights of a run: half precision, for the package.
+"""Makes a reference model of the weights of a run: half precision, for the package, with a card for people.
 
-python launch/reference.py RUN --evaluation evaluation.json -o kanachan/reference/imitation.safetensors
+python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation --games docs/benchmark
+    --arena arena.json -o kanachan/reference/rank.safetensors
 
-The card loses the folders of the machine that trained it, and gains the metrics that kanachan-evaluate computed on the
-test split. Half precision halves the file; a network that is loaded from it computes in fp32 as before.
+The card loses the folders of the machine that trained it. It gains the metrics that kanachan-evaluate computed on the
+test split, the results of matches, the games by table and date, the passes over them and the commands that make the
+weights again. Half precision halves the file; a network that is loaded from it computes in fp32 as before.
 """
 
 import argparse
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.models.weights import read_weights, write_weights
+from kanachan.config import SPLITS
+from kanachan.evaluation.benchmark import games_in, tables_of
+from kanachan.models.reference import name_of
+from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
+from kanachan.training.command_line import plain, requested
+
+LICENCE = "MIT"
+_MEASURED = ("agreement", "values", "log_likelihood", "less_scores", "chance")
 
 
-def reference_card(card: Mapping[str, Any], evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the card without folders, with `evaluation`: the metrics of the weights in a kanachan-evaluate JSON.
+def reference_card(
+    weights: Weights,
+    evaluation: Mapping[str, Any],
+    ancestors: Sequence[Weights] = (),
+    arena: Sequence[Mapping[str, Any]] = (),
+    games: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, Any]:
+    """Returns the card of a reference model.
+
+    Args:
+        evaluation: of `measured`.
+        ancestors: weights of the earlier stages, for the passes and the commands.
+        arena: of `match`.
+        games: the ids of the games of each split.
 
     Raises:
-        ValueError: the JSON is not of exactly one network of the card's stage.
+        ValueError: `ancestors` are not those of the lineage, or `games` not those of the data.
     """
+    runs = [*_of_lineage(weights, ancestors), weights]
+    card = {**weights.card, "config": _config(weights.card), "data": _data(weights.card["data"])}
+    if "calibration" in card:
+        card["calibration"] = {**card["calibration"], "shards": Path(card["calibration"]["shards"]).name}
+    card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
+    card["training"] = [_training(run) for run in runs]
+    card["commands"] = list(dict.fromkeys(command for run in runs for command in _commands(run)))
+    if games is not None:
+        card["games"] = _games(weights, games)
+    return card
+
+
+def measured(path: Path, stage: str) -> dict[str, Any]:
+    """Reads the metrics of the one network of the stage in a file of kanachan-evaluate.
+
+    Raises:
+        ValueError: the file is missing, is not such a file, or has no or several networks of the stage; names it.
+    """
+    evaluation = _json(path, "--evaluation")
     try:
-        (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == card["stage"]]
-    except (KeyError, TypeError, ValueError):
-        raise ValueError(f"--evaluation: not the evaluation of one network after {card['stage']}") from None
+        (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+        found = {name: evaluation[name] for name in ("split", "games", "decisions")}
+        found |= {name: entry[name] for name in _MEASURED if entry[name]}
+        return found | {"verdict": entry["verdict"]}
+    except KeyError as error:
+        raise ValueError(f"--evaluation {path}: has no {error}: write it again with kanachan-evaluate --json") from None
+    except (TypeError, ValueError):
+        raise ValueError(f"--evaluation {path}: not the evaluation of one network after {stage}") from None
+
+
+def match(path: Path) -> dict[str, Any]:
+    """Reads the result of a match in a file of kanachan-arena.
+
+    Raises:
+        ValueError: the file is missing or not such a file; names it.
+    """
+    arena = _json(path, "--arena")
+    try:
+        settings = {name: arena["match"][name] for name in ("format", "rules", "style", "room", "grades", "seed")}
+        return {
+            "players": [_without_folders(player) for player in arena["match"]["players"]],
+            **settings,
+            "games": arena["games"],
+            "mean_rank": {letter: metrics["mean_rank"] for letter, metrics in arena["players"].items()},
+            "difference": arena["differences"]["mean_rank"],
+            "p": arena["test"]["p"],
+        }
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"--arena {path}: not written by kanachan-arena --json: has no {error}") from None
+
+
+def _json(path: Path, option: str) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ValueError(f"{option} {path}: there is no such file") from None
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{option} {path}: not JSON that can be read: {error}") from None
+
+
+def _without_folders(player: str) -> str:
+    """Returns the specification of a player with the names of its files alone; names of shipped weights stay."""
+    return "+".join(part if part.startswith("reference") else part.rsplit("/", 1)[-1] for part in player.split("+"))
+
+
+def _config(card: Mapping[str, Any]) -> dict[str, Any]:
     config = json.loads(json.dumps(card["config"]))
     config["data"]["path"] = Path(config["data"]["path"]).name
     config["run"]["out"] = Path(config["run"]["out"]).name
     config["init"] = config["init"] and Path(config["init"]).name
-    data = {**card["data"], "path": Path(card["data"]["path"]).name}
-    if isinstance(data.get("sources"), dict):
-        data["sources"] = {split: [Path(file).name for file in files] for split, files in data["sources"].items()}
+    return config
+
+
+def _data(data: Mapping[str, Any]) -> dict[str, Any]:
+    sources = data.get("sources") or ()
+    if isinstance(sources, dict):
+        sources = {split: [Path(file).name for file in files] for split, files in sources.items()}
     else:
-        data["sources"] = [Path(file).name for file in data.get("sources", ())]
-    measured = {name: evaluation[name] for name in ("split", "games", "decisions")}
-    measured |= {name: entry[name] for name in ("agreement", "values", "log_likelihood") if entry[name]}
-    return {**card, "config": config, "data": data, "precision": "fp16", "evaluation": measured}
+        sources = [Path(file).name for file in sources]
+    return {**data, "path": Path(data["path"]).name, "sources": sources}
+
+
+def _of_lineage(weights: Weights, ancestors: Sequence[Weights]) -> list[Weights]:
+    """Returns the ancestors in the order of the lineage."""
+    by_hash = {lineage_of(ancestor)[-1]["sha256"]: ancestor for ancestor in ancestors}
+    hashes = [step["sha256"] for step in weights.card.get("lineage", [])]
+    for sha256, ancestor in by_hash.items():
+        if sha256 not in hashes:
+            raise ValueError(f"--ancestors {ancestor.path}: not in the lineage of {weights.path}: its hash is {sha256}")
+    return [by_hash[sha256] for sha256 in hashes if sha256 in by_hash]
+
+
+def _training(run: Weights) -> dict[str, Any]:
+    card = run.card
+    num_train = card["data"]["decisions"]["train"]
+    return {
+        "stage": card["stage"],
+        "name": name_of(run.path) or Path(card["config"]["run"]["out"]).name,
+        "steps": card["steps"],
+        "decisions_seen": card["samples"],
+        "passes": round(card["samples"] / num_train, 3),
+        "train_games": card["data"]["games"]["train"],
+        "chosen": card.get("chosen"),
+    }
+
+
+def _commands(run: Weights) -> list[str]:
+    """Returns the commands that trained and calibrated a run: its settings that differ from those of its stage; and
+    before them the one that packed its data, if that was by file."""
+    config = _config(run.card)
+    sources = _data(run.card["data"])["sources"]
+    commands = []
+    if isinstance(sources, dict):
+        files = [word for split, names in sources.items() for word in (f"--{split}", *names)]
+        commands.append(shlex.join(["kanachan-pack", *files, "-o", config["data"]["path"]]))
+    command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
+    if config["init"]:
+        command += ["--init", config["init"]]
+    usual = plain(requested(["--stage", config["stage"], "--data.path", "."]).config)
+    for section in ("data", "model", "objective", "optim", "run"):
+        for name, value in config[section].items():
+            if (section, name) != ("data", "path") and usual[section].get(name) != value:
+                command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]
+    commands.append(shlex.join(command))
+    if "calibration" in run.card:
+        commands.append(shlex.join(["kanachan-calibrate", config["run"]["out"], config["data"]["path"], "-o", "FILE"]))
+    return commands
+
+
+def _games(weights: Weights, games: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Returns the number of games and their tables by date, for each split."""
+    counted = weights.card["data"]["games"]
+    for split in SPLITS:
+        if len(games[split]) != counted[split]:
+            raise ValueError(f"--games: {len(games[split])} ids of the {split} split, the data has {counted[split]}")
+    return {split: {"games": len(ids), "tables": tables_of(ids)} for split, ids in games.items()}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reference.py", description="Makes a reference model of the weights of a run."
     )
-    parser.add_argument("run", type=Path, help="weights file, or folder of a run that has ended")
-    parser.add_argument("--evaluation", type=Path, required=True, help="JSON of kanachan-evaluate RUN SHARDS")
+    parser.add_argument("run", help="weights file, or folder of a run that has ended")
+    parser.add_argument("--evaluation", type=Path, required=True, help="JSON of kanachan-evaluate RUN SHARDS --json")
+    parser.add_argument(
+        "--ancestors", nargs="*", default=[], metavar="RUN", help="weights of the earlier stages, in any order"
+    )
+    parser.add_argument(
+        "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
+    )
+    parser.add_argument("--games", type=Path, metavar="DIR", help="folder with the ids of the games of each split")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
+    parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
     arguments = parser.parse_args()
 
     def body() -> None:
+        if arguments.output.exists() and not arguments.force:
+            raise ValueError(f"{arguments.output}: exists; --force replaces it")
         weights = read_weights(arguments.run)
-        card = reference_card(weights.card, json.loads(arguments.evaluation.read_text(encoding="utf-8")))
+        card = reference_card(
+            weights,
+            measured(arguments.evaluation, weights.stage),
+            [read_weights(path) for path in arguments.ancestors],
+            [match(path) for path in arguments.arena],
+            None if arguments.games is None else games_in(arguments.games),
+        )
         write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)
+        size = arguments.output.stat().st_size
+        print(f"{arguments.output}: {size / 1e6:.1f} MB, {card['evaluation']['verdict']['sentence']}")
 
     return run_cleanly(parser.prog, body)
 

@@ -10,7 +10,7 @@ import pytest
 from annotate.observation import Observation
 from kanachan.cli import evaluate
 from kanachan.inference.policy import Policy
-from kanachan.models.weights import read_weights
+from kanachan.models.weights import lineage_of, read_weights
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_runs import run
@@ -25,11 +25,13 @@ def made(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
 
 @pytest.fixture(scope="module")
 def evaluated(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The weights of a tiny run, and its evaluation."""
+    """The weights of a tiny run, and its evaluation together with that of a second stage on its encoder."""
     folder = tmp_path_factory.mktemp("evaluated")
     assert run("imitation", shards, folder / "imitation", "--run.steps", "5") == 0
+    assert run("rank", shards, folder / "rank", "--run.steps", "5", "--init", str(folder / "imitation")) == 0
     options = ["--split", "validation", "--json", str(folder / "e.json"), "--bootstrap", "10"]
-    assert evaluate.main([str(folder / "imitation"), str(shards), *options]) == 0
+    runs = [str(folder / stage) for stage in ("imitation", "rank")]
+    assert evaluate.main([*runs, str(shards), *options]) == 0
     return folder / "imitation" / "weights.safetensors", folder / "e.json"
 
 
@@ -53,17 +55,86 @@ def test_the_card_has_the_metrics_and_no_folders_of_the_machine(
     weights, evaluation = evaluated
     assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r.safetensors") == 0
     card = read_weights(tmp_path / "r.safetensors").card
-    found = json.loads(evaluation.read_text())["weights"][0]["agreement"]
-    assert card["evaluation"]["agreement"] == found
+    found = json.loads(evaluation.read_text())["weights"][0]
+    assert card["evaluation"]["agreement"] == found["agreement"]
+    assert card["evaluation"]["verdict"] == found["verdict"]
     assert str(tmp_path.parent) not in json.dumps(card)
 
 
-def test_an_evaluation_of_another_stage_is_refused(
+def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
+    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imitation, evaluation = evaluated
+    rank, out = imitation.parents[1] / "rank", tmp_path / "r.safetensors"
+    assert made(monkeypatch, rank, "--evaluation", evaluation, "--ancestors", imitation, "-o", out) == 0
+    card = read_weights(out).card
+    assert [run["stage"] for run in card["training"]] == ["imitation", "rank"]
+    assert card["training"][0]["passes"] == round(5 * 32 / 600, 3)
+    assert card["lineage"][0]["sha256"] == lineage_of(read_weights(imitation))[-1]["sha256"]
+    stages = [command for command in card["commands"] if command.startswith("kanachan-train")]
+    assert "--stage imitation" in stages[0] and "--init imitation" in stages[1] and "--run.steps 5" in stages[1]
+    assert card["evaluation"]["verdict"]["measure"] == "nats" and card["licence"] == "MIT"
+
+
+def test_weights_that_are_not_of_the_lineage_are_refused(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "e.json").write_text('{"weights": [{"stage": "rank"}]}')
+    weights, evaluation = evaluated
+    rank, out = weights.parents[1] / "rank", tmp_path / "r"
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "--ancestors", rank, "-o", out) == 1
+    assert f"--ancestors {rank / 'weights.safetensors'}: not in the lineage" in capsys.readouterr().err
+
+
+def test_games_that_are_not_those_of_the_data_are_refused(
+    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights, evaluation = evaluated
+    games = ROOT / "docs" / "benchmark"
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "--games", games, "-o", tmp_path / "r") == 1
+    assert "962 ids of the train split, the data has" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ('{"weights": [{"stage": "rank"}]}', "not the evaluation of one network after imitation"),
+        ('{"weights": [{"stage": "imitation"}]}', "has no 'split': write it again with kanachan-evaluate --json"),
+        ("[]", "not the evaluation of one network after imitation"),
+        ("{", "not JSON that can be read"),
+        (None, "there is no such file"),
+    ],
+)
+def test_an_evaluation_that_is_missing_or_of_something_else_is_refused_by_name(
+    evaluated: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    content: str | None,
+    why: str,
+) -> None:
+    if content is not None:
+        (tmp_path / "e.json").write_text(content)
     assert made(monkeypatch, evaluated[0], "--evaluation", tmp_path / "e.json", "-o", tmp_path / "r") == 1
-    assert "not the evaluation of one network after imitation" in capsys.readouterr().err
+    assert f"--evaluation {tmp_path / 'e.json'}: {why}" in capsys.readouterr().err
+
+
+def test_a_result_of_the_arena_is_refused_by_name_if_it_is_something_else(
+    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights, evaluation = evaluated
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "--arena", evaluation, "-o", tmp_path / "r") == 1
+    assert f"--arena {evaluation}: not written by kanachan-arena" in capsys.readouterr().err
+
+
+def test_a_file_that_exists_is_replaced_only_by_force(
+    evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights, evaluation = evaluated
+    (tmp_path / "r").write_text("mine")
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r") == 1
+    assert "--force" in capsys.readouterr().err and (tmp_path / "r").read_text() == "mine"
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", tmp_path / "r", "--force") == 0
+    assert read_weights(tmp_path / "r").stage == "imitation"
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
@@ -75,4 +146,4 @@ def test_a_reference_model_acts_and_says_how_good_it_is(path: Path) -> None:
 
 
 def test_there_is_a_reference_model() -> None:
-    assert [path.stem for path in MODELS] == ["imitation"]
+    assert {path.stem for path in MODELS} >= {"imitation", "round_delta", "rank"}

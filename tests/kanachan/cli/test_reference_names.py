@@ -66,8 +66,11 @@ def test_arena(tmp_path: Path) -> None:
         "--json",
         str(tmp_path / "a.json"),
     ]
-    assert arena.main(["reference@0.5", "random", *options]) == 0
-    assert json.loads((tmp_path / "a.json").read_text())["match"]["players"] == ["reference@0.5", "random"]
+    assert arena.main(["reference+reference/rank~10@0.5", "random", *options]) == 0
+    assert json.loads((tmp_path / "a.json").read_text())["match"]["players"] == [
+        "reference+reference/rank~10@0.5",
+        "random",
+    ]
 
 
 def test_evaluate_writes_nothing_into_the_package(shards: Path, tmp_path: Path) -> None:

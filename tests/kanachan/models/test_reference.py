@@ -59,8 +59,8 @@ def test_a_player_of_the_arena_may_be_a_name_with_a_temperature() -> None:
     assert parse_agent("reference").files == ["reference"]
     spec = parse_agent("reference@0.5")
     assert (spec.files, spec.temperature) == (["reference"], 0.5)
-    spec = parse_agent("reference+reference/imitation~10@2")
-    assert (spec.weights, spec.values, spec.points, spec.temperature) == ("reference", "reference/imitation", 10, 2)
+    spec = parse_agent("reference+reference/rank~10@2")
+    assert (spec.weights, spec.values, spec.points, spec.temperature) == ("reference", "reference/rank", 10, 2)
 
 
 @pytest.mark.parametrize("text", ["reference/nope", "reference/nope@2", "reference+reference/nope~10"])

@@ -1,0 +1,67 @@
+"""The games of the benchmark: their ids, one file a split, and what the ids tell of table and date."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from annotate.records.tenhou.xml_reader import JOUKYUU, SOUTH, THREE_PLAYERS, TOKUJOU
+from kanachan.config import SPLITS
+
+_TENHOU_ID = re.compile(r"(\d{4})(\d\d)(\d\d)\d\dgm-([0-9a-f]{4})-\w+-[0-9a-zA-Z]{8}")
+_FAST = 0x40
+_ROOMS = {0: "Ippan", JOUKYUU: "Joukyuu", TOKUJOU: "Tokujou", JOUKYUU | TOKUJOU: "Houou"}
+
+
+class Table(NamedTuple):
+    """Games of one kind and day."""
+
+    table: str
+    """such as "Tenhou Houou, four players, south"; "unknown" for ids without such parts"""
+    date: str | None
+    """YYYY-MM-DD"""
+    games: int
+
+
+def games_in(folder: Path) -> dict[str, list[str]]:
+    """Reads the ids of the games of each split from `train.txt`, `validation.txt` and `test.txt`, one id a line.
+
+    Raises:
+        ValueError: a file is missing, an id occurs twice, or in two splits; names the file and the line.
+    """
+    found: dict[str, list[str]] = {}
+    where: dict[str, str] = {}
+    for split in SPLITS:
+        path = folder / f"{split}.txt"
+        if not path.is_file():
+            raise ValueError(f"{path}: there is no such file; the ids of the games of the {split} split expected")
+        found[split] = path.read_text(encoding="utf-8").splitlines()
+        for number, game in enumerate(found[split], 1):
+            if not game or game in where:
+                raise ValueError(f"{path}:{number}: {'empty' if not game else f'{game} is also in {where[game]}'}")
+            where[game] = f"{path}:{number}"
+    return found
+
+
+def tables_of(games: Sequence[str]) -> list[Table]:
+    """Counts games by table and date, as Tenhou's ids have them; in order of the dates."""
+    counts = Counter(_table_and_date(game) for game in games)
+    return [
+        Table(table, date, count) for (table, date), count in sorted(counts.items(), key=lambda x: (x[0][1] or "", x))
+    ]
+
+
+def _table_and_date(game: str) -> tuple[str, str | None]:
+    match = _TENHOU_ID.fullmatch(game)
+    if match is None:
+        return "unknown", None
+    year, month, day, bits = match.groups()
+    kind = int(bits, 16)
+    parts = [
+        f"Tenhou {_ROOMS[kind & (JOUKYUU | TOKUJOU)]}",
+        "three players" if kind & THREE_PLAYERS else "four players",
+        "south" if kind & SOUTH else "east",
+        *(["fast"] if kind & _FAST else []),
+    ]
+    return ", ".join(parts), f"{year}-{month}-{day}"

@@ -1,0 +1,49 @@
+"""kanachan-models: the list of the shipped weights, and their cards."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kanachan.cli.models import main
+from kanachan.models.reference import shipped_weights
+from kanachan.models.weights import read_weights
+from tests.support.tiny_weights import written
+
+
+def test_all_shipped_weights_are_listed_with_what_was_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    for name in shipped_weights():
+        card = read_weights(name).card
+        assert f"\n{name} ({card['evaluation']['split']} split, {card['evaluation']['games']} games)" in printed
+        if "verdict" in card["evaluation"]:
+            assert card["evaluation"]["verdict"]["sentence"] in printed
+
+
+@pytest.mark.parametrize("name", list(shipped_weights()))
+def test_a_card_is_printed_for_people(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name]) == 0
+    printed = capsys.readouterr().out
+    card = read_weights(name).card
+    assert printed.startswith(f"{name}\n  stage {card['stage']}, ")
+    assert f"train: {card['data']['games']['train']} games" in printed
+    assert all(command in printed for command in card.get("commands", []))
+
+
+def test_the_cards_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {name: entry["card"] for name, entry in found.items()} == {
+        name: read_weights(name).card for name in shipped_weights()
+    }
+
+
+def test_the_weights_of_a_run_have_a_card_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(written(tmp_path, "rank"))]) == 0
+    assert "stage rank" in capsys.readouterr().out
+
+
+def test_a_name_that_is_not_shipped_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reference/nope"]) == 1
+    assert "not among the weights of this package" in capsys.readouterr().err

@@ -1,0 +1,46 @@
+"""The ids of the games of the benchmark."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from kanachan.evaluation.benchmark import games_in, tables_of
+from tests.support.paths import ROOT
+
+FOLDER = ROOT / "docs" / "benchmark"
+HASHES = {
+    "train": "12ab53f66abb9c700476f510be800fbdbb23ae1d16ffda352768d5e2df6f2e59",
+    "validation": "0dc3cb16a8ad64350e6f7c61d436cd7fc04df5068d9f97851d6561f28b6b2dc8",
+    "test": "0fc68621dd4aacc6bf7b977556a2a92a392017d6871a17249c0f3e096b2c88a8",
+}
+
+
+def test_the_splits_are_those_that_the_results_are_of() -> None:
+    games = games_in(FOLDER)
+    assert {split: len(ids) for split, ids in games.items()} == {"train": 962, "validation": 30, "test": 30}
+    assert all(ids == sorted(ids) for ids in games.values())
+    for split, expected in HASHES.items():
+        assert hashlib.sha256((FOLDER / f"{split}.txt").read_bytes()).hexdigest() == expected
+
+
+def test_the_files_hold_ids_and_nothing_else() -> None:
+    tables = [table for ids in games_in(FOLDER).values() for table in tables_of(ids)]
+    assert all(table.table.startswith("Tenhou Houou, four players, ") for table in tables)
+    assert {table.date for table in tables} == {"2020-01-01", "2020-01-02", "2021-07-01"}
+
+
+def test_tables_and_dates_are_read_from_the_ids() -> None:
+    ids = ["2020010200gm-00e1-0000-00112233", "2020010123gm-00a9-0000-00112233", "2020010122gm-00a9-0000-00112234", "x"]
+    assert tables_of(ids) == [
+        ("unknown", None, 1),
+        ("Tenhou Houou, four players, south", "2020-01-01", 2),
+        ("Tenhou Houou, four players, east, fast", "2020-01-02", 1),
+    ]
+
+
+def test_an_id_in_two_splits_is_refused_with_both_places(tmp_path: Path) -> None:
+    for split, text in {"train": "a\nb\n", "validation": "c\n", "test": "d\nb\n"}.items():
+        (tmp_path / f"{split}.txt").write_text(text)
+    with pytest.raises(ValueError, match=r"test\.txt:2: b is also in .*train\.txt:2"):
+        games_in(tmp_path)
