@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.terminal import run_cleanly
+from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ temperature, matches, and the commands that make the weights again."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
     parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="?", help=f"{WEIGHTS_HELP}; default: list the package's")
     parser.add_argument("--json", action="store_true", help="print the cards as JSON, by name")
