@@ -88,6 +88,12 @@ def relative_winner(round_result: int) -> int | None:
     return 0 if round_result >= _RON_FROM else round_result  # another's tsumo is _TSUMO_OTHER and its relative seat
 
 
+def dealt_in_to(round_result: int) -> int | None:
+    """Returns to whom the seat with this round result dealt in: 0 the next seat, …; None if to nobody."""
+    winner = round_result - _DEALT_IN_TO
+    return winner if 0 <= winner < min(_BETWEEN_OTHERS.values()) - _DEALT_IN_TO else None
+
+
 def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
     def relative(other: int) -> int:
         return (other - seat - 1) % num_seats

@@ -48,6 +48,10 @@ class HiddenHands(AuxiliaryTarget):
         is_held_BHKL = batch.hand_count_BHK[..., None] >= self.count_L
         return F.binary_cross_entropy_with_logits(output_BO.float(), is_held_BHKL.flatten(1).float())
 
+    def probability(self, output_BO: Tensor) -> Tensor:
+        """Returns probability_BHKL that a seat holds at least so many tiles of a kind."""
+        return output_BO.float().sigmoid().view(len(output_BO), -1, NUM_TILES34, self.NUM_COUNTS)
+
 
 class RoundWinner(AuxiliaryTarget):
     """Who wins the round: the actor, the next seat, the opposite, the previous, or nobody.
@@ -69,6 +73,10 @@ class RoundWinner(AuxiliaryTarget):
 
     def forward(self, output_BO: Tensor, batch: Batch) -> Tensor:
         return F.cross_entropy(output_BO.float(), self.winner(batch))
+
+    def probability(self, output_BO: Tensor) -> Tensor:
+        """Returns probability_BO of each winner, in the order of `winner`."""
+        return output_BO.float().softmax(dim=1)
 
     def winner(self, batch: Batch) -> Tensor:
         """Returns winner_B: 0 is the actor, then the others in turn order, and last, nobody."""
@@ -96,7 +104,8 @@ class AuxiliaryTargets(nn.Module):
 
     def losses(self, output_BO: Tensor, batch: Batch) -> dict[str, Tensor]:
         """Returns the unweighted loss of each target by its name."""
-        parts = torch.split(output_BO, self._sizes, dim=1)
-        return {
-            name: target(part_BO, batch) for (name, target), part_BO in zip(self.targets.items(), parts, strict=True)
-        }
+        return {name: self.targets[name](part_BO, batch) for name, part_BO in self.outputs(output_BO).items()}
+
+    def outputs(self, output_BO: Tensor) -> dict[str, Tensor]:
+        """Returns the outputs of each target by its name."""
+        return dict(zip(self.targets, torch.split(output_BO, self._sizes, dim=1), strict=True))

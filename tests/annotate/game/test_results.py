@@ -2,7 +2,14 @@
 
 import pytest
 
-from annotate.game.results import final_scores, leftover_deposits, relative_winner, round_delta, round_results
+from annotate.game.results import (
+    dealt_in_to,
+    final_scores,
+    leftover_deposits,
+    relative_winner,
+    round_delta,
+    round_results,
+)
 from annotate.replay.replay import game_part, round_part
 from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round
 
@@ -50,6 +57,14 @@ def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner:
 )
 def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, target: int, seen: list[int]) -> None:
     assert codes(win(winner, target)) == seen
+
+
+@pytest.mark.parametrize("winner", range(NUM_SEATS))
+@pytest.mark.parametrize("target", range(NUM_SEATS))
+def test_only_the_discarder_of_a_ron_dealt_in(winner: int, target: int) -> None:
+    found = [dealt_in_to(code) for code in codes(win(winner, target))]
+    expected = [None if seat != target or winner == target else (winner - seat - 1) % NUM_SEATS for seat in range(4)]
+    assert found == expected
 
 
 @pytest.mark.parametrize("winner", range(NUM_SEATS))

@@ -1,0 +1,157 @@
+"""Fits the coefficients of the danger estimate to the discards of one split, and measures them on another.
+
+python launch/reports/danger.py WEIGHTS SHARDS
+
+The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`). A discard has dealt in if
+it is its seat's last decision of a round in which that seat dealt in. Discards after the own riichi are left out, as
+they are no decisions.
+"""
+
+import argparse
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.game.results import dealt_in_to
+from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import Vocabulary, tile34_of
+from kanachan.data.columns import Columns, round_keys
+from kanachan.data.loader import held_out_columns
+from kanachan.inference.danger import COEFFICIENTS, FEATURES, danger_inputs, predicts_danger
+from kanachan.inference.policy import Policy
+
+_CHUNK = 256
+_BINS = 8
+_NEWTON_STEPS = 30
+
+
+class Discards(NamedTuple):
+    """Discards against each seat that could win on them: N pairs."""
+
+    feature_NF: NDArray[np.float64]
+    dealt_in_N: NDArray[np.bool_]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="launch/reports/danger.py",
+        description="Fits the coefficients of the danger estimate (kanachan/inference/danger.py) to discards of the "
+        "train split, and measures the fit and the coefficients in use on the test split.",
+    )
+    parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
+    parser.add_argument("shards", type=Path, help="folder of shards")
+    parser.add_argument("--decisions", type=int, default=100_000, help="of the train split (default: %(default)s)")
+    arguments = parser.parse_args()
+    return run_cleanly(parser.prog, lambda: print(report(arguments.weights, arguments.shards, arguments.decisions)))
+
+
+def report(weights: str, shards: Path, decisions: int) -> str:
+    """Formats the fitted coefficients and a table of predicted and observed frequencies.
+
+    Raises:
+        ValueError: the weights have no auxiliary heads, or the shards no train or test split.
+    """
+    policy = Policy.load(weights)
+    if not predicts_danger(policy):
+        raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
+    fitted = fit(discards(policy, held_out_columns(shards, "train", policy.vocabulary), decisions))
+    test = discards(policy, held_out_columns(shards, "test", policy.vocabulary), None)
+    lines = [f"{'coefficient':<12}{'fitted':>8}{'in use':>8}"]
+    lines += [f"{name:<12}{new:8.2f}{old:8.2f}" for name, new, old in zip(FEATURES, fitted, COEFFICIENTS, strict=True)]
+    frequency = test.dealt_in_N.mean()
+    chance = log_loss(np.full(len(test.dealt_in_N), frequency), test.dealt_in_N)
+    lines += ["", f"test: {len(test.dealt_in_N):,} pairs of a discard and a seat, {test.dealt_in_N.sum()} dealt in"]
+    for name, coefficient_F in (("fitted", fitted), ("in use", np.array(COEFFICIENTS))):
+        probability_N = predicted(test, coefficient_F)
+        area = area_under_curve(probability_N, test.dealt_in_N)
+        loss = log_loss(probability_N, test.dealt_in_N)
+        lines.append(f"{name}: area under the ROC curve {area:.3f}, {loss:.5f} nats (constant {chance:.5f})")
+    probability_N = predicted(test, np.array(COEFFICIENTS))
+    lines += ["", f"{'predicted %':>12}{'observed %':>12}{'pairs':>9}"]
+    for part in np.array_split(probability_N.argsort(), _BINS):
+        observed = test.dealt_in_N[part].mean()
+        lines.append(f"{100 * probability_N[part].mean():12.2f}{100 * observed:12.2f}{len(part):9,}")
+    return "\n".join(lines)
+
+
+def discards(policy: Policy, columns: Columns, limit: int | None) -> Discards:
+    """Returns the discards of some decisions, drawn in chunks with a fixed seed, against each seat not furiten."""
+    kind_B, counts_B = _discarded_kind(columns, policy.vocabulary)
+    target_B = np.array([-1 if (winner := dealt_in_to(result)) is None else winner for result in columns.results[:, 0]])
+    is_last_B = _last_of_round(columns, policy.vocabulary)
+    starts = np.random.default_rng(0).permutation(np.arange(0, len(columns), _CHUNK))
+    features, dealt_in = [], []
+    for start in starts[: None if limit is None else -(-limit // _CHUNK)].tolist():
+        chunk = slice(start, start + _CHUNK)
+        inputs = danger_inputs(policy, columns.rows(start, min(start + _CHUNK, len(columns))))
+        row = np.flatnonzero(counts_B[chunk])
+        kind = kind_B[chunk][row]
+        may_win_NH = ~inputs.is_safe_BHK.numpy()[row, :, kind]
+        seat = np.arange(may_win_NH.shape[1])
+        dealt_in_NH = is_last_B[chunk][row, None] & (target_B[chunk][row, None] == seat)
+        features.append(inputs.feature_BHKF.numpy()[row, :, kind][may_win_NH])
+        dealt_in.append(dealt_in_NH[may_win_NH])
+    return Discards(np.concatenate(features).astype(np.float64), np.concatenate(dealt_in))
+
+
+def _discarded_kind(columns: Columns, vocabulary: Vocabulary) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Returns the kind of tile that each decision discards, and whether it is a discard without riichi, declared or
+    earlier."""
+    block = vocabulary.action["discard"]
+    action_B = columns.actions.values[columns.actions.starts[:-1] + columns.chosen].astype(np.int64) - block.first
+    is_discard_B = (action_B >= 0) & (action_B < block.size)
+    tile_B, _, riichi_B = np.unravel_index(np.where(is_discard_B, action_B, 0), [f.size for f in block.factors])
+    kind_B = np.array([tile34_of(tile) for tile in range(block.factors[0].size)])[tile_B]
+    done = vocabulary.progression["discard"]
+    event = columns.progression.values.astype(np.int64) - done.first
+    row = np.repeat(np.arange(len(columns)), columns.progression.lengths)
+    is_event = (event >= 0) & (event < done.size)
+    seat, _, _, riichi = np.unravel_index(event[is_event], [factor.size for factor in done.factors])
+    is_riichi_B = np.zeros(len(columns), bool)
+    is_riichi_B[row[is_event][(riichi == 1) & (seat == columns.seat[row[is_event]])]] = True
+    return kind_B, is_discard_B & (riichi_B == 0) & ~is_riichi_B
+
+
+def _last_of_round(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Returns whether each decision is its seat's last one of the round."""
+    key_B = round_keys(columns, vocabulary)
+    order = np.lexsort((columns.progression.lengths, key_B))
+    is_last_B = np.zeros(len(columns), bool)
+    is_last_B[order[np.append(key_B[order][1:] != key_B[order][:-1], True)]] = True
+    return is_last_B
+
+
+def fit(discards: Discards) -> NDArray[np.float64]:
+    """Returns the coefficients of the logistic regression with the greatest likelihood, by Newton's method."""
+    feature_NF, target_N = discards.feature_NF, discards.dealt_in_N.astype(np.float64)
+    coefficient_F = np.zeros(feature_NF.shape[1])
+    for _ in range(_NEWTON_STEPS):
+        probability_N = predicted(discards, coefficient_F)
+        curvature_FF = feature_NF.T @ (feature_NF * (probability_N * (1 - probability_N))[:, None])
+        ridge_FF = 1e-6 * np.eye(len(coefficient_F))
+        coefficient_F += np.linalg.solve(curvature_FF + ridge_FF, feature_NF.T @ (target_N - probability_N))
+    return coefficient_F
+
+
+def predicted(discards: Discards, coefficient_F: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the probability of each pair."""
+    return np.asarray(torch.from_numpy(discards.feature_NF @ coefficient_F).sigmoid())
+
+
+def log_loss(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
+    """Returns the mean negative log-likelihood in nats."""
+    return float(-np.log(np.where(is_true_N, probability_N, 1 - probability_N)).mean())
+
+
+def area_under_curve(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
+    """Returns the share of pairs, one true and one not, in which the true one has the higher probability."""
+    rank_N = probability_N.argsort().argsort()
+    num_true = int(is_true_N.sum())
+    return float((rank_N[is_true_N].sum() - num_true * (num_true - 1) / 2) / (num_true * (len(is_true_N) - num_true)))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

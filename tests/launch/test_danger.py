@@ -1,0 +1,48 @@
+"""The fit of the danger estimate: it recovers known coefficients, and the report counts what it measures."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.annotation import format_line
+from kanachan.cli import pack
+from tests.support.launched import program
+from tests.support.random_annotations import random_annotations, with_hidden
+from tests.support.tiny_runs import run
+
+
+def shards_with_hands(folder: Path) -> Path:
+    lines = [format_line(a) for a in with_hidden(random_annotations(400, seed=2, games=20), seed=2)]
+    text = folder / "annotations.txt"
+    text.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    shards = folder / "shards"
+    assert pack.main([str(text), "--fractions", "0.5,0.2,0.3", "-o", str(shards)]) == 0
+    return shards
+
+
+def test_the_fit_finds_the_coefficients_that_made_the_outcomes() -> None:
+    rng = np.random.default_rng(0)
+    feature_NF = np.column_stack([np.ones(200_000), rng.normal(size=200_000), rng.normal(size=200_000)])
+    true_F = np.array([-3.0, 1.0, -0.5])
+    dealt_in_N = rng.random(200_000) < 1 / (1 + np.exp(-feature_NF @ true_F))
+    assert program("danger").fit(program("danger").Discards(feature_NF, dealt_in_N)) == pytest.approx(true_F, abs=0.05)
+
+
+def test_the_area_under_the_curve_is_the_share_of_pairs_in_the_right_order() -> None:
+    probability_N = np.array([0.1, 0.4, 0.35, 0.8])
+    assert program("danger").area_under_curve(probability_N, np.array([False, False, True, True])) == 0.75
+
+
+def test_the_report_has_both_coefficients_and_a_table(tmp_path: Path) -> None:
+    shards, out = shards_with_hands(tmp_path), tmp_path / "run"
+    assert run("imitation", shards, out, "--objective.hidden_hands", "1", "--objective.round_winner", "0.3") == 0
+    text = program("danger").report(str(out), shards, 100)
+    assert "in use" in text and "pairs of a discard and a seat" in text and "observed %" in text
+
+
+def test_weights_without_the_heads_are_refused(tmp_path: Path) -> None:
+    shards, out = shards_with_hands(tmp_path), tmp_path / "run"
+    assert run("imitation", shards, out) == 0
+    with pytest.raises(ValueError, match=r"trained without objective\.hidden_hands"):
+        program("danger").report(str(out), shards, 100)
