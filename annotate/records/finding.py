@@ -13,6 +13,8 @@ _RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb"
 _COMPRESSIONS = (".gz", ".zst")
 SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
 """suffixes of records in folders and archives; a file that is named explicitly may have any suffix"""
+SECOND_SUFFIX = ".data"
+"""suffix of the second file of a Mahjong Soul record, which is read with the first, of the same name"""
 IN_ARCHIVE = "!"
 
 _NAMES_AT_ONCE = 20_000
@@ -68,8 +70,8 @@ def is_record_name(name: str) -> bool:
 
 
 def note_passed_over(name: str, passed_over: Counter[str]) -> None:
-    """Counts a skipped file by its suffix, unless it is hidden."""
-    if not _is_hidden(name):
+    """Counts a skipped file by its suffix, unless it is hidden or the second file of a record."""
+    if not (_is_hidden(name) or name.endswith(SECOND_SUFFIX)):
         passed_over[os.path.splitext(name)[1].lower() or "no suffix"] += 1
 
 

@@ -6,12 +6,14 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import IO
 
 from annotate.game.record import Game, Unreadable, all_readable
 from annotate.records import archives
 from annotate.records.finding import (
     IN_ARCHIVE,
+    SECOND_SUFFIX,
     SUFFIXES,
     Shard,
     archive_of,
@@ -21,7 +23,7 @@ from annotate.records.finding import (
     names_one_record,
     note_passed_over,
 )
-from annotate.records.majsoul.capture import is_capture, is_capture_json
+from annotate.records.majsoul.capture import SecondFile, is_capture, is_capture_json
 from annotate.records.majsoul.reader import read_majsoul, read_majsoul_json
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.strict_json import parse_json
@@ -85,7 +87,7 @@ def games_of(record: Record) -> Iterator[Game | Unreadable]:
             raise ValueError(record.problem)
         in_archive = record.data is not None
         path = record.name.rpartition(IN_ARCHIVE)[2] if in_archive else record.name
-        for game in _games(_content(record), os.path.basename(path)):
+        for game in _games(_content(record), os.path.basename(path), partial(_second_file, record)):
             yield Unreadable(f"{record.name}: {game.problem}") if isinstance(game, Unreadable) else game
     except ValueError as error:
         raise ValueError(f"{record.name}: {error}") from None
@@ -207,9 +209,26 @@ def _decompressed(raw: IO[bytes]) -> bytes:
     return bytes(data.removeprefix(_BYTE_ORDER_MARK))
 
 
-def _games(data: bytes, name: str) -> Iterable[Game | Unreadable]:
+def _second_file(record: Record, url: str) -> bytes:
+    """Returns the content of the file with a Mahjong Soul game, beside the record with its address."""
+    folder, name = os.path.split(record.name)
+    path = os.path.join(folder, f"{_stem(name)}{SECOND_SUFFIX}")
+    what = f"the game itself is not in the file but at {url} (data_url)"
+    if record.data is not None:
+        raise ValueError(
+            f"{what}: unpack the archive, download the address to NAME{SECOND_SUFFIX} beside it and run again"
+        )
+    if not os.path.exists(path):
+        raise ValueError(f"{what}: download it to {path} and run again")
+    try:
+        return _content(Record(path, 0))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | Unreadable]:
     if is_capture(data):
-        return [read_majsoul(data)]
+        return [read_majsoul(data, second_file)]
     start = data.lstrip()[:9]
     if not start:
         raise ValueError(f"empty; accepted are {ACCEPTED}")
@@ -226,7 +245,7 @@ def _games(data: bytes, name: str) -> Iterable[Game | Unreadable]:
     if _is_mjai(text):
         return mjai_games(text, _stem(name))
     if '"head"' in text or '".lq.' in text:
-        return [read_majsoul_json(_majsoul_document(text))]
+        return [read_majsoul_json(_majsoul_document(text), second_file)]
     raise ValueError(f"not a game record; accepted are {ACCEPTED}")
 
 

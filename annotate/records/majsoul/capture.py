@@ -1,12 +1,13 @@
 """Unwraps the message of Mahjong Soul's server that holds a game record: protobuf as captured, or JSON made of it.
 
 The captured message is `Wrapper(ResGameRecord(head, Wrapper(GameDetailRecords)))`, with or without three bytes of the
-WebSocket frame before it. JSON has the same shape; some tools omit names, or leave a wrapper as base64 text.
+WebSocket frame before it. JSON has the same shape; some tools omit names, or leave a wrapper as base64 text. The inner
+wrapper may be elsewhere, at the response's data_url: then it is a second file.
 """
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from annotate.records.majsoul.protobuf import RECORDS, decode, of_json, squeezed
 _NOTICE, _REQUEST, _RESPONSE = 1, 2, 3
 """kinds of frames, their first byte"""
 _FRAME_HEADER = 3
+SecondFile = Callable[[str], bytes]
+"""returns the content of the file for a data_url; raises ValueError if there is none"""
 _NO_NAME = b"\x0a\x00"
 _LENGTH_DELIMITED = 2
 
@@ -51,8 +54,12 @@ def is_capture_json(value: Any) -> bool:
     return "head" in keys or {"name", "data"} <= keys
 
 
-def open_capture(data: bytes) -> Recording:
-    """Extracts a game record from a captured message.
+def no_second_file(url: str) -> bytes:
+    raise ValueError(f"the game itself is not in the file but at {url} (data_url)")
+
+
+def open_capture(data: bytes, second_file: SecondFile = no_second_file) -> Recording:
+    """Extracts a game record from a captured message, or from one and its second file.
 
     Raises:
         ValueError: it is another message, is cut off or damaged, or does not hold the game itself.
@@ -68,15 +75,14 @@ def open_capture(data: bytes) -> Recording:
         _refuse_error(response.error.code)
     if not response.HasField("head"):
         raise ValueError("no head: the game's id, room and players are missing")
-    if not response.data:
-        _refuse_without_data(response.data_url)
+    details = response.data or _second(response.data_url, second_file)
     rules = UnknownFieldSet(response.head.config.mode.detail_rule)
     unknown = [f"number {rule.field_number}" for rule in rules if rule.wire_type == _LENGTH_DELIMITED or rule.data]
-    return Recording(response.head, tuple(_steps_of_bytes(response.data)), tuple(unknown))
+    return Recording(response.head, tuple(_steps_of_bytes(details)), tuple(unknown))
 
 
-def open_capture_json(value: Any) -> Recording:
-    """Extracts a game record from JSON that a tool made of the message.
+def open_capture_json(value: Any, second_file: SecondFile = no_second_file) -> Recording:
+    """Extracts a game record from JSON that a tool made of the message, or from it and the message's second file.
 
     Raises:
         ValueError: a part is missing or of the wrong type, or the document does not hold the game itself.
@@ -90,8 +96,9 @@ def open_capture_json(value: Any) -> Recording:
     head, unknown = of_json("RecordGame", response["head"], "head")
     data = response.get("data")
     if not data:
-        _refuse_without_data(response.get("dataurl"))
-    steps = _steps_of_bytes(_of_base64(data, "data")) if type(data) is str else _steps_of_json(data)
+        steps = _steps_of_bytes(_second(response.get("dataurl"), second_file))
+    else:
+        steps = _steps_of_bytes(_of_base64(data, "data")) if type(data) is str else _steps_of_json(data)
     rules = [key for key in unknown if key.replace("_", "").lower().startswith(_RULES)]
     return Recording(head, tuple(steps), tuple(key.rpartition(".")[2] for key in rules))
 
@@ -100,10 +107,10 @@ def _refuse_error(code: Any) -> None:
     raise ValueError(f"the server responded with error {code}: no game was sent")
 
 
-def _refuse_without_data(url: Any) -> None:
-    if url:
-        raise ValueError(f"the game itself is not in the file but at {str(url)[:200]} (data_url): get it from there")
-    raise ValueError("the game itself (data) is missing")
+def _second(url: Any, second_file: SecondFile) -> bytes:
+    if not url:
+        raise ValueError("the game itself (data) is missing")
+    return second_file(ascii(str(url)[:200])[1:-1])
 
 
 def _steps_of_bytes(data: bytes) -> Iterator[Message]:

@@ -10,28 +10,40 @@ from google.protobuf.message import Message
 
 from annotate.game.record import Game, require_gain_of_first
 from annotate.records.four_players import NUM_SEATS, VOCABULARY
-from annotate.records.majsoul.capture import Recording, open_capture, open_capture_json
+from annotate.records.majsoul.capture import (
+    Recording,
+    SecondFile,
+    no_second_file,
+    open_capture,
+    open_capture_json,
+)
 from annotate.records.majsoul.rounds import read_rounds
 from annotate.records.majsoul.rules import grade, room_and_style
 from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range
 
 
-def read_majsoul(data: bytes) -> Game:
+def read_majsoul(data: bytes, second_file: SecondFile = no_second_file) -> Game:
     """Reads a captured message, with the frame's header of three bytes or without.
+
+    Args:
+        second_file: reads the game if the message holds only its address.
 
     Raises:
         ValueError: not a game record, damaged, or a game that is not supported. The caller names the file.
     """
-    return _game(open_capture(data))
+    return _game(open_capture(data, second_file))
 
 
-def read_majsoul_json(document: Any) -> Game:
+def read_majsoul_json(document: Any, second_file: SecondFile = no_second_file) -> Game:
     """Reads the JSON of a captured message, already parsed.
+
+    Args:
+        second_file: as for `read_majsoul`.
 
     Raises:
         ValueError: as `read_majsoul`.
     """
-    return _game(open_capture_json(document))
+    return _game(open_capture_json(document, second_file))
 
 
 def _game(recording: Recording) -> Game:
