@@ -15,6 +15,7 @@ from annotate.pipeline.run import Conversion, run
 from annotate.records.finding import SUFFIXES, Shard, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
 from annotate.replay.replay import annotate_game
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -78,8 +79,8 @@ def _verify(paths: Sequence[str], processes: int) -> int:
 
 
 def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kanachan-annotate",
+    parser = CommandParser(
+        "kanachan-annotate",
         description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
         f"one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that the rules engine "
         "cannot replay exactly is left out and named in the report on standard error.",

@@ -28,6 +28,7 @@ from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, writ
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, table_seed
 from annotate.replay.replay import annotation_of, game_part, round_part
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import in_order, num_cores
@@ -293,8 +294,8 @@ def _require_settings(path: Path, start: Event, options: Options) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="kanachan-simulate",
+    parser = CommandParser(
+        "kanachan-simulate",
         description="Simulates whole games of four-player riichi mahjong between rule-based players and writes each "
         "game's record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of "
         "cores; existing files are kept, so an interrupted run is resumed by the same command.",

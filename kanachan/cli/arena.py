@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from tqdm import tqdm
 
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, locking
 from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import StopRequest, noting_stop_signals
@@ -75,9 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=PROGRAM, description=_DESCRIPTION, epilog=SPEC_HELP, formatter_class=_Formatter
-    )
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION, epilog=SPEC_HELP, formatter_class=_Formatter)
     for letter in PLAYERS:
         parser.add_argument(letter.lower(), metavar=letter, help="a PLAYER, see below")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games; rounded up to whole walls")

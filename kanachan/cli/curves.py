@@ -1,10 +1,10 @@
 """kanachan-curves: draws the curves of runs, without wandb and also while they are training."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, replacing
 from annotate.runtime.terminal import run_cleanly
 
@@ -16,7 +16,7 @@ _PICTURES = ("png", "svg", "pdf")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", help="run folders, folders of runs, or patterns such as 'runs/*'"
     )

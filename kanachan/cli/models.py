@@ -1,10 +1,10 @@
 """kanachan-models: lists the weights that come with the package, or describes one of them."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP
@@ -20,7 +20,7 @@ temperature, matches, and the commands that make the weights again."""
 
 def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="?", help=f"{WEIGHTS_HELP}; default: list the package's")
     parser.add_argument("--json", action="store_true", help="print the cards as JSON, by name")
     arguments = parser.parse_args(argv)

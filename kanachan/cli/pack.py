@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
@@ -24,7 +25,7 @@ that text together with the original: its games would count as different games).
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=DESCRIPTION)
     parser.add_argument(
         "annotations", nargs="*", help="files of annotations, and folders of shards, to be split by game"
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
@@ -51,7 +52,7 @@ def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> No
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument(
         "lines", metavar="LINES", help="annotation lines, by suffix plain, .gz or .zst; - is standard input"

@@ -11,6 +11,7 @@ from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
+from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=PROGRAM, description=_DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument(
         "record",
         metavar="RECORD",

@@ -7,6 +7,7 @@ of the command line. Imports nothing heavy, so that --help and messages about wr
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, Literal, NoReturn
 import yaml
 from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
 
+from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import replacing
 from kanachan.config import (
     MODEL_SIZES,
@@ -30,7 +32,7 @@ from kanachan.models.reference import resolved
 from kanachan.objectives.stages import STAGES, require_stage
 
 PROGRAM = "kanachan-train"
-USAGE = (
+_USAGE = (
     f"{PROGRAM} --stage STAGE --data.path DIR [-o RUN_FOLDER] [--init WEIGHTS] [--config YAML] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
@@ -222,13 +224,14 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     *stages, last = STAGES
     parser = ArgumentParser(
-        prog=PROGRAM,
-        usage=USAGE,
+        prog=_called(PROGRAM),
+        usage=_called(_USAGE),
         description=DESCRIPTION.format(stages=", ".join(stages), last=last),
         default_config_files=[str(path) for path in defaults],
         exit_on_error=False,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
     parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
     parser.add_argument("--stage", type=Literal[tuple(STAGES)], help="stage of the curriculum")
     parser.add_argument(
@@ -337,6 +340,11 @@ def _yaml(path: Path) -> dict[str, Any]:
     return values
 
 
+def _called(text: str) -> str:
+    """Replaces the program's name in a text by the one under which it was started."""
+    return text.replace(PROGRAM, CALLED_AS.get() or PROGRAM)
+
+
 def _exit_with(message: str) -> NoReturn:
-    print(f"usage: {USAGE}\n{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"usage: {_called(_USAGE)}\n{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(2)

@@ -1,0 +1,58 @@
+"""kanachan: starts any of the commands, as `kanachan COMMAND`."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.metadata import version
+
+from annotate.runtime.arguments import CALLED_AS, suggestion
+
+PROGRAM = "kanachan"
+COMMANDS: Mapping[str, Mapping[str, str]] = {
+    "data": {
+        "annotate": "convert game records to annotations or shards",
+        "simulate": "simulate games between rule-based players",
+        "pack": "pack annotations into shards",
+    },
+    "training": {
+        "train": "train one stage of the curriculum",
+        "curves": "draw the curves of runs",
+        "evaluate": "measure networks on held-out games",
+        "calibrate": "fit the temperature of a network",
+    },
+    "use": {
+        "models": "list the weights that come with the package",
+        "review": "review a game as an HTML page",
+        "predict": "add predictions to annotations, or explain them",
+        "bot": "play at an mjai table",
+        "arena": "compare two players in duplicate games",
+        "export": "export a network for transformers or ONNX",
+    },
+}
+"""by task: the name of each command, and what it does"""
+_ELSEWHERE = {"simulate": ("annotate.simulation.simulate", "simulate")}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
+    if name in ("-h", "--help"):
+        print(_usage())
+        return 0
+    if name == "--version":
+        print(PROGRAM, version("kanachan"))
+        return 0
+    names = [command for commands in COMMANDS.values() for command in commands]
+    if name not in names:
+        hint = suggestion(name, names) or f"; {PROGRAM} --help lists them"
+        print(f"{PROGRAM}: error: {name}: no such command{hint}", file=sys.stderr)
+        return 2
+    CALLED_AS.set(f"{PROGRAM} {name}")
+    module, function = _ELSEWHERE.get(name, (f"kanachan.cli.{name}", "main"))
+    return getattr(import_module(module), function)(rest)
+
+
+def _usage() -> str:
+    lines = [f"usage: {PROGRAM} COMMAND ...", "", f"{PROGRAM} COMMAND --help describes a command."]
+    for task, commands in COMMANDS.items():
+        lines += ["", f"{task}:", *(f"  {name:<10} {does}" for name, does in commands.items())]
+    return "\n".join(lines)

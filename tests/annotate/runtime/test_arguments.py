@@ -1,0 +1,42 @@
+"""What the parsers of all commands have in common."""
+
+from importlib.metadata import version
+
+import pytest
+
+from annotate.runtime.arguments import CommandParser
+
+
+def parser() -> CommandParser:
+    made = CommandParser("program")
+    made.add_argument("input")
+    made.add_argument("-o", "--output", required=True)
+    made.add_argument("-j", "--processes")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (["x", "--out", "y"], "--out: no such option; did you mean --output?"),
+        (["x", "--out=y"], "--out: no such option; did you mean --output?"),
+        (["x", "-o", "y", "--jobs", "2"], "--jobs: no such option; did you mean --processes?"),
+        (["x", "-o", "y", "--proceses", "2"], "--proceses: no such option; did you mean --processes?"),
+        (["x", "-o", "y", "--zzz"], "error: --zzz: no such option\n"),
+        (["x"], "the following arguments are required: -o/--output"),
+    ],
+)
+def test_an_unknown_option_is_named_with_the_one_that_was_meant(
+    given: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(given)
+    assert stopped.value.code == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_every_program_reports_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        parser().parse_args(["--version"])
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == f"program {version('kanachan')}\n"
