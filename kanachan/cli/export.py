@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
+from kanachan.cli.extras import require
 from kanachan.cli.options import WEIGHTS_HELP
 from kanachan.config import WEIGHTS_NAME
 
@@ -72,6 +73,8 @@ def _export(arguments: argparse.Namespace) -> None:
         from kanachan.inference.onnx_export import require_packages
 
         require_packages()
+    if arguments.output is not None:
+        require("encoder", ("transformers",))
     from kanachan.inference.policy import Policy
     from kanachan.models.weights import CARD_NAME, write_card
 

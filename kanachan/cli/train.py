@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
+from kanachan.cli.extras import require
 from kanachan.training.command_line import PROGRAM, Request, requested
 
 
@@ -16,6 +17,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _train(request: Request) -> int:
     # Heavy imports come only now, after the settings have been found valid.
+    require("train", ("lightning", "wandb"))
     from kanachan.training.trainer import run_stage
 
     return run_stage(request)
