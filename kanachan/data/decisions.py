@@ -36,7 +36,8 @@ Rows = Row | Iterable[Row] | ArrowRows
 
 
 def annotations_of(rows: Rows) -> list[Annotation]:
-    """Returns the decisions, checked, in their order; the vocabulary of each is recognised by its numbers.
+    """Returns the decisions, checked unless they were parsed before, in their order; the vocabulary of each is
+    recognised by its numbers.
 
     Games of rows of shards are their keys, as 16 hexadecimal digits.
 
@@ -104,16 +105,14 @@ def _annotation(row: Row) -> Annotation:
     if isinstance(row, str):
         return parse_line(row, vocabulary_of_line(row))
     if isinstance(row, Annotation):
-        found = row
-    else:
-        hidden = row.get(HIDDEN)
-        found = Annotation(
-            game=f"{int(_value(row, 'game')):016x}",
-            observation=_observation_of_row(row),
-            chosen=int(_value(row, "chosen")),
-            results=_integers(row, "results"),
-            hidden=None if hidden is None else _integers(row, HIDDEN),
-        )
+        return row
+    found = Annotation(
+        game=f"{int(_value(row, 'game')):016x}",
+        observation=_observation_of_row(row),
+        chosen=int(_value(row, "chosen")),
+        results=_integers(row, "results"),
+        hidden=None if row.get(HIDDEN) is None else _integers(row, HIDDEN),
+    )
     check(found, vocabulary_of(found.observation))
     return found
 

@@ -18,9 +18,11 @@ from torch import Tensor
 from annotate.annotation import Annotation
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
+from annotate.words import describe_action
 from kanachan.config import StageName
 from kanachan.data.batch import Batch, TokenLayout, collate
 from kanachan.data.columns import ObservationColumns, columns_of_annotations, columns_of_observations, round_keys
+from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
 from kanachan.models.transformer import Network, Output
@@ -83,12 +85,41 @@ class Policy(ABC):
         """A description, for people, of `Prediction.shown`."""
         return self.objective.meaning
 
-    def scores(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
-        """Returns the scores of the candidates, [A] for each annotation, in the order of its field 4."""
-        return [prediction.score for prediction in self.predictions(annotations, batch)]
+    def scores(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[NDArray[np.float32]]:
+        """Returns the scores of the candidates, [A] for each decision, in the order of its field 4."""
+        return [prediction.score for prediction in self.predictions(rows, batch)]
 
-    def predictions(self, annotations: Sequence[Annotation], batch: int = DEFAULT_BATCH) -> list[Prediction]:
-        """Returns the prediction for each annotation, in their order; evaluates `batch` of them at once."""
+    def in_words(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[dict[str, float]]:
+        """Returns for each decision its possible actions in words, the best first, with `Prediction.shown`: after
+        imitation their probabilities, after other stages their expected points; see `predictions`."""
+        annotations = self._decisions(rows)
+        described = []
+        for annotation, prediction in zip(annotations, self.predictions(annotations, batch), strict=True):
+            shown = zip(annotation.actions, prediction.shown.tolist(), strict=True)
+            ranked = sorted(shown, key=lambda action: -action[1])
+            described.append({describe_action(token, self.vocabulary): number for token, number in ranked})
+        return described
+
+    def _decisions(self, rows: Rows) -> list[Annotation]:
+        annotations = annotations_of(rows)
+        for number, annotation in enumerate(annotations, start=1):
+            found = vocabulary_of(annotation.observation)
+            if found is not self.vocabulary:
+                raise ValueError(
+                    f"decision {number} is in the vocabulary {found.name}, but the network reads {self.vocabulary.name}"
+                )
+        return annotations
+
+    def predictions(self, rows: Rows, batch: int = DEFAULT_BATCH) -> list[Prediction]:
+        """Returns the prediction for each decision, in their order; evaluates `batch` of them at once.
+
+        Args:
+            rows: annotation lines, parsed annotations, or rows of shards (`kanachan.data.decisions`).
+
+        Raises:
+            ValueError: one is not a decision of the policy's vocabulary; gives its number, from 1.
+        """
+        annotations = self._decisions(rows)
         if not annotations:
             return []
         columns = columns_of_annotations(annotations, self.vocabulary)

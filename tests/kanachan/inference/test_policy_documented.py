@@ -1,0 +1,54 @@
+"""The examples of docs/python.md run as they are, on the weights of the package."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kanachan.cli.export import main
+from tests.support.packed import packed
+from tests.support.paths import ROOT
+
+PAGE = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+RECORD = next((ROOT / "tests" / "golden" / "records").glob("*.mjlog"))
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(mark: str) -> dict[str, object]:
+    """Runs an example and returns its variables."""
+    found = re.search(rf"{mark}\n```python\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    names: dict[str, object] = {}
+    exec(compile(found[1], "python.md", "exec"), names)
+    return names
+
+
+def test_weights_are_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    run("<!-- load -->")
+    assert "imitation - probability" in capsys.readouterr().out
+
+
+def test_a_record_is_asked_about(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(RECORD, "game.mjlog")
+    names = run("<!-- ask -->")
+    assert isinstance(names["actions"], dict) and sum(names["actions"].values()) == pytest.approx(1, abs=1e-4)
+    assert [*names["actions"].values()] == sorted(names["actions"].values(), reverse=True)
+    assert "hand: " in capsys.readouterr().out
+
+
+def test_a_data_set_is_iterated_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed(tmp_path / "shards", train=3, validation=5)
+    run("<!-- iterate -->")
+    assert "% of the actions are those of the players" in capsys.readouterr().out
+
+
+def test_a_head_is_trained_on_the_encoder(tmp_path: Path) -> None:
+    packed(tmp_path / "shards", train=300)
+    assert main(["reference", "-o", "encoder"]) == 0
+    losses = run("<!-- head -->")["losses"]
+    assert isinstance(losses, list) and len(losses) == 2
