@@ -21,6 +21,7 @@ from riichienv import (
     MeldType,
     Phase,
     RiichiEnv,
+    calculate_score,
     calculate_shanten,
     check_riichi_candidates,
 )
@@ -166,6 +167,11 @@ class Table:
     def winners(self) -> set[int]:
         """The seats that won the round."""
         return set(self._env.win_results)
+
+    @property
+    def win_results(self) -> Mapping[int, Any]:
+        """riichienv's WinResult of each winner of the round: yaku, han, fu ..."""
+        return dict(self._env.win_results)
 
     @property
     def num_dora(self) -> int:
@@ -364,31 +370,21 @@ def _ankan_event(seat: int, action: Action) -> Event:
     return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
 
 
-def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
-    """Returns, by seat, whether the hand at the round's end waits for a tile that it does not hold four times."""
-    hands = [list(hand) for hand in events[0]["tehais"]]
-    melds: list[list[tuple[MeldType, list[str]]]] = [[] for _ in hands]
-    for event in events:
-        kind, seat = event["type"], event.get("actor", -1)
-        if kind == "tsumo":
-            hands[seat].append(event["pai"])
-        elif kind in ("dahai", "kakan"):
-            hands[seat].remove(event["pai"])
-        elif kind in _MELD_TYPES:
-            for name in event["consumed"]:
-                hands[seat].remove(name)
-            called = [event["pai"]] if kind != "ankan" else []
-            melds[seat].append((_MELD_TYPES[kind], [*event["consumed"], *called]))
-        if kind == "kakan":
-            index = next(i for i, (_, names) in enumerate(melds[seat]) if sorted(names) == sorted(event["consumed"]))
-            melds[seat][index] = MeldType.Kakan, [*event["consumed"], event["pai"]]
-    return [_is_tenpai(hand, seat_melds) for hand, seat_melds in zip(hands, melds, strict=True)]
+def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]]) -> bool:
+    """Returns whether a hand waits for a tile that it does not hold four times.
 
-
-def _is_tenpai(hand: Sequence[str], melds: Sequence[tuple[MeldType, Sequence[str]]]) -> bool:
+    Args:
+        hand: the concealed tiles by mjai's names, 3n + 1.
+        melds: kind (a kan of a pon as daiminkan) and tiles of each meld.
+    """
     pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
-    engine_melds = [Meld(kind, [pool[name].pop() for name in names], True) for kind, names in melds]
+    engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]
     return HandEvaluator([pool[name].pop() for name in hand], engine_melds).is_tenpai()
+
+
+def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool) -> int:
+    """Returns what a winner gets for a hand, without honba and deposits."""
+    return int(calculate_score(han, fu, is_dealer, is_tsumo, 0).total)
 
 
 def _rule(rules: Rules) -> GameRule:

@@ -1,10 +1,11 @@
 """Games as all readers of records return them: rounds of mjai events with a header."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from annotate.game.grading import ranks_of
+from annotate.game.origin import Origin
 from annotate.vocabulary import Vocabulary
 
 Rules = Literal["tenhou", "mjsoul"]
@@ -88,6 +89,8 @@ class Game:
     """by seat: the change of the grading points, recorded or from the platform's table"""
     incomplete: str | None = None
     """why the last round or the end of the game is missing, if it is"""
+    origin: Origin = field(default=Origin(), compare=False)
+    """who played it, when and where"""
 
 
 @dataclass(frozen=True, slots=True)

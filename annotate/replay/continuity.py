@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from annotate.game.engine import tenpai_at_end
 from annotate.game.grading import ranks_of
+from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 from annotate.game.tiles import WINDS

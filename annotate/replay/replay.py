@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import Decision, play
-from annotate.game.engine import Table, tenpai_at_end
+from annotate.game.engine import Table
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, ranks_of
+from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
+from annotate.game.winning import Win, wins_of
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
 from annotate.replay.script import Script
@@ -41,6 +43,8 @@ class ReplayResult:
     """"round: what" where options that the record lists are not those of the engine; the round is not skipped"""
     notes: list[str] = field(default_factory=list)
     """assumptions where the record lacks something, such as a default room"""
+    wins: dict[str, list[Win]] = field(default_factory=dict)
+    """by the name of each round that replayed"""
 
 
 class Replayed(NamedTuple):
@@ -55,6 +59,7 @@ class Replayed(NamedTuple):
     """choices skipped because the server made them, by kind"""
     differences: list[str]
     """where options that the record lists are not those of the engine"""
+    wins: list[Win]
 
 
 def annotate_game(
@@ -92,6 +97,7 @@ def annotate_game(
             report.left_out.append(f"{recorded.name}: {error}")
             continue
         report.num_rounds += 1
+        report.wins[recorded.name] = replayed.wins
         report.num_unknown += replayed.num_unknown
         report.automatic += replayed.automatic
         report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
@@ -186,4 +192,4 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
         raise Disagreement(str(error)) from error
     script.check_finished()
     results = round_part(agreed_events(events, script.abort, table))
-    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences)
+    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences, wins_of(table))

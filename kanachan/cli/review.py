@@ -1,33 +1,37 @@
 """kanachan-review: writes a page of a player's decisions in a game record, with the predictions of networks."""
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
+from annotate.records.addresses import ReplayAddress, is_address, parse_address
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
 from kanachan.cli.policy_options import add_options, check_options, with_prior
-from kanachan.models.reference import is_reference_name, resolved
+from kanachan.models.reference import NAME, is_reference_name, resolved
+from kanachan.review.seats import chosen_seats
 
 if TYPE_CHECKING:
-    from kanachan.review.report import Reviewer
+    from kanachan.review.models import Reviewer
 
 PROGRAM = "kanachan-review"
-_DESCRIPTION = """Evaluates networks on all decisions of one player of a game and writes a page, one file that needs
-no network connection: the table as that player saw it, the possible actions with their probabilities or values,
-the action played, where most was lost, and how the expected result changed over the game. Weights of several stages
-are shown side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
+DEFAULT_THRESHOLD = 0.2
+_DESCRIPTION = """Evaluates networks on all decisions of one player of a game, or of all, and writes a page, one file
+that needs no network connection: the table as that player saw it, the possible actions with their probabilities or
+values, the action played, where most was lost, and how the expected result changed over the game. Weights of several
+stages are shown side by side. On the page the arrow keys go through decisions (left, right) and rounds (up, down)."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -36,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "game")
     check_options(parser, arguments)
+    if not 0 <= arguments.threshold <= 1:
+        parser.error(f"--threshold must be 0 ... 1, not {arguments.threshold}")
     return run_cleanly(PROGRAM, lambda: _review(arguments))
 
 
@@ -45,21 +51,30 @@ def _parser() -> argparse.ArgumentParser:
         "record",
         metavar="RECORD",
         help="a game record of any format that kanachan-annotate reads; of an archive one "
-        "member, as in archive.zip!folder/game.xml",
+        "member, as in archive.zip!folder/game.xml; or the address of a replay of Tenhou or Mahjong Soul, followed by "
+        "the record unless the current folder holds it under the name in the address (nothing is fetched)",
     )
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several, of any stages")
     parser.add_argument(
         "--seat",
-        type=int,
-        required=True,
-        choices=range(NUMS_OF_SEATS[-1]),
-        help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on",
+        metavar="SEAT",
+        help="whose decisions: 0 is the first dealer of the game, 1 the next to the right, and so on; or the name of a "
+        "player; or all, for one page of all players (default: tw of a Tenhou address)",
     )
     parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
+    parser.add_argument("--force", action="store_true", help="replace existing files")
     parser.add_argument(
         "--json",
         metavar="FILE",
         help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        metavar="SHARE",
+        default=DEFAULT_THRESHOLD,
+        help="from which difference on a decision differs: of the probability of the best action and of the one "
+        "played, 0 ... 1, or of their values as a share of a large difference in this game (default: %(default)s)",
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
     add_options(parser, values="the last of WEIGHTS, in a separate column")
@@ -70,13 +85,17 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _review(arguments: argparse.Namespace) -> None:
-    inputs = [arguments.record, *(str(resolved(path)) for path in arguments.weights)]
-    check_output(arguments.output, inputs)
-    if arguments.json is not None:
-        check_output(arguments.json, inputs, may_stream=True)
-        if Path(arguments.json).absolute() == Path(arguments.output).absolute():
-            raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
+    address = parse_address(arguments.record) if is_address(arguments.record) else None
+    if address is not None:
+        _locate(arguments, address)
+    _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)
+    if address is not None:
+        game = _addressed(game, address, record)
+    given = arguments.seat
+    if given is None and address is not None and address.seat is not None:
+        given = str(address.seat)
+    seats = chosen_seats(given, game, record)
     replayed = annotate_game(game, arguments.room, arguments.grades)
     for text in replayed.left_out:
         print(f"{PROGRAM}: left out: {record}: {text}", file=sys.stderr)
@@ -89,13 +108,60 @@ def _review(arguments: argparse.Namespace) -> None:
     from kanachan.review.page import page
     from kanachan.review.report import review_of
 
-    review = review_of(record, game, replayed, arguments.seat, _reviewers(arguments), arguments.batch)
+    reviewers = _reviewers(arguments)
+    review = review_of(record, game, replayed, seats, reviewers, arguments.batch, arguments.threshold)
     with replacing(Path(arguments.output)) as temporary:
         temporary.write_text(page(review), encoding="utf-8")
     if arguments.json is not None:
         with writing_text(arguments.json) as file:
             file.write(json.dumps(review, ensure_ascii=False) + "\n")
-    _report(review, arguments.output)
+    for part in review.get("reviews", [review]):
+        _report(part, arguments.output)
+
+
+def _locate(arguments: argparse.Namespace, address: ReplayAddress) -> None:
+    """Replaces an address in the arguments by its record: the next argument, or a file of the current folder.
+
+    Raises:
+        ValueError: there is none; the message contains where to get it and the command for it.
+    """
+    first, *rest = arguments.weights
+    if Path(first).is_file() and not first.endswith(".safetensors"):
+        if not rest:
+            raise ValueError(f"no WEIGHTS: give some after {first}, such as {NAME}")
+        arguments.record, arguments.weights = first, rest
+        return
+    found = address.file_in(Path())
+    if found is None:
+        file = f"{address.log}.{'xml' if address.platform == 'tenhou' else 'json'}"
+        command = shlex.join([PROGRAM, address.text, file, *arguments.weights, "-o", arguments.output])
+        raise ValueError(f"{address.text}: nothing is fetched: {address.advice}, then run: {command}")
+    arguments.record = found
+
+
+def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
+    """Returns the game with the log of its address.
+
+    Raises:
+        ValueError: the record is of another game.
+    """
+    origin = game.origin
+    if origin.log not in (None, address.log):
+        raise ValueError(f"{record}: the game {origin.log}, but the address is of {address.log}")
+    return replace(game, origin=replace(origin, platform=address.platform, log=address.log))
+
+
+def _check_outputs(arguments: argparse.Namespace) -> None:
+    inputs = [arguments.record, *(str(resolved(path)) for path in arguments.weights)]
+    check_output(arguments.output, inputs)
+    if arguments.json is not None:
+        check_output(arguments.json, inputs, may_stream=True)
+        if Path(arguments.json).absolute() == Path(arguments.output).absolute():
+            raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
+    if not arguments.force:
+        for output in (arguments.output, arguments.json):
+            if output is not None and Path(output).is_file():
+                raise ValueError(f"{output}: exists already; --force replaces it")
 
 
 def _game(path: str, number: int | None) -> tuple[Game, str]:
@@ -119,7 +185,7 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     from kanachan.inference.policy import Policy, chosen_device
-    from kanachan.review.report import Reviewer
+    from kanachan.review.models import Reviewer
 
     device = chosen_device(arguments.device)
     paths = [*arguments.weights, *([] if arguments.prior is None else [arguments.prior])]
@@ -154,10 +220,13 @@ def _report(review: dict[str, Any], output: str) -> None:
     for model in review["models"]:
         overall = model["summary"][0]
         if model["unit"] == "probability":
-            rest = f"mean probability of the action played {overall['mean_probability']:.1%}"
+            rest = f"mean probability of the action played {overall['mean_probability']:.1%}, "
+            rest += f"rating {model['rating']:.1f}, {model['bad_moves_per_100']:.1f} bad moves in 100"
         else:
             rest = f"mean loss {overall['mean_loss']:,.1f} points"
         lines.append(f"  {model['name']:<{width}}  agreement {overall['agreed'] / decisions:.1%}, {rest}")
+        if model["caveat"] is not None:
+            lines.append(f"  {'':<{width}}  {model['caveat']}")
     print("\n".join(lines), file=sys.stderr)
 
 

@@ -48,6 +48,10 @@ class Meld:
     """the seat that discarded `called`"""
     added: str | None = None
 
+    @property
+    def tiles(self) -> list[str]:
+        return [*self.own, *(tile for tile in (self.called, self.added) if tile is not None)]
+
 
 @dataclass(slots=True)
 class TableView:

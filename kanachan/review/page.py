@@ -36,12 +36,20 @@ def page(review: Mapping[str, Any]) -> str:
     )
     return Template(_asset("review.html")).substitute(
         policy=escape(policy),
-        title=escape(f"Review of {review['game']}, seat {review['seat']}"),
+        title=escape(_title(review)),
         style=style,
         tiles=tile_symbols(),
         data=embedded(review),
         script=script,
     )
+
+
+def _title(review: Mapping[str, Any]) -> str:
+    """Returns the game's id, and the player where the review is of one."""
+    if "reviews" in review:
+        return f"Review of {review['game']}"
+    name = review["players"][review["seat"]]["name"]
+    return f"Review of {review['game']}, {name or 'seat ' + str(review['seat'])}"
 
 
 def embedded(value: Any) -> str:

@@ -22,6 +22,8 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
 Numbers = NDArray[np.float32]
+FLOOR = 0.01
+"""the probability by imitation from which an action's value is compared"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,13 @@ class ReviewedPrediction:
     shown: Numbers
     """[A] probabilities after imitation, else expected points of the stage"""
     best: int
-    """the candidate with the highest score"""
+    """the candidate with the highest score among those that are compared"""
     loss: float
     """of the action taken: after imitation its negative log-likelihood, else the points lost against the best"""
+    gap: float
+    """of the action taken: how much smaller than the highest its probability is, else its loss"""
+    spread: float
+    """difference of the highest and the lowest number shown among the candidates that are compared"""
     rank_probability: Numbers | None
     """[A, R] after rank: of every final rank after the action"""
     expected: float | None
@@ -42,10 +48,20 @@ class ReviewedPrediction:
     """[R] after rank: the probability of every final rank before the action"""
 
 
-def reviewed_predictions(
-    policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int
-) -> list[list[ReviewedPrediction]]:
+class Reviewed(NamedTuple):
+    """What networks predict for the decisions of a game."""
+
+    predictions: list[list[ReviewedPrediction]]
+    """of each network for each decision"""
+    plausible: list[list[bool]]
+    """for each decision and candidate: whether imitation takes it with at least FLOOR; True without imitation"""
+
+
+def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> Reviewed:
     """Returns the predictions of each policy for each of `annotations`; `chunk` of them pass a network at once.
+
+    Values are compared among the action taken and those that the first policy with probabilities takes with at least
+    FLOOR: values of actions that people do not take have been learnt from next to no examples.
 
     What is expected before the action comes from the summary token. For a network that was trained without it, it is
     the mean over the actions, weighted by the first policy with probabilities, or else the action taken.
@@ -54,12 +70,13 @@ def reviewed_predictions(
     acted = [policy.act(observations, batch=chunk) for policy in policies]
     predictions = [[_prediction(action) for action in actions] for actions in acted]
     weights = [_one_hot(annotation) for annotation in annotations]
-    for predicted in predictions:
-        if annotations and predicted[0].probability is not None:
-            weights = [prediction.probability for prediction in predicted if prediction.probability is not None]
-            break
+    plausible = [np.ones(len(annotation.actions), bool) for annotation in annotations]
+    index = policy_index(policies)
+    if index is not None:
+        weights = [action.probability for action in predictions[index] if action.probability is not None]
+        plausible = [probability >= FLOOR for probability in weights]
     found = []
-    for policy, actions, predicted in zip(policies, acted, predictions, strict=True):
+    for policy, predicted in zip(policies, predictions, strict=True):
         before = _expected(policy, annotations, chunk)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
@@ -70,11 +87,22 @@ def reviewed_predictions(
                 expected = float(before.points[i] if before else weights[i] @ prediction.score)
             if ranks is not None:
                 expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
-            best = annotation.actions.index(actions[i].token)
-            loss = _loss(prediction.score, prediction.probability, annotation.chosen)
-            rows.append(ReviewedPrediction(prediction.shown, best, loss, ranks, expected, expected_ranks))
+            is_compared = plausible[i] | (_one_hot(annotation) > 0)
+            if prediction.probability is not None:
+                is_compared = np.ones_like(is_compared)
+            compared = np.where(is_compared, prediction.score, -np.inf)
+            loss = _loss(compared, prediction.probability, annotation.chosen)
+            shown = prediction.shown[is_compared]
+            gap = loss if prediction.probability is None else float(shown.max() - prediction.shown[annotation.chosen])
+            best, spread = int(compared.argmax()), float(shown.max() - shown.min())
+            rows.append(ReviewedPrediction(prediction.shown, best, loss, gap, spread, ranks, expected, expected_ranks))
         found.append(rows)
-    return found
+    return Reviewed(found, [row.tolist() for row in plausible])
+
+
+def policy_index(policies: Sequence[Policy]) -> int | None:
+    """Returns the index of the first policy with probabilities, None if all have values alone."""
+    return next((i for i, policy in enumerate(policies) if not policy.objective.has_value), None)
 
 
 def _prediction(action: Action) -> Prediction:

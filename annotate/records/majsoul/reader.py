@@ -8,6 +8,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
+from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
 from annotate.game.record import Game, require_gain_of_first
 from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.majsoul.capture import (
@@ -74,7 +75,13 @@ def _game(recording: Recording) -> Game:
         final_scores=final_scores,
         grading_deltas=deltas,
         incomplete=incomplete if players is not None or incomplete else "the result (head.result) is missing",
+        origin=Origin("mjsoul", head.uuid if MJSOUL_LOG.fullmatch(head.uuid) else None, None, _players(head, grades)),
     )
+
+
+def _players(head: Message, grades: tuple[int, ...] | None) -> tuple[Player, ...]:
+    names = {account.seat: account.nickname for account in head.accounts}
+    return players_of([names.get(seat) for seat in range(NUM_SEATS)], NUM_SEATS, grades)
 
 
 def _by_seat(entries: Any, where: str) -> list[Message]:

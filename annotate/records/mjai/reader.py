@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.game import grading, results
+from annotate.game.origin import Origin, log_in, players_of
 from annotate.game.record import Event, Game, Round, Rules, Unreadable, require_gain_of_first, whole_wall
 from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, SCORES, SEEN, WALL, WINDS, Field, normalised
@@ -254,7 +255,15 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
         final_scores=final_scores,
         grading_deltas=deltas,
         incomplete=incomplete,
+        origin=_origin(draft, name),
     )
+
+
+def _origin(draft: _Draft, name: str) -> Origin:
+    """Returns the names of start_game and, where its id or the name of the file is a platform's, the platform's log."""
+    platform, log = log_in(_game_id(draft, name)) or (None, None)
+    grades = draft.header.get("grades") if platform == "mjsoul" else None
+    return Origin(platform, log, None, players_of(draft.start.get("names"), NUM_SEATS, grades))
 
 
 def _close(draft: _Draft, is_cut_off: bool) -> str | None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate.game import grading
+from annotate.game.origin import TENHOU_DANS, Origin, log_in, players_of
 from annotate.game.record import Event, Game, Round, Rules, Unreadable
 from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.strict_json import objects_of, parse_json
@@ -54,7 +55,6 @@ _MJSOUL_GRADES = (
     ("魂天", "Celestial"),
 )
 _LEVELS = {"1": 0, "2": 1, "3": 2, "I": 0, "II": 1, "III": 2, "★": 0, "★★": 1, "★★★": 2}
-_TENHOU_DANS = ("新人", *(f"{n}級" for n in range(9, 0, -1)), "初段", *(f"{n}段" for n in "二三四五六七八九十"))
 
 
 class _Kind(NamedTuple):
@@ -149,7 +149,18 @@ def _game(document: Any, name: str) -> Game:
         final_scores=final_scores,
         grading_deltas=deltas,
         incomplete=None if final_scores else f"the record stops after {read[-1].name}, without the final scores",
+        origin=_origin(document, kind),
     )
+
+
+def _origin(document: dict[str, Any], kind: _Kind) -> Origin:
+    found = log_in(ref) if isinstance(ref := document.get("ref"), str) else None
+    platform = found[0] if found else kind.rules[0] if len(kind.rules) == 1 else None
+    dans = document.get("dan")
+    grade_of = _mjsoul_grade if platform == "mjsoul" else _tenhou_dan
+    grades = [grade_of(_normalised(name)) for name in dans] if platform and isinstance(dans, list) else None
+    players = players_of(document.get("name"), NUM_SEATS, grades, document.get("rate"))
+    return Origin(platform, found and found[1], document["rule"].get("disp") or None, players)
 
 
 def _short(value: Any) -> str:
@@ -231,7 +242,7 @@ def _grading(
     names = document.get("dan")
     if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != NUM_SEATS:
         return None, None
-    names = [unicodedata.normalize("NFKC", name) if isinstance(name, str) else "" for name in names]
+    names = list(map(_normalised, names))
     ranks = grading.ranks_of(final_scores) if final_scores is not None else None
     if kind.table is not None:
         dans = [_tenhou_dan(name) for name in names]
@@ -250,11 +261,15 @@ def _grading(
     return grades, grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
 
 
+def _normalised(name: Any) -> str:
+    return unicodedata.normalize("NFKC", name) if isinstance(name, str) else ""
+
+
 def _tenhou_dan(name: str) -> int | None:
     """Returns Tenhou's dan, 0 ... 20, by its name."""
     if name.startswith("天鳳"):
         return grading.TENHOUI
-    return _TENHOU_DANS.index(name) if name in _TENHOU_DANS else None
+    return TENHOU_DANS.index(name) if name in TENHOU_DANS else None
 
 
 def _mjsoul_grade(name: str) -> int | None:

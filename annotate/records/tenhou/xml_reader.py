@@ -8,9 +8,12 @@ a player is not connected: the server passes and discards what it draws.
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import unquote
 from xml.parsers import expat
 
 from annotate.game import grading
+from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, Round
 from annotate.records.four_players import NUM_SEATS, NUM_TILES, VOCABULARY
 from annotate.records.tenhou.meld import decode_meld, tile_name
@@ -20,7 +23,7 @@ LARGEST_NUMBER = 100_000
 """far beyond any number in a record; scores are in hundreds"""
 
 # bits of <GO type>
-HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x80
+HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, FAST, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80
 KNOWN_BITS = 0xFF
 
 DRAW_REASONS = {
@@ -41,7 +44,6 @@ _ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan")
 _ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
 """events that show what was chosen"""
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-_LOG_NAME = re.compile(r"(?<!\d)\d{10}gm-[0-9a-f]{4}-\w+-[0-9a-zA-Z]{8}(?![0-9a-zA-Z])")
 
 Attributes = dict[str, str]
 
@@ -63,7 +65,7 @@ def read_tenhou_xml(data: bytes, name: str) -> Game:
 
 
 def _game_id(data: bytes, name: str) -> str:
-    found = _LOG_NAME.search(name)
+    found = TENHOU_LOG.search(name)
     return found[0] if found else f"mjlog-{hashlib.sha256(data).hexdigest()[:16]}"
 
 
@@ -75,6 +77,8 @@ class _Reader:
         self._type: int | None = None
         self._is_ranked = False
         self._dan: tuple[int, ...] | None = None
+        self._players: tuple[Player, ...] = ()
+        self._words = ""
         self._rounds: list[Round] = []
         self._events: list[Event] | None = None
         self._ended = False
@@ -147,6 +151,7 @@ class _Reader:
             final_scores=self._final_scores,
             grading_deltas=deltas,
             incomplete=incomplete,
+            origin=Origin("tenhou", game_id if TENHOU_LOG.fullmatch(game_id) else None, self._words, self._players),
         )
 
     def _finish_last_round(self, cut_off: bool) -> str | None:
@@ -233,6 +238,8 @@ class _Reader:
         if kind & ~KNOWN_BITS:
             raise ValueError(f'<GO type="{kind}">: an unknown rule variant')
         self._type = kind
+        table = "般上特鳳"[(2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)]
+        self._words = f"{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
@@ -240,12 +247,16 @@ class _Reader:
 
     def _un(self, attributes: Attributes) -> None:
         self._absent -= {seat for seat in range(NUM_SEATS) if f"n{seat}" in attributes}
+        if not self._players:  # later ones are reconnections
+            names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(NUM_SEATS)]
+            self._players = players_of(names, NUM_SEATS, rates=attributes.get("rate", "").split(","))
         if "dan" not in attributes or self._dan is not None:
             return  # a reconnection, or a record without dans
         dan = _integers(attributes, "UN", "dan", NUM_SEATS)
         if not all(0 <= number <= grading.TENHOUI for number in dan):
             raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
         self._dan = dan
+        self._players = tuple(replace(player, grade=grade) for player, grade in zip(self._players, dan, strict=False))
 
     def _init(self, attributes: Attributes) -> None:
         if self._type is None:

@@ -10,6 +10,7 @@ from annotate.game.decisions import Choice, play
 from annotate.game.engine import Table, Turn
 from annotate.game.record import Event, Round, Rules, all_readable
 from annotate.game.results import round_delta
+from annotate.game.winning import wins_of
 from annotate.records.mjai.reader import mjai_games
 from annotate.records.reading import read_games
 from annotate.replay.consistency import Disagreement, agreed_events
@@ -40,7 +41,8 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     played = play(table, writer_of(), choose)
     events = [event for event in table.log() if event["type"] not in _FRAME]
     results = round_part([recorded.events[0], *events])
-    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences), events
+    wins = wins_of(table)
+    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences, wins), events
 
 
 def essence(events: list[Event]) -> list[dict[str, Any]]:

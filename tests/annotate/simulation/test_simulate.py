@@ -9,7 +9,7 @@ import pytest
 
 from annotate.annotation import check, format_line
 from annotate.game.decisions import KINDS, kind_of
-from annotate.game.engine import tenpai_at_end
+from annotate.game.hands import tenpai_at_end
 from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game

@@ -29,6 +29,8 @@ from tests.support.rare_rounds import ROUNDS
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
 from tests.support.rounds import V, options, play_round
 from tests.support.tiny_weights import written
+from tests.support.writers.all_formats import tenhou_xml
+from tests.support.writers.majsoul_made import simulated
 
 SEAT = 2
 
@@ -123,9 +125,12 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
         for decision, prediction in zip(reviewed.review["decisions"], predictions, strict=True):
             shown = decision["answers"][number]
             assert shown["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
-            assert shown["best"] == int(prediction.score.argmax())
+            is_compared = np.array(decision["plausible"]) | (prediction.probability is not None)
+            is_compared[decision["chosen"]] = True
+            score = np.where(is_compared, prediction.score, -np.inf)
+            assert shown["best"] == int(score.argmax())
             chosen = prediction.shown[decision["chosen"]]
-            loss = -math.log(chosen) if prediction.probability is not None else prediction.score.max() - chosen
+            loss = -math.log(chosen) if prediction.probability is not None else score.max() - chosen
             assert shown["loss"] == pytest.approx(loss, rel=1e-2, abs=1e-3)
             assert (shown["rank_probability"] is None) == (prediction.rank_probability is None)
 
@@ -154,7 +159,7 @@ def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
 def test_rank_probabilities_before_a_decision_come_from_the_situation(reviewed: Reviewed) -> None:
     policy = Policy.load(reviewed.weights["rank"])
     annotations = reviewed.annotations[:5]
-    ((*rows,),) = reviewed_predictions([policy], annotations, chunk=2)
+    (rows,) = reviewed_predictions([policy], annotations, chunk=2).predictions
     batch = policy.batch(columns_of_annotations(annotations, V))
     expected_BR = policy.objective.baseline_rank_probability(policy.output(batch), batch)
     for row, expected_R in zip(rows, expected_BR, strict=True):
@@ -170,7 +175,9 @@ def test_without_a_value_of_the_situation_the_mean_over_the_actions_is_shown(
     annotations = reviewed.annotations[:5]
     played = rank.predictions(annotations)
     likely = imitation.predictions(annotations)
-    together, alone = (reviewed_predictions(policies, annotations, 256)[0] for policies in ([rank, imitation], [rank]))
+    together, alone = (
+        reviewed_predictions(policies, annotations, 256).predictions[0] for policies in ([rank, imitation], [rank])
+    )
     for i, annotation in enumerate(annotations):
         probability, ranks = likely[i].probability, played[i].rank_probability
         assert probability is not None and ranks is not None
@@ -219,7 +226,7 @@ def test_a_game_and_weights_of_different_vocabularies_are_refused_together(revie
     other = replace(game, vocabulary=replace(V, name="kanachan-5p"))
     reviewers = [Reviewer("mine", Policy.load(reviewed.weights["imitation"]))]
     with pytest.raises(ValueError, match="game.jsonl: a game of kanachan-5p, but the weights mine are for kanachan-4p"):
-        review_of("game.jsonl", other, annotate_game(game), SEAT, reviewers, 8)
+        review_of("game.jsonl", other, annotate_game(game), [SEAT], reviewers, 8, 0.2)
 
 
 def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, tmp_path: Path) -> None:
@@ -301,8 +308,7 @@ def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) 
 @pytest.mark.parametrize(
     "arguments",
     (
-        ["--seat", "4"],
-        [],
+        ["--seat", "0", "--threshold", "20"],
         ["--seat", "0", "--game", "0"],
         ["--seat", "0", "--batch", "0"],
         ["--seat", "0", "--prior", "none"],
@@ -342,3 +348,172 @@ def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewe
     command = [str(reviewed.record), *paths, "--seat", "0", "-o", str(tmp_path / "out.html"), "--json", str(data)]
     assert main(command) == 0
     assert [model["name"] for model in json.loads(data.read_text())["models"]] == paths
+
+
+def review_with(reviewed: Reviewed, folder: Path, *arguments: str, record: Path | None = None) -> dict[str, Any]:
+    data = folder / "out.json"
+    command = [str(record or reviewed.record), reviewed.weights["imitation"], "-o", str(folder / "out.html"), "--force"]
+    assert main([*command, "--json", str(data), *arguments]) == 0
+    found: dict[str, Any] = json.loads(data.read_text())
+    return found
+
+
+def test_all_seats_are_in_one_review_as_alone(reviewed: Reviewed, tmp_path: Path) -> None:
+    everyone = review_with(reviewed, tmp_path, "--seat", "all")
+    assert [part["seat"] for part in everyone["reviews"]] == [0, 1, 2, 3]
+    alone = review_with(reviewed, tmp_path, "--seat", "1")
+    shared = {key: value for key, value in everyone.items() if key != "reviews"}
+    joined = {**shared, **everyone["reviews"][1]}
+    assert joined["decisions"][0]["table"] == alone["decisions"][0]["table"]
+    assert joined.keys() == alone.keys()
+    assert joined["models"][0]["rating"] == pytest.approx(alone["models"][0]["rating"])
+
+
+def test_a_rating_is_the_mean_share_of_the_most_probable_action(reviewed: Reviewed) -> None:
+    model, decisions = reviewed.review["models"][0], reviewed.review["decisions"]
+    shown = [(d["answers"][0]["shown"], d["chosen"]) for d in decisions]
+    shares = [probability[chosen] / max(probability) for probability, chosen in shown]
+    assert model["rating"] == pytest.approx(100 * sum(shares) / len(shares), rel=1e-4)
+    num_bad = sum(probability[chosen] < 0.05 for probability, chosen in shown)
+    assert (model["bad_moves"], model["bad_moves_per_100"]) == (
+        num_bad,
+        pytest.approx(100 * num_bad / len(decisions), rel=1e-4),
+    )
+    values = reviewed.review["models"][1]
+    assert (values["rating"], values["bad_moves"], values["bad_moves_per_100"]) == (None, None, None)
+
+
+def test_a_decision_differs_from_the_threshold_on(reviewed: Reviewed, tmp_path: Path) -> None:
+    gaps = [d["answers"][0]["gap"] for d in reviewed.review["decisions"]]
+    for threshold in (0.0, 0.01, 1.0):
+        review = review_with(reviewed, tmp_path, "--seat", str(SEAT), "--threshold", str(threshold))
+        differs = [d["answers"][0]["differs"] for d in review["decisions"]]
+        best = [d["answers"][0]["best"] for d in review["decisions"]]
+        chosen = [d["chosen"] for d in review["decisions"]]
+        assert review["threshold"] == threshold
+        assert differs == [gap >= threshold and b != c for gap, b, c in zip(gaps, best, chosen, strict=True)]
+        assert review["models"][0]["differing"] == sum(differs)
+
+
+def test_the_gap_of_values_is_a_share_of_a_large_difference(reviewed: Reviewed) -> None:
+    for number, model in enumerate(reviewed.review["models"]):
+        for decision in reviewed.review["decisions"]:
+            answer = decision["answers"][number]
+            expected = answer["loss"] / model["scale"]
+            if model["unit"] == "probability":
+                expected = max(answer["shown"]) - answer["shown"][decision["chosen"]]
+            assert answer["gap"] == pytest.approx(expected, rel=1e-3, abs=1e-4)
+
+
+def test_the_policy_is_the_opinion_to_start_with(reviewed: Reviewed, tmp_path: Path) -> None:
+    imitation, rank = reviewed.weights["imitation"], reviewed.weights["rank"]
+    assert (reviewed.review["policy_model"], reviewed.review["default_model"]) == (0, 0)
+    for weights, expected in (([rank, imitation], (1, 1)), ([rank], (None, 0))):
+        data = tmp_path / "out.json"
+        command = [str(reviewed.record), *weights, "--seat", "0", "-o", str(tmp_path / "out.html"), "--force"]
+        assert main([*command, "--json", str(data)]) == 0
+        review = json.loads(data.read_text())
+        assert (review["policy_model"], review["default_model"]) == expected
+    shifted = [str(reviewed.record), imitation, rank, "--prior", imitation, "--temperature", "50", "--seat", "0"]
+    assert main([*shifted, "-o", str(tmp_path / "out.html"), "--force", "--json", str(data)]) == 0
+    assert json.loads(data.read_text())["default_model"] == 2
+
+
+def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed: Reviewed) -> None:
+    reviewers = [Policy.load(reviewed.weights[stage]) for stage in ("imitation", "rank")]
+    # a sharp imitation, so that many actions are below the floor
+    sharp = Policy.load(reviewed.weights["imitation"])
+    sharp.temperature = 0.02
+    (_, rows), plausible = reviewed_predictions([sharp, reviewers[1]], reviewed.annotations, 64)
+    assert any(not all(row) for row in plausible)
+    probabilities = sharp.predictions(reviewed.annotations)
+    for row, allowed, annotation, prediction in zip(rows, plausible, reviewed.annotations, probabilities, strict=True):
+        assert prediction.probability is not None
+        assert allowed == (prediction.probability >= 0.01).tolist()
+        assert allowed[row.best] or row.best == annotation.chosen
+        compared = [i for i in range(len(allowed)) if allowed[i] or i == annotation.chosen]
+        assert row.loss == pytest.approx(row.shown[compared].max() - row.shown[annotation.chosen], abs=1e-5)
+
+
+def test_values_without_an_evaluation_have_a_caveat(reviewed: Reviewed) -> None:
+    kinds = [(model["caveat_kind"], bool(model["caveat"])) for model in reviewed.review["models"]]
+    assert kinds == [(None, False)] + [("not_evaluated", True)] * 3
+
+
+@pytest.mark.parametrize(("is_better", "kind"), [(True, None), (False, "not_better")])
+def test_values_have_the_verdict_of_their_card(reviewed: Reviewed, is_better: bool, kind: str | None) -> None:
+    policy = Policy.load(reviewed.weights["rank"])
+    less = {"value": 0.01, "low": -0.02, "high": 0.04, "decisions": 900}
+    verdict = {"is_better": is_better, "sentence": "no better than the scores alone", "less_scores": less}
+    policy.card["evaluation"] = {"verdict": verdict}
+    (game,) = read_games(str(reviewed.record))
+    review = review_of("r", game, annotate_game(game), [SEAT], [Reviewer("rank", policy)], 64, 0.2)
+    (model,) = review["models"]
+    assert model["caveat_kind"] == kind and (model["caveat"] == verdict["sentence"]) != is_better
+    assert model["evaluation"] == {"difference": 0.01, "interval": [-0.02, 0.04]}
+
+
+def test_a_review_replaces_no_file_without_force(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, data = tmp_path / "out.html", tmp_path / "out.json"
+    command = [str(reviewed.record), reviewed.weights["imitation"], "--seat", "0", "-o", str(out), "--json", str(data)]
+    for existing in (out, data):
+        existing.write_text("mine")
+        assert main(command) == 1
+        assert f"{existing}: exists already; --force replaces it" in capsys.readouterr().err
+        assert existing.read_text() == "mine"
+        existing.unlink()
+    out.write_text("mine")
+    assert main([*command, "--force"]) == 0 and out.read_text() != "mine"
+
+
+LOG = "2021070100gm-00a9-0000-0123abcd"
+ADDRESS = f"https://tenhou.net/0/?log={LOG}&tw=1"
+
+
+def test_an_address_is_reviewed_with_its_file_and_its_seat(
+    reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = simulated(5, rules="tenhou")
+    (tmp_path / "mine.xml").write_bytes(tenhou_xml(made))
+    (tmp_path / f"{LOG}.xml").write_bytes(tenhou_xml(made))
+    monkeypatch.chdir(tmp_path)
+    for named in (["mine.xml"], []):
+        command = [ADDRESS, *named, reviewed.weights["imitation"], "-o", "out.html", "--json", "out.json", "--force"]
+        assert main(command) == 0
+        review = json.loads(Path("out.json").read_text())
+        assert (review["seat"], review["source"]["log"]) == (1, LOG)
+        assert review["players"][1]["name"] == "\u8ab01"
+        assert review["rounds"][2]["link"] == f"https://tenhou.net/0/?log={LOG}&tw=1&ts=2"
+
+
+def test_an_address_alone_is_answered_with_what_to_download_and_run(
+    reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    weights = reviewed.weights["imitation"]
+    assert main([ADDRESS, weights, "-o", "out.html"]) == 1
+    error = capsys.readouterr().err
+    assert f"open https://tenhou.net/0/log/?{LOG}" in error
+    assert f"kanachan-review '{ADDRESS}' {LOG}.xml {weights} -o out.html" in error
+    uuid = "210815-6da08e40-2605-42fb-a5e3-f8aa5940362a"
+    assert main([f"https://game.mahjongsoul.com/?paipu={uuid}", weights, "-o", "out.html"]) == 1
+    assert f"{uuid}.json" in capsys.readouterr().err
+
+
+def test_the_file_of_an_address_must_be_its_game(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / f"{LOG[:-1]}e.xml"
+    other.write_bytes(tenhou_xml(simulated(5, rules="tenhou")))
+    assert main([ADDRESS, str(other), reviewed.weights["imitation"], "-o", str(tmp_path / "out.html")]) == 1
+    assert f"the game {LOG[:-1]}e, but the address is of {LOG}" in capsys.readouterr().err
+
+
+def test_a_player_is_chosen_by_name(reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start, *events = events_of(5)
+    record = write_record(tmp_path / "named.jsonl", [{**start, "names": ["Alice", "Bob", "Carol", "Dave"]}, *events])
+    assert review_with(reviewed, tmp_path, "--seat", "Carol", record=record)["seat"] == 2
+    assert main([str(record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--seat", "Eve"]) == 1
+    assert "no player has this name: 0 Alice, 1 Bob, 2 Carol, 3 Dave, all" in capsys.readouterr().err

@@ -1,0 +1,81 @@
+"""The concealed tiles and melds of all seats, followed through the events of a round that shows all hands."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from annotate.game.engine import is_tenpai
+from annotate.game.record import Event
+
+_TAKEN = ("chi", "pon", "daiminkan")
+
+
+@dataclass(slots=True)
+class HeldMeld:
+    """A call or kan, tiles by mjai's names."""
+
+    kind: str
+    consumed: list[str]
+    """tiles from the hand, except the one added to a pon"""
+    called: str | None = None
+    source: int | None = None
+    """the seat that discarded `called`"""
+    added: str | None = None
+
+    @property
+    def tiles(self) -> list[str]:
+        return [*self.consumed, *(tile for tile in (self.called, self.added) if tile is not None)]
+
+
+class Hands:
+    """The hands after each event passed to `follow`.
+
+    Args:
+        start: start_kyoku.
+    """
+
+    def __init__(self, start: Event) -> None:
+        self.concealed: list[list[str]] = [list(hand) for hand in start["tehais"]]
+        """by seat, with the drawn tile last"""
+        self.melds: list[list[HeldMeld]] = [[] for _ in self.concealed]
+        self.drawn: list[str | None] = [None] * len(self.concealed)
+        """by seat: the tile drawn in the turn in progress"""
+
+    def follow(self, event: Event) -> None:
+        """Applies the next event of the round; events that move no tile of a hand are skipped."""
+        kind, seat = event["type"], event.get("actor", -1)
+        if kind == "tsumo":
+            self.concealed[seat].append(event["pai"])
+            self.drawn[seat] = event["pai"]
+        elif kind == "dahai":
+            self._remove(seat, [event["pai"]], is_drawn=event["tsumogiri"])
+        elif kind == "kakan":
+            self._remove(seat, [event["pai"]])
+            meld = next(meld for meld in self.melds[seat] if sorted(meld.tiles) == sorted(event["consumed"]))
+            meld.kind, meld.added = kind, event["pai"]
+        elif kind in _TAKEN:
+            self._remove(seat, event["consumed"])
+            self.melds[seat].append(HeldMeld(kind, list(event["consumed"]), event["pai"], event["target"]))
+        elif kind == "ankan":
+            self._remove(seat, event["consumed"])
+            self.melds[seat].append(HeldMeld(kind, list(event["consumed"])))
+
+    def _remove(self, seat: int, names: Sequence[str], *, is_drawn: bool = False) -> None:
+        hand = self.concealed[seat]
+        for name in names:
+            if is_drawn:
+                assert hand[-1] == name, (hand, name)
+                hand.pop()
+            else:
+                hand.remove(name)
+        self.drawn[seat] = None
+
+
+def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
+    """Returns, by seat, whether the hand at the round's end waits for a tile that it does not hold four times."""
+    hands = Hands(events[0])
+    for event in events:
+        hands.follow(event)
+    return [
+        is_tenpai(hand, [("daiminkan" if meld.kind == "kakan" else meld.kind, meld.tiles) for meld in melds])
+        for hand, melds in zip(hands.concealed, hands.melds, strict=True)
+    ]

@@ -1,0 +1,110 @@
+"""Who played a game, when and where, as its record has it: for people, never an input of a network."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Platform = Literal["tenhou", "mjsoul"]
+
+TENHOU_LOG = re.compile(r"(?<!\d)\d{10}gm-[0-9a-f]{4}-\w+-[0-9a-zA-Z]{8}(?![0-9a-zA-Z])")
+"""Tenhou's name of a game: year, month, day and hour of its start, lobby and rules"""
+MJSOUL_LOG = re.compile(r"(?<!\d)\d{6}-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])")
+"""Mahjong Soul's name of a game: year, month and day of its start, then a random number"""
+TENHOU_DANS = ("新人", *(f"{n}級" for n in range(9, 0, -1)), "初段", *(f"{n}段" for n in "二三四五六七八九十"), "天鳳")
+MJSOUL_GRADES = (
+    *(f"{name}{level}" for name in ("初心", "雀士", "雀傑", "雀豪", "雀聖") for level in (1, 2, 3)),
+    "魂天",
+)
+_GRADES: dict[Platform, Sequence[str]] = {"tenhou": TENHOU_DANS, "mjsoul": MJSOUL_GRADES}
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """The player of a seat; None for what the record does not contain."""
+
+    name: str | None = None
+    grade: int | None = None
+    """Tenhou's dan 0 ... 20, or Mahjong Soul's grade 0 ... 15"""
+    rate: float | None = None
+    """Tenhou's"""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The platform of a game, its name there and its players; None and () for what the record does not contain."""
+
+    platform: Platform | None = None
+    log: str | None = None
+    """the platform's name of the game, which its replay addresses hold"""
+    rules: str | None = None
+    """the platform's words for table and rules, e.g. 鳳南喰赤"""
+    players: tuple[Player, ...] = ()
+    """by seat"""
+
+    @property
+    def date(self) -> str | None:
+        """The day of the start by the platform's clock, as in 2020-12-31."""
+        if self.log is None:
+            return None
+        digits = self.log[:8] if self.platform == "tenhou" else f"20{self.log[:6]}"
+        return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+
+    def grade_name(self, seat: int) -> str | None:
+        """Returns the platform's word for the grade of a seat."""
+        grade = self.players[seat].grade if self.players else None
+        return None if grade is None or self.platform is None else _GRADES[self.platform][grade]
+
+    def link(self, seat: int | None = None, round_index: int | None = None) -> str | None:
+        """Returns the address of the game's replay on its platform, where the record names the game.
+
+        Args:
+            seat: whose view; Tenhou's addresses alone have it.
+            round_index: from 0, which round it starts with; likewise.
+        """
+        if self.log is None:
+            return None
+        if self.platform == "mjsoul":
+            return f"https://game.mahjongsoul.com/?paipu={self.log}"
+        parts = [f"log={self.log}"]
+        parts += [] if seat is None else [f"tw={seat}"]
+        parts += [] if round_index is None else [f"ts={round_index}"]
+        return f"https://tenhou.net/0/?{'&'.join(parts)}"
+
+
+def log_in(text: str) -> tuple[Platform, str] | None:
+    """Returns the platform and the name of a game that a text holds, such as a file's name or an address."""
+    if found := TENHOU_LOG.search(text):
+        return "tenhou", found[0]
+    if found := MJSOUL_LOG.search(text):
+        return "mjsoul", found[0]
+    return None
+
+
+def players_of(
+    names: Any, num_seats: int, grades: Sequence[int | None] | None = None, rates: Any = None
+) -> tuple[Player, ...]:
+    """Returns the players of a record whose fields may be missing or of any kind; () if it has nothing of them."""
+    columns = [_column(values, num_seats) for values in (names, grades, rates)]
+    players = tuple(Player(_name(name), grade, _rate(rate)) for name, grade, rate in zip(*columns, strict=True))
+    return () if all(player == Player() for player in players) else players
+
+
+def _column(values: Any, num_seats: int) -> Sequence[Any]:
+    is_column = isinstance(values, list | tuple) and len(values) == num_seats
+    return values if is_column else (None,) * num_seats
+
+
+def _name(value: Any) -> str | None:
+    """Returns a name that can be shown, None if there is none."""
+    if not isinstance(value, str):
+        return None
+    return "".join(character if character.isprintable() else "\ufffd" for character in value).strip() or None
+
+
+def _rate(value: Any) -> float | None:
+    try:
+        rate = float(value)
+    except (TypeError, ValueError):
+        return None
+    return rate if abs(rate) < 1e6 else None

@@ -1,0 +1,63 @@
+"""Recognises the replay addresses of Tenhou and Mahjong Soul, and finds the file of such a game. Nothing is fetched."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+from annotate.game.origin import Platform, log_in
+from annotate.records.finding import is_record_name
+
+_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_KNOWN = "https://tenhou.net/0/?log=ID&tw=SEAT or https://game.mahjongsoul.com/?paipu=ID"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayAddress:
+    """The address of a game's replay."""
+
+    text: str
+    platform: Platform
+    log: str
+    """the platform's name of the game"""
+    seat: int | None
+    """whose view it is (Tenhou's tw), if it contains that"""
+
+    @property
+    def advice(self) -> str:
+        """What to download, from which address, and under which name to store it."""
+        if self.platform == "tenhou":
+            return f"open https://tenhou.net/0/log/?{self.log} in a browser and store the page as {self.log}.xml"
+        return (
+            "Mahjong Soul hands its records to its own client alone: open the address there and store the game with a "
+            f"tool that captures the client's messages or converts them to JSON, as {self.log}.json"
+        )
+
+    def file_in(self, folder: Path) -> str | None:
+        """Returns the record in a folder whose name holds the name of the game; of several the shortest."""
+        names = [path.name for path in folder.iterdir() if self.log in path.name and path.is_file()]
+        return min(filter(is_record_name, names), key=lambda name: (len(name), name), default=None)
+
+
+def is_address(text: str) -> bool:
+    """Returns whether a text is an address rather than a path."""
+    return _ADDRESS.fullmatch(text) is not None
+
+
+def parse_address(text: str) -> ReplayAddress:
+    """Parses the address of a replay.
+
+    Raises:
+        ValueError: it is not an address of a known platform, or does not name a game.
+    """
+    found = log_in(text)
+    if found is None or not _is_host_of(found[0], urlsplit(text).hostname or ""):
+        raise ValueError(f"{text}: not the address of a replay; known are {_KNOWN}")
+    seat = parse_qs(urlsplit(text).query).get("tw", [""])[0]
+    return ReplayAddress(text, *found, seat=int(seat) if seat in {"0", "1", "2", "3"} else None)
+
+
+def _is_host_of(platform: Platform, host: str) -> bool:
+    if platform == "tenhou":
+        return host == "tenhou.net" or host.endswith(".tenhou.net")
+    return "mahjongsoul" in host or "maj-soul" in host

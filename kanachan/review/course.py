@@ -1,0 +1,171 @@
+"""Follows a recorded round: what happened between two decisions, and all hands at each.
+
+A place is a number of events of the record. Tiles have the specification's names.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotate.annotation import Annotation
+from annotate.game.hands import Hands, HeldMeld
+from annotate.game.record import Event, Round
+from annotate.game.tiles import TILE_OF_MJAI
+from annotate.vocabulary import TILE_NAMES, Vocabulary, tile34_of
+from kanachan.review.board import Meld
+
+Data = dict[str, Any]
+_PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
+_CLAIMED = ("dahai", "kakan")
+_TYPES = {"tsumo": "draw", "dahai": "discard", "reach_accepted": "riichi", "hora": "win"}
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """All hands between two events; lists are by seat."""
+
+    concealed: list[list[str]]
+    """sorted, without the drawn tile"""
+    drawn: list[str | None]
+    furiten_kinds: list[frozenset[int]]
+    """0 ... 33: the kinds that a seat discarded, and those that it let pass in this turn or since its riichi"""
+
+
+class Course:
+    """The events of one round as its record has them.
+
+    Args:
+        recorded: a round that replayed.
+    """
+
+    def __init__(self, recorded: Round, vocabulary: Vocabulary) -> None:
+        self._vocabulary = vocabulary
+        self._events = recorded.events
+        self._places = [1, *(i + 1 for i, event in enumerate(self._events) if event["type"] in _PUBLIC)]
+        """by the number of public events"""
+        self._described = [_described(self._events, i) for i in range(len(self._events))]
+        self._follow()
+
+    def _follow(self) -> None:
+        """Stores all moments, and the hands at the end."""
+        hands = Hands(self._events[0])
+        num_seats = len(hands.concealed)
+        discarded: list[set[int]] = [set() for _ in range(num_seats)]
+        passed: list[set[int]] = [set() for _ in range(num_seats)]
+        riichi: set[int] = set()
+        last: tuple[int, int] | None = None  # seat and kind of a tile that may be won
+        self.moments: list[Moment | None] = [None]
+        """by place"""
+        for event in self._events:
+            kind, actor = event["type"], event.get("actor", -1)
+            if last is not None and kind != "hora":
+                for seat in {*range(num_seats)} - {last[0]}:
+                    passed[seat].add(last[1])
+            last = (actor, _kind(event["pai"])) if kind in _CLAIMED else None
+            if kind == "reach":
+                riichi.add(actor)
+                passed[actor].clear()
+            elif kind in ("tsumo", "dahai") and actor not in riichi:
+                passed[actor].clear()
+            if kind == "dahai":
+                discarded[actor].add(_kind(event["pai"]))
+            hands.follow(event)
+            furiten = [frozenset(own | other) for own, other in zip(discarded, passed, strict=True)]
+            self.moments.append(Moment(*_shown(hands), furiten))
+        self.melds = [[_meld(meld) for meld in melds] for melds in hands.melds]
+        """by seat, at the end"""
+
+    @property
+    def end(self) -> int:
+        """The place after the last event."""
+        return len(self._events)
+
+    @property
+    def num_dora(self) -> int:
+        return 1 + sum(event["type"] == "dora" for event in self._events)
+
+    def place_of(self, annotation: Annotation) -> int:
+        """Returns the place of a decision: after all that its player had seen."""
+        names = [self._vocabulary.sparse.describe(token)[0] for token in annotation.sparse]
+        place = self._places[len(annotation.progression) - 1]
+        if "drawn" in names:
+            while self._events[place - 1]["type"] != "tsumo":
+                place += 1
+        num_dora = 1 + sum(event["type"] == "dora" for event in self._events[:place])
+        while num_dora < names.count("dora") and self._events[place]["type"] == "dora":
+            place, num_dora = place + 1, num_dora + 1
+        return place
+
+    def moment(self, place: int) -> Moment:
+        found = self.moments[place]
+        assert found is not None, "no round has decisions before its start"
+        return found
+
+    def between(self, first: int, last: int) -> list[Data]:
+        """Returns the events from one place to another, for the page."""
+        return [event for event in self._described[first:last] if event is not None]
+
+
+def name_of(mjai: str) -> str:
+    """Returns the specification's name of a tile."""
+    return TILE_NAMES[TILE_OF_MJAI[mjai]]
+
+
+def sorted_tiles(names: Sequence[str]) -> list[str]:
+    """Returns tiles in the order of a hand, a red five just before the ordinary ones."""
+    return sorted(names, key=lambda name: (name[1], name[0].replace("0", "4~")))
+
+
+def _kind(mjai: str) -> int:
+    return tile34_of(TILE_OF_MJAI[mjai])
+
+
+def _shown(hands: Hands) -> tuple[list[list[str]], list[str | None]]:
+    concealed, drawn = [], []
+    for hand, tile in zip(hands.concealed, hands.drawn, strict=True):
+        concealed.append(sorted_tiles(list(map(name_of, hand if tile is None else hand[:-1]))))
+        drawn.append(None if tile is None else name_of(tile))
+    return concealed, drawn
+
+
+def _meld(meld: HeldMeld) -> Meld:
+    return Meld(
+        meld.kind,
+        list(map(name_of, meld.consumed)),
+        None if meld.called is None else name_of(meld.called),
+        meld.source,
+        None if meld.added is None else name_of(meld.added),
+    )
+
+
+def _described(events: Sequence[Event], index: int) -> Data | None:
+    """Returns an event for the page; None for what is not one there (the start, a declaration of riichi)."""
+    event = events[index]
+    kind = event["type"]
+    if kind in ("start_kyoku", "reach"):
+        return None
+    if kind == "dora":
+        return {"type": kind, "tile": name_of(event["dora_marker"])}
+    if kind == "ryukyoku":
+        return {"type": "end", "reason": event.get("reason")}
+    found: Data = {"type": _TYPES.get(kind, kind), "seat": event["actor"]}
+    if kind == "hora":
+        tile = winning_tile(events, event)
+        return {**found, "source": None if event["target"] == event["actor"] else event["target"], "tile": tile}
+    if "pai" in event:
+        found["tile"] = name_of(event["pai"])
+    if kind == "dahai":
+        is_riichi = events[index - 1] == {"type": "reach", "actor": event["actor"]}
+        return {**found, "tsumogiri": event["tsumogiri"], "riichi": is_riichi}
+    if "consumed" in event:
+        found["own"] = list(map(name_of, event["consumed"]))
+    if "target" in event:
+        found["source"] = event["target"]
+    return found
+
+
+def winning_tile(events: Sequence[Event], win: Event) -> str:
+    """Returns the tile of a win: the drawn one, or the one discarded or declared as a kan."""
+    taken = ("tsumo",) if win["target"] == win["actor"] else (*_CLAIMED, "ankan")
+    last = next(event for event in reversed(events) if event["type"] in taken)
+    return name_of(last["pai"] if "pai" in last else last["consumed"][-1])

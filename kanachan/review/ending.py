@@ -1,0 +1,101 @@
+"""Describes how a recorded round ended, as a review shows it: winning hands, yaku, payments, hands at the end."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from annotate.game.record import Event, Round
+from annotate.game.results import EXHAUSTIVE, NAGASHI
+from annotate.game.winning import Win
+from annotate.vocabulary import TILE_NAMES, tile34_of
+from kanachan.review.board import Meld
+from kanachan.review.course import Course, name_of, sorted_tiles, winning_tile
+
+Data = dict[str, Any]
+_DRAWS = (EXHAUSTIVE[0], NAGASHI)
+_LAST_RANK, _FIRST_HONOUR, _FIRST_DRAGON = 8, 27, 31
+
+
+def ending_of(
+    recorded: Round, course: Course, wins: Sequence[Win], deltas: Sequence[int], tenpai: Sequence[bool] | None
+) -> Data:
+    """Returns how a round ended.
+
+    Args:
+        wins: of the replayed round.
+        deltas: by seat: all that changed the score in the round.
+        tenpai: by seat, at an exhaustive draw.
+    """
+    start, last = recorded.events[0], recorded.events[-1]
+    indicators = [name_of(start["dora_marker"])]
+    indicators += [name_of(event["dora_marker"]) for event in recorded.events if event["type"] == "dora"]
+    reason = None
+    if last["type"] == "ryukyoku":
+        reason = last.get("reason") or (EXHAUSTIVE[0] if tenpai is not None else None)
+    moment = course.moment(course.end)
+    hands = [
+        {"tiles": sorted_tiles([*tiles, *([drawn] if drawn else [])]), "melds": list(map(asdict, melds))}
+        for tiles, drawn, melds in zip(moment.concealed, moment.drawn, course.melds, strict=True)
+    ]
+    by_seat = {win.seat: win for win in wins}
+    return {
+        "type": "win" if last["type"] == "hora" else "draw" if reason in _DRAWS else "abort",
+        "reason": reason,
+        "wins": [
+            _win(event, recorded.events, course, by_seat[event["actor"]], indicators)
+            for event in recorded.events
+            if event["type"] == "hora"
+        ],
+        "hands": hands,
+        "tenpai": None if tenpai is None else list(tenpai),
+        "dora_indicators": indicators,
+        "scores_before": list(start["scores"]),
+        "deltas": list(deltas),
+        "scores_after": [score + delta for score, delta in zip(start["scores"], deltas, strict=True)],
+    }
+
+
+def _win(event: Event, events: Sequence[Event], course: Course, win: Win, indicators: Sequence[str]) -> Data:
+    seat, dealer = event["actor"], events[0]["oya"]
+    is_tsumo = event["target"] == seat
+    moment, melds = course.moment(course.end), course.melds[seat]
+    tile = winning_tile(events, event)
+    tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles)]
+    dora = [_dora(_kind(name)) for name in indicators]
+    han = win.han_of_yaku(
+        is_open=_is_open(melds),
+        dora=sum(dora.count(_kind(name)) for name in tiles),
+        red=sum(name[0] == "0" for name in tiles),
+    )
+    yaku = [
+        {"name": yaku.name, "name_ja": yaku.name_ja, "han": number} for yaku, number in zip(win.yaku, han, strict=True)
+    ]
+    return {
+        "seat": seat,
+        "source": None if is_tsumo else event["target"],
+        "hand": moment.concealed[seat],
+        "melds": list(map(asdict, melds)),
+        "tile": tile,
+        "yaku": yaku,
+        "han": win.han,
+        "fu": win.fu,
+        "yakuman": win.num_yakuman,
+        "points": win.points(is_dealer=seat == dealer, is_tsumo=is_tsumo),
+        "ura_indicators": list(map(name_of, event.get("ura_markers", ()))),
+    }
+
+
+def _is_open(melds: Sequence[Meld]) -> bool:
+    return any(meld.kind != "ankan" for meld in melds)
+
+
+def _kind(name: str) -> int:
+    return tile34_of(TILE_NAMES.index(name))
+
+
+def _dora(indicator: int) -> int:
+    """Returns the kind that an indicator points to; kinds are 0 ... 33."""
+    if indicator < _FIRST_HONOUR:
+        return indicator - _LAST_RANK if indicator % (_LAST_RANK + 1) == _LAST_RANK else indicator + 1
+    first, count = (_FIRST_HONOUR, 4) if indicator < _FIRST_DRAGON else (_FIRST_DRAGON, 3)
+    return first + (indicator - first + 1) % count

@@ -1,0 +1,109 @@
+"""Computes shanten, waits and accepted tiles of the reviewed player's hand, by the engine's count of shanten.
+
+Kinds are the 34 kinds of tiles; red fives are ordinary fives here. Yaku are not considered.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from annotate.game.engine import shanten
+from annotate.vocabulary import NUM_TILES34, TILE_NAMES, tile34_of, tile_of
+from kanachan.review.board import TableView
+
+_COPIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The kinds of tiles that improve 3n + 1 tiles, with the copies that the player does not see."""
+
+    shanten: int
+    """before such a tile"""
+    left: dict[int, int] = field(default_factory=dict)
+    """by kind; also kinds of which no copy is left, except where the player holds all four"""
+
+    @property
+    def is_tenpai(self) -> bool:
+        return self.shanten == 0
+
+    @property
+    def tiles(self) -> list[dict[str, Any]]:
+        return [{"tile": TILE_NAMES[tile_of(kind)], "left": left} for kind, left in self.left.items()]
+
+
+class HandShape:
+    """The hand of a table's seat.
+
+    Args:
+        furiten_kinds: see kanachan.review.course.Moment.
+    """
+
+    def __init__(self, table: TableView, furiten_kinds: Collection[int]) -> None:
+        self._hand = [_kind(name) for name in table.hand]
+        self._drawn = None if table.drawn is None else _kind(table.drawn)
+        self._furiten_kinds = furiten_kinds
+        self._own_melds = [_kind(name) for meld in table.melds[table.seat] for name in meld.tiles]
+        self._seen = [0] * NUM_TILES34
+        visible = [
+            *table.hand,
+            *([table.drawn] if table.drawn else []),
+            *table.dora_indicators,
+            *(discard.tile for river in table.rivers for discard in river if not discard.called),
+            *(name for melds in table.melds for meld in melds for name in meld.tiles),
+        ]
+        for name in visible:
+            self._seen[_kind(name)] += 1
+        self._after: dict[int, Accepted] = {}
+
+    @cached_property
+    def shanten(self) -> int:
+        """Of all concealed tiles: 0 is tenpai, -1 a complete hand."""
+        return _shanten(self._all)
+
+    @property
+    def _all(self) -> list[int]:
+        return self._hand if self._drawn is None else [*self._hand, self._drawn]
+
+    @cached_property
+    def waiting(self) -> Accepted | None:
+        """The waits of the hand without the drawn tile; None if it is not tenpai."""
+        if len(self._hand) % 3 != 1 or _shanten(self._hand) != 0:
+            return None
+        return self._accepted(self._hand)
+
+    @property
+    def is_furiten(self) -> bool:
+        """Whether the hand waits for tiles, but may not win another seat's."""
+        return self.waiting is not None and not self.waiting.left.keys().isdisjoint(self._furiten_kinds)
+
+    def after_discard(self, tile: str) -> Accepted:
+        """Returns what the hand accepts after the discard of a tile."""
+        kind = _kind(tile)
+        if kind not in self._after:
+            rest = list(self._all)
+            rest.remove(kind)
+            self._after[kind] = self._accepted(rest)
+        return self._after[kind]
+
+    def is_furiten_after(self, tile: str) -> bool:
+        """Returns whether the waits after a discard include a tile that the seat has discarded or let pass."""
+        return not self.after_discard(tile).left.keys().isdisjoint({*self._furiten_kinds, _kind(tile)})
+
+    def _accepted(self, hand: Sequence[int]) -> Accepted:
+        distance = _shanten(hand)
+        held = [*hand, *self._own_melds]
+        left = {}
+        for kind in range(NUM_TILES34):
+            if held.count(kind) < _COPIES and _shanten([*hand, kind]) < distance:
+                left[kind] = max(0, _COPIES - self._seen[kind])
+        return Accepted(distance, left)
+
+
+def _kind(name: str) -> int:
+    return tile34_of(TILE_NAMES.index(name))
+
+
+def _shanten(kinds: Sequence[int]) -> int:
+    return shanten([_COPIES * kind for kind in kinds])

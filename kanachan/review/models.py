@@ -1,0 +1,168 @@
+"""Describes the networks of a review and how far a player's choices are from theirs.
+
+The rating of a game by a network with probabilities is 100 times the mean over the decisions of P(played) / P(most
+probable action): 100 where every choice is the network's own. A bad move is one to which the network gives less than
+BAD_MOVE. A decision differs if its gap divided by the network's scale is at least the threshold of the review.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotate.annotation import Annotation
+from annotate.runtime.json_output import rounded
+from kanachan.evaluation.decision_metrics import KINDS
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.policy import Policy
+from kanachan.review.predictions import ReviewedPrediction
+
+ALL = "all"
+"""the row of the summary over all kinds of decision"""
+NUM_WORST = 12
+"""length of the list of the largest losses"""
+BAD_MOVE = 0.05
+"""the probability below which the action taken is a bad move"""
+_SPREAD_QUANTILE = 0.9
+_NOT_EVALUATED = "not evaluated: whether these values are better than the scores and the round alone is not known"
+
+Data = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewer:
+    """A policy under its name in the review."""
+
+    name: str
+    policy: Policy
+
+    @property
+    def has_probability(self) -> bool:
+        return not self.policy.objective.has_value
+
+    def scale(self, rows: Sequence[ReviewedPrediction]) -> float:
+        """Returns what a gap is divided by: 1 for probabilities, for values a large spread of this game."""
+        if self.has_probability or not rows:
+            return 1.0
+        return float(np.quantile([row.spread for row in rows], _SPREAD_QUANTILE)) or 1.0
+
+
+def model_of(
+    reviewer: Reviewer,
+    annotations: Sequence[Annotation],
+    kinds: Sequence[Sequence[str]],
+    rows: Sequence[ReviewedPrediction],
+    threshold: float,
+) -> Data:
+    """Returns a network and its opinion of the whole game.
+
+    Args:
+        kinds: of each decision.
+        rows: its predictions for each decision.
+    """
+    policy = reviewer.policy
+    scale = reviewer.scale(rows)
+    answers = [
+        prediction_of(reviewer, row, a.chosen, scale, threshold) for row, a in zip(rows, annotations, strict=True)
+    ]
+    num_bad = sum(answer["is_bad"] for answer in answers)
+    has_rating = reviewer.has_probability and bool(rows)
+    return {
+        "name": reviewer.name,
+        "stage": policy.stage,
+        "meaning": policy.meaning,
+        "quantity": policy.objective.quantity,
+        "unit": "probability" if reviewer.has_probability else "points",
+        "steps": policy.card.get("steps"),
+        "temperature": policy.temperature,
+        "scale": rounded(scale),
+        **_standing(policy),
+        "rating": rounded(_rating(annotations, rows)) if has_rating else None,
+        "differing": sum(answer["differs"] for answer in answers),
+        "bad_moves": num_bad if has_rating else None,
+        "bad_moves_per_100": rounded(100 * num_bad / len(rows)) if has_rating else None,
+        "summary": _summary(reviewer, kinds, annotations, rows),
+        "worst": _worst(rows),
+    }
+
+
+def prediction_of(
+    reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, scale: float, threshold: float
+) -> Data:
+    """Returns a network's opinion of one decision."""
+    gap = prediction.gap / scale
+    return {
+        "shown": _rounded(prediction.shown),
+        "best": prediction.best,
+        "loss": _rounded(prediction.loss),
+        "gap": _rounded(gap),
+        "differs": prediction.best != chosen and gap >= threshold,
+        "is_bad": reviewer.has_probability and float(prediction.shown[chosen]) < BAD_MOVE,
+        "rank_probability": _rounded(prediction.rank_probability),
+        "expected": _rounded(prediction.expected),
+        "expected_ranks": _rounded(prediction.expected_ranks),
+    }
+
+
+def _standing(policy: Policy) -> Data:
+    """Returns what the card of a network contains of its comparison with the scores alone, and a caveat. A re-weighted
+    policy has those of its values."""
+    judged = policy.value if isinstance(policy, AdvantagePolicy) else policy
+    verdict = (judged.card.get("evaluation") or {}).get("verdict")
+    found: Data = {"caveat": None, "caveat_kind": None, "evaluation": None}
+    if verdict is None:
+        has_value = judged.objective.has_value
+        return {**found, "caveat": _NOT_EVALUATED, "caveat_kind": "not_evaluated"} if has_value else found
+    less = verdict.get("less_scores")
+    if less is not None:
+        found["evaluation"] = {"difference": less["value"], "interval": [less["low"], less["high"]]}
+    if not verdict["is_better"]:
+        found |= {"caveat": verdict["sentence"], "caveat_kind": "not_better"}
+    return found
+
+
+def _rating(annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction]) -> float:
+    shares = [row.shown[a.chosen] / row.shown.max() for row, a in zip(rows, annotations, strict=True)]
+    return 100 * float(np.mean(shares))
+
+
+def _rounded(value: Any) -> Any:
+    if value is None:
+        return None
+    return [_rounded(v) for v in value] if np.ndim(value) else rounded(float(value))
+
+
+def _worst(rows: Sequence[ReviewedPrediction]) -> list[int]:
+    """Returns the decisions with the largest losses, the largest first."""
+    losing = [i for i, prediction in enumerate(rows) if prediction.loss > 0]
+    return sorted(losing, key=lambda i: -rows[i].loss)[:NUM_WORST]
+
+
+def _summary(
+    reviewer: Reviewer,
+    kinds: Sequence[Sequence[str]],
+    annotations: Sequence[Annotation],
+    rows: Sequence[ReviewedPrediction],
+) -> list[Data]:
+    """Returns by kind of decision: the number, how often the action taken is the network's best, its mean probability
+    (None for values) and the mean loss."""
+    table = []
+    for kind in (ALL, *KINDS):
+        of_kind = [i for i, offered in enumerate(kinds) if kind == ALL or kind in offered]
+        if not of_kind:
+            continue
+        chosen = [annotations[i].chosen for i in of_kind]
+        mine = [rows[i] for i in of_kind]
+        shown = [float(prediction.shown[index]) for prediction, index in zip(mine, chosen, strict=True)]
+        agreed = sum(prediction.best == index for prediction, index in zip(mine, chosen, strict=True))
+        table.append(
+            {
+                "kind": kind,
+                "decisions": len(of_kind),
+                "agreed": agreed,
+                "mean_probability": _rounded(np.mean(shown)) if reviewer.has_probability else None,
+                "mean_loss": _rounded(np.mean([prediction.loss for prediction in mine])),
+            }
+        )
+    return table

@@ -1,0 +1,167 @@
+"""The rounds of a replayed game, with all that a review shows of them for any seat."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+from annotate.annotation import Annotation
+from annotate.game.hands import tenpai_at_end
+from annotate.game.record import Game, Round
+from annotate.game.tiles import WINDS
+from annotate.game.winning import Win
+from annotate.replay.replay import ReplayResult, round_part
+from annotate.vocabulary import Vocabulary
+from annotate.words import ROUND_RESULTS, WIND_NAMES
+from kanachan.review.board import TableView, candidate_of, table_of
+from kanachan.review.course import Course
+from kanachan.review.danger import Danger
+from kanachan.review.ending import ending_of
+from kanachan.review.hand_shape import HandShape
+
+_ABORTED = ROUND_RESULTS[-1]  # for all seats alike
+_EXHAUSTED = ROUND_RESULTS[-3:-1]
+
+Data = dict[str, Any]
+_RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game have the same
+
+
+@dataclass
+class ReviewedRound:
+    """A round that replayed."""
+
+    game: Game
+    index: int
+    """in the record, whatever replayed"""
+    recorded: Round
+    wins: list[Win]
+    annotations: list[Annotation]
+    """of all seats"""
+
+    def own(self, seat: int) -> list[Annotation]:
+        return [a for a in self.annotations if value_of(a, self.game.vocabulary, "seat") == seat]
+
+    @cached_property
+    def course(self) -> Course:
+        return Course(self.recorded, self.game.vocabulary)
+
+    @cached_property
+    def ending(self) -> Data:
+        named = self._results(self.annotations[0])
+        deltas = [named[f"round_delta_{seat}"] for seat in range(self.game.vocabulary.num_seats)]
+        tenpai = None
+        if ROUND_RESULTS[named["round_result"]] in _EXHAUSTED:
+            paid = self.recorded.events[-1].get("deltas") or ()
+            tenpai = [delta > 0 for delta in paid] if any(paid) else tenpai_at_end(self.recorded.events)
+        return ending_of(self.recorded, self.course, self.wins, deltas, tenpai)
+
+    def described(self, seat: int, first: int) -> Data:
+        """Returns the round for a seat; `first`: the index of its first decision in the game."""
+        own = self.own(seat)
+        named = self._results((own or self.annotations)[0])
+        result = ROUND_RESULTS[named["round_result"]]
+        if not own and result != _ABORTED:  # it is described from another seat's view
+            result = ROUND_RESULTS[round_part(self.recorded.events)[seat][0]]
+        wind, dealer, honba = key_of_record(self.recorded)
+        return {
+            "name": f"{WIND_NAMES[wind]} {dealer + 1}-{honba}",
+            "wind": wind,
+            "dealer": dealer,
+            "honba": honba,
+            "first": first,
+            "decisions": len(own),
+            "result": result,
+            "deltas": self.ending["deltas"],
+            "link": self.link(seat),
+            "after": self.course.between(self.course.place_of(own[-1]) if own else 1, self.course.end),
+            "end": self.ending,
+        }
+
+    def decisions(self, seat: int, dangers: Sequence[Danger]) -> list[Data]:
+        """Returns what is known at each decision of a seat."""
+        found, place = [], 1
+        pons = [event["consumed"] for event in self.recorded.events if event["type"] == "pon"]
+        for annotation, danger in zip(self.own(seat), dangers, strict=True):
+            before, place = place, self.course.place_of(annotation)
+            moment = self.course.moment(place)
+            table = table_of(annotation, self.game.vocabulary, pons)
+            shape = HandShape(table, moment.furiten_kinds[seat])
+            hands = zip(moment.concealed, moment.drawn, strict=True)
+            found.append(
+                {
+                    "table": asdict(table),
+                    "since": self.course.between(before, place),
+                    "hands": [{"tiles": tiles, "drawn": drawn} for tiles, drawn in hands],
+                    "shanten": shape.shanten,
+                    "waits": shape.waiting.tiles if shape.waiting else [],
+                    "furiten": shape.is_furiten,
+                    "opponents": _opponents(table, danger),
+                    "candidates": self._candidates(annotation, shape, danger),
+                    "link": self.link(seat),
+                }
+            )
+        return found
+
+    def link(self, seat: int) -> str | None:
+        """Returns the address of the replay of this round, seen from a seat."""
+        is_whole = key_of_record(self.game.rounds[0]) == (0, 0, 0)
+        return self.game.origin.link(seat, self.index if is_whole else None)
+
+    def _candidates(self, annotation: Annotation, shape: HandShape, danger: Danger) -> list[Data]:
+        vocabulary = self.game.vocabulary
+        found = []
+        for token, deal_in in zip(annotation.actions, danger.deal_in, strict=True):
+            candidate = candidate_of(token, vocabulary)
+            data = asdict(candidate) | {
+                "shanten": None,
+                "ukeire": None,
+                "ukeire_tiles": None,
+                "furiten": None,
+                "danger": deal_in,
+            }
+            if vocabulary.action.describe(token)[0] == "discard":
+                accepted = shape.after_discard(candidate.tiles[0])
+                data["shanten"] = accepted.shanten
+                data["ukeire"] = sum(accepted.left.values())
+                data["ukeire_tiles"] = accepted.tiles
+                data["furiten"] = shape.is_furiten_after(candidate.tiles[0]) if accepted.is_tenpai else None
+            found.append(data)
+        return found
+
+    def _results(self, annotation: Annotation) -> dict[str, int]:
+        return dict(zip(self.game.vocabulary.results, annotation.results, strict=True))
+
+
+def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
+    """Returns the rounds of a game that replayed and in which any seat decided something."""
+    of_round: dict[_RoundKey, list[Annotation]] = {}
+    for annotation in report.annotations:
+        of_round.setdefault(_key_of_annotation(annotation, game.vocabulary), []).append(annotation)
+    return [
+        ReviewedRound(game, index, recorded, report.wins[recorded.name], of_round[key])
+        for index, recorded in enumerate(game.rounds)
+        if (key := key_of_record(recorded)) in of_round
+    ]
+
+
+def key_of_record(recorded: Round) -> _RoundKey:
+    """Returns wind, dealer and honba of a round."""
+    start = recorded.events[0]
+    return WINDS[start["bakaze"]], start["oya"], start["honba"]
+
+
+def value_of(annotation: Annotation, vocabulary: Vocabulary, name: str) -> int:
+    """Returns the value of a sparse block that has exactly one token in every situation."""
+    block = vocabulary.sparse[name]
+    return next(token for token in annotation.sparse if block.first <= token < block.first + block.size) - block.first
+
+
+def _key_of_annotation(annotation: Annotation, vocabulary: Vocabulary) -> _RoundKey:
+    honba = annotation.numeric[vocabulary.numeric.index("honba")]
+    return value_of(annotation, vocabulary, "wind"), value_of(annotation, vocabulary, "round"), honba
+
+
+def _opponents(table: TableView, danger: Danger) -> list[Data]:
+    num_seats = len(table.scores)
+    seats = [(table.seat + step) % num_seats for step in range(1, num_seats)]
+    return [{"seat": seat, "tenpai": danger.tenpai[seat], "win": danger.win[seat]} for seat in seats]

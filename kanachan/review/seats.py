@@ -1,0 +1,32 @@
+"""Chooses the seats under review by number, by the name of a player, or all."""
+
+from annotate.game.record import Game
+
+ALL_SEATS = "all"
+
+
+def chosen_seats(given: str | None, game: Game, record: str) -> list[int]:
+    """Returns the seats that an option names: a number, the name of a player, or all.
+
+    Raises:
+        ValueError: nothing is given, or no player or several have that name; lists the seats.
+    """
+    seats = range(game.vocabulary.num_seats)
+    if given is None:
+        raise ValueError(f"{record}: whose decisions? Give --seat SEAT, --seat NAME or --seat all: {_listed(game)}")
+    if given == ALL_SEATS:
+        return list(seats)
+    if given in map(str, seats):
+        return [int(given)]
+    names = [player.name or "" for player in game.origin.players]
+    found = [seat for seat, name in enumerate(names) if name == given]
+    found = found or [seat for seat, name in enumerate(names) if name.casefold() == given.casefold()]
+    if len(found) != 1:
+        problem = "several players have this name" if found else "not a seat, and no player has this name"
+        raise ValueError(f"{record}: --seat {given}: {problem}: {_listed(game)}")
+    return found
+
+
+def _listed(game: Game) -> str:
+    names = [player.name or "" for player in game.origin.players] or [""] * game.vocabulary.num_seats
+    return ", ".join(f"{seat} {name}".strip() for seat, name in enumerate(names)) + f", {ALL_SEATS}"

@@ -1,0 +1,53 @@
+"""Yaku, han, fu and points of wins, against the payments of the round."""
+
+import pytest
+
+from annotate.game.record import Game
+from annotate.game.winning import Win, Yaku
+from annotate.replay.replay import annotate_game
+from tests.support.writers.majsoul_made import simulated
+
+
+@pytest.fixture(scope="module")
+def games() -> list[Game]:
+    return [simulated(seed).game for seed in range(3)]
+
+
+def test_a_winner_gets_the_points_of_the_hand_the_honba_and_the_deposits(games: list[Game]) -> None:
+    count = 0
+    for game in games:
+        wins = annotate_game(game).wins
+        for recorded in game.rounds:
+            start, horas = recorded.events[0], [event for event in recorded.events if event["type"] == "hora"]
+            if len(horas) != 1:
+                continue
+            (win,), (hora,) = wins[recorded.name], horas
+            sticks = start["kyotaku"] + sum(event["type"] == "reach_accepted" for event in recorded.events)
+            points = win.points(is_dealer=win.seat == start["oya"], is_tsumo=hora["target"] == win.seat)
+            assert hora["deltas"][win.seat] == points + 300 * start["honba"] + 1000 * sticks
+            assert win.seat == hora["actor"] and win.yaku
+            count += 1
+    assert count > 10
+
+
+def test_rounds_without_a_winner_have_no_wins(games: list[Game]) -> None:
+    for game in games:
+        wins = annotate_game(game).wins
+        for recorded in game.rounds:
+            assert bool(wins[recorded.name]) == (recorded.events[-1]["type"] == "hora")
+
+
+def test_han_are_those_of_open_hands_and_the_hidden_dora_are_the_rest() -> None:
+    yaku = (Yaku(27, "Honitsu", ""), Yaku(31, "Dora", ""), Yaku(32, "Aka Dora", ""))
+    win = Win(0, yaku, 5, 30, False)
+    assert win.han_of_yaku(is_open=True, dora=2, red=1) == [2, 2, 1]
+    riichi = Win(0, (Yaku(2, "Riichi", ""), Yaku(33, "Ura Dora", ""), Yaku(31, "Dora", "")), 4, 40, False)
+    assert riichi.han_of_yaku(is_open=False, dora=1, red=0) == [1, 2, 1]
+
+
+def test_thirteen_han_count_as_one_yakuman_and_two_yakuman_twice() -> None:
+    counted = Win(0, (Yaku(29, "Chinitsu", ""),), 14, 30, False)
+    assert counted.num_yakuman == 0 and counted.points(is_dealer=False, is_tsumo=False) == 32000
+    double = Win(0, (Yaku(37, "Dai Sangen", ""), Yaku(39, "Tsuu iisou", "")), 26, 0, True)
+    assert double.num_yakuman == 2 and double.points(is_dealer=True, is_tsumo=False) == 96000
+    assert double.han_of_yaku(is_open=True, dora=0, red=0) == [13, 13]
