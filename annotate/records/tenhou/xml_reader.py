@@ -16,11 +16,9 @@ from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, Round
 from annotate.records.four_players import NUM_SEATS, NUM_TILES, VOCABULARY
+from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
-
-LARGEST_NUMBER = 100_000
-"""far beyond any number in a record; scores are in hundreds"""
 
 # bits of <GO type>
 HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, FAST, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80
@@ -44,8 +42,6 @@ _ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan")
 _ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
 """events that show what was chosen"""
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
-
-Attributes = dict[str, str]
 
 
 def read_tenhou_xml(data: bytes, name: str) -> Game:
@@ -228,7 +224,7 @@ class _Reader:
     def _go(self, attributes: Attributes) -> None:
         if self._type is not None:
             raise ValueError("a second <GO>: records of several games?")
-        kind = _integer(attributes, "GO", "type", 0, 1 << 16)
+        kind = integer_of(attributes, "GO", "type", 0, 1 << 16)
         if kind & THREE_PLAYERS:
             raise ValueError("a three-player game: three players are not supported yet")
         if kind & NO_RED_FIVES:
@@ -243,7 +239,7 @@ class _Reader:
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
-        self._absent.add(_integer(attributes, "BYE", "who", 0, NUM_SEATS))
+        self._absent.add(integer_of(attributes, "BYE", "who", 0, NUM_SEATS))
 
     def _un(self, attributes: Attributes) -> None:
         self._absent -= {seat for seat in range(NUM_SEATS) if f"n{seat}" in attributes}
@@ -252,7 +248,7 @@ class _Reader:
             self._players = players_of(names, NUM_SEATS, rates=attributes.get("rate", "").split(","))
         if "dan" not in attributes or self._dan is not None:
             return  # a reconnection, or a record without dans
-        dan = _integers(attributes, "UN", "dan", NUM_SEATS)
+        dan = integers_of(attributes, "UN", "dan", NUM_SEATS)
         if not all(0 <= number <= grading.TENHOUI for number in dan):
             raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
         self._dan = dan
@@ -275,32 +271,32 @@ class _Reader:
         self._automatic = set()
 
     def _call(self, attributes: Attributes) -> None:
-        seat = _integer(attributes, "N", "who", 0, NUM_SEATS)
-        meld = decode_meld(_integer(attributes, "N", "m", 0, 1 << 16), seat)
+        seat = integer_of(attributes, "N", "who", 0, NUM_SEATS)
+        meld = decode_meld(integer_of(attributes, "N", "m", 0, 1 << 16), seat)
         if "target" in meld.event and (meld.event["target"], meld.called) != self._last_discard:
             raise ValueError(f'<N who="{seat}" m="{attributes["m"]}">: the tile called is not the last discard')
         self._drawn = None
         self._add(meld.event)
 
     def _dora(self, attributes: Attributes) -> None:
-        self._add({"type": "dora", "dora_marker": tile_name(_integer(attributes, "DORA", "hai", 0, NUM_TILES))})
+        self._add({"type": "dora", "dora_marker": tile_name(integer_of(attributes, "DORA", "hai", 0, NUM_TILES))})
 
     def _reach(self, attributes: Attributes) -> None:
-        step = _integer(attributes, "REACH", "step", 1, 3)
-        seat = _integer(attributes, "REACH", "who", 0, NUM_SEATS)
+        step = integer_of(attributes, "REACH", "step", 1, 3)
+        seat = integer_of(attributes, "REACH", "who", 0, NUM_SEATS)
         self._add({"type": "reach" if step == 1 else "reach_accepted", "actor": seat})
 
     def _agari(self, attributes: Attributes) -> None:
         event: Event = {
             "type": "hora",
-            "actor": _integer(attributes, "AGARI", "who", 0, NUM_SEATS),
-            "target": _integer(attributes, "AGARI", "fromWho", 0, NUM_SEATS),
-            "pai": tile_name(_integer(attributes, "AGARI", "machi", 0, NUM_TILES)),
+            "actor": integer_of(attributes, "AGARI", "who", 0, NUM_SEATS),
+            "target": integer_of(attributes, "AGARI", "fromWho", 0, NUM_SEATS),
+            "pai": tile_name(integer_of(attributes, "AGARI", "machi", 0, NUM_TILES)),
             "ura_markers": [],
             **_payments(attributes, "AGARI"),
         }
         if "doraHaiUra" in attributes:
-            event["ura_markers"] = [tile_name(tile) for tile in _tiles(attributes, "AGARI", "doraHaiUra")]
+            event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
         if self._events is not None and self._events[-1]["type"] == "hora":
             self._ended = False  # several winners of one tile; the first has taken the deposits
         else:
@@ -324,7 +320,7 @@ class _Reader:
             return
         start, paid = self._events[0], sum(event["type"] == "reach_accepted" for event in self._events)
         honba, deposits = start["honba"], start["kyotaku"] + paid
-        if _integers(attributes, tag, "ba") != (honba, deposits):
+        if integers_of(attributes, tag, "ba") != (honba, deposits):
             words = f"{honba} counters and {deposits} deposits by the round itself"
             raise ValueError(f'<{tag} ba="{attributes["ba"]}">: {words}')
 
@@ -332,21 +328,21 @@ class _Reader:
         if "owari" in attributes:
             # each seat's score and its placement points, which have a fraction
             scores = ",".join(attributes["owari"].split(",")[: 2 * NUM_SEATS : 2])
-            final = _integers({"owari": scores}, tag, "owari", NUM_SEATS)
+            final = integers_of({"owari": scores}, tag, "owari", NUM_SEATS)
             self._final_scores = tuple(100 * score for score in final)
 
 
 def _start_kyoku(attributes: Attributes) -> Event:
     # the two dice, seed[3:5], are empty in some old records
-    seed = _attribute(attributes, "INIT", "seed").split(",")
+    seed = attribute_of(attributes, "INIT", "seed").split(",")
     played = ",".join(seed[:3] + seed[5:])
-    number, honba, deposits, dora = _integers({"seed": played}, "INIT", "seed", 4)
-    dealer = _integer(attributes, "INIT", "oya", 0, NUM_SEATS)
+    number, honba, deposits, dora = integers_of({"seed": played}, "INIT", "seed", 4)
+    dealer = integer_of(attributes, "INIT", "oya", 0, NUM_SEATS)
     if not (0 <= number < 4 * NUM_SEATS and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILES):
         raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
     if dealer != number % NUM_SEATS:
         raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {number % NUM_SEATS}')
-    hands = [_tiles(attributes, "INIT", f"hai{seat}") for seat in range(NUM_SEATS)]
+    hands = [tiles_of(attributes, "INIT", f"hai{seat}") for seat in range(NUM_SEATS)]
     dealt = [dora, *(tile for hand in hands for tile in hand)]
     if len(dealt) != 1 + 13 * NUM_SEATS or len(set(dealt)) != len(dealt):
         raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
@@ -358,47 +354,13 @@ def _start_kyoku(attributes: Attributes) -> Event:
         "honba": honba,
         "kyotaku": deposits,
         "oya": dealer,
-        "scores": [100 * score for score in _integers(attributes, "INIT", "ten", NUM_SEATS)],
+        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", NUM_SEATS)],
         "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
     }
 
 
 def _payments(attributes: Attributes, tag: str) -> Event:
     """Returns what each seat pays or gets, and the resulting scores."""
-    numbers = [100 * number for number in _integers(attributes, tag, "sc", 2 * NUM_SEATS)]
+    numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * NUM_SEATS)]
     before, deltas = numbers[::2], numbers[1::2]
     return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}
-
-
-def _attribute(attributes: Attributes, tag: str, name: str) -> str:
-    if name not in attributes:
-        raise ValueError(f"<{tag}> without {name}")
-    return attributes[name]
-
-
-def _integers(attributes: Attributes, tag: str, name: str, count: int | None = None) -> tuple[int, ...]:
-    text = _attribute(attributes, tag, name)
-    try:
-        values = tuple(map(int, text.split(",")))
-    except ValueError:
-        raise ValueError(f'<{tag} {name}="{text[:80]}">: comma-separated integers expected') from None
-    if max(map(abs, values)) > LARGEST_NUMBER:
-        raise ValueError(f'<{tag} {name}="{text[:80]}">: out of range')
-    if count is not None and len(values) != count:
-        raise ValueError(f'<{tag} {name}="{text[:80]}">: {count} integers expected')
-    return values
-
-
-def _integer(attributes: Attributes, tag: str, name: str, low: int, high: int) -> int:
-    """Returns one integer in low ... high - 1."""
-    value = _integers(attributes, tag, name, 1)[0]
-    if not low <= value < high:
-        raise ValueError(f'<{tag} {name}="{value}">: {low} ... {high - 1} expected')
-    return value
-
-
-def _tiles(attributes: Attributes, tag: str, name: str) -> tuple[int, ...]:
-    tiles = _integers(attributes, tag, name)
-    if not all(0 <= tile < NUM_TILES for tile in tiles):
-        raise ValueError(f'<{tag} {name}="{attributes[name]}">: tiles are 0 ... {NUM_TILES - 1}')
-    return tiles
