@@ -124,7 +124,7 @@ calibrate() {
     local run=$out/$1 name=$out/calibration-$1
     is_made "$name.txt" && return
     say "calibrating $1 on the validation split, evaluating it on the test split"
-    kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" >"$name.part" &&
+    kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" --force >"$name.part" &&
         kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
         mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
 }

@@ -38,6 +38,11 @@ class CommandParser(argparse.ArgumentParser):
         super().error(message)
 
 
+def add_force_option(parser: argparse._ActionsContainer) -> None:
+    """Adds --force."""
+    parser.add_argument("--force", action="store_true", help="replace what exists under the name of an output")
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """Returns "; did you mean ...?" with the most similar of the known names, and nothing where none is similar."""
     names = list(known)

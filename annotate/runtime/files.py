@@ -47,16 +47,17 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
-def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False) -> None:
+def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False, force: bool = True) -> None:
     """Checks before any work is done that a file can be written under a name.
 
     Args:
         inputs: the files that are read; missing ones are ignored.
         may_stream: whether "-" is accepted, as standard output.
+        force: whether a file that exists may be replaced.
 
     Raises:
-        ValueError: the name is empty, of a folder, below a file, in a folder that may not be written into, or is that
-            of an input.
+        ValueError: the name is empty, of a folder, below a file, in a folder that may not be written into, that of an
+            input, or that of a file that may not be replaced.
     """
     path = Path(name)
     if name == "-":
@@ -74,6 +75,8 @@ def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = Fa
         raise ValueError(f"{name}: {folder} may not be written into")
     if any(os.path.exists(path) and os.path.samefile(given, path) for given in inputs if os.path.exists(given)):
         raise ValueError(f"{name}: is read, and would be overwritten: name another file")
+    if path.is_file() and not force:
+        raise ValueError(f"{name}: exists: name another file, or replace it with --force")
 
 
 @contextmanager

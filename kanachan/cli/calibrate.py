@@ -8,17 +8,16 @@ from typing import Any
 
 from tqdm import tqdm
 
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
 from kanachan.config import SPLITS
-from kanachan.models.reference import name_of, resolved
 
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
-held-out games best (least negative log-likelihood), and writes it into the card of the weights file; from then on
+held-out games best (least negative log-likelihood), and with -o writes the weights with it in their card; of these
 all commands, and ONNX files, divide by it. The tensors do not change, and neither does the network's best action after
 imitation. For weights of imitation (probabilities of the actions) and of rank (of the final ranks after an action, and
 with them the points expected of it; the order of the seats before it has a separate temperature). It is always fitted
@@ -40,8 +39,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("weights", metavar="WEIGHTS", help=WEIGHTS_HELP)
     parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="the weights file to write (default: WEIGHTS itself, with the new card)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="the weights file to write, with the temperature in its card; without it the temperature is only printed",
     )
+    add_force_option(parser)
     parser.add_argument(
         "--split",
         choices=SPLITS,
@@ -55,8 +58,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _calibrate(arguments: argparse.Namespace) -> None:
-    if arguments.output is None and name_of(resolved(arguments.weights)) is not None:
-        raise ValueError(f"{arguments.weights}: weights of the package are not changed: name the file to write with -o")
+    if arguments.output is not None:
+        check_output(arguments.output, force=arguments.force)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits
@@ -72,8 +75,6 @@ def _calibrate(arguments: argparse.Namespace) -> None:
             f"{weights.path}: weights of the stage {weights.stage}, which has no probabilities to calibrate; "
             f"only those of {' and '.join(can_be_calibrated)} can be calibrated"
         )
-    if arguments.output is not None:
-        check_output(arguments.output)
     policy = Policy.load(weights.path, chosen_device(arguments.device))
     columns = held_out_columns(arguments.shards, arguments.split, policy.vocabulary)
     with tqdm(total=len(columns), unit="decision", unit_scale=True, disable=None) as bar:
@@ -82,10 +83,11 @@ def _calibrate(arguments: argparse.Namespace) -> None:
         card = calibrated_card(weights.card, data, arguments.bootstrap, shards=arguments.shards, split=arguments.split)
     except ValueError as error:
         raise ValueError(f"{weights.path} on the {arguments.split} split of {arguments.shards}: {error}") from None
-    output = Path(arguments.output or weights.path)
-    write_weights(output, weights.tensors, card)
-    if output == weights.path and (output.parent / CARD_NAME).is_file():
-        write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
+    if arguments.output is not None:
+        output = Path(arguments.output)
+        write_weights(output, weights.tensors, card)
+        if output.samefile(weights.path) and (output.parent / CARD_NAME).is_file():
+            write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
     print(_summary(card))
 
 

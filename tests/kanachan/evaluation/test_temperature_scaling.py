@@ -92,15 +92,27 @@ def test_the_tensors_stay_and_a_second_run_changes_nothing(original: Path, shard
     path = sharpened(original, 3, tmp_path / "weights.safetensors")
     (tmp_path / "card.json").write_text(json.dumps(read_weights(path).card))
     tensors, card = bytes_of_tensors(path), read_weights(path).card
-    assert main([str(tmp_path), shards, *DRAWS]) == 0
+    assert main([str(tmp_path), shards, "-o", str(path), "--force", *DRAWS]) == 0
     assert bytes_of_tensors(path) == tensors
     calibrated = read_weights(path).card
     assert {k: v for k, v in calibrated.items() if k not in ("temperature", "calibration")} == card
     assert json.loads((tmp_path / "card.json").read_text()) == calibrated
     first = path.read_bytes()
-    assert main([str(tmp_path), shards, *DRAWS]) == 0
+    assert main([str(tmp_path), shards, "-o", str(path), "--force", *DRAWS]) == 0
     assert path.read_bytes() == first
     assert {file.name for file in tmp_path.iterdir()} == {"weights.safetensors", "card.json"}
+
+
+def test_nothing_is_written_without_a_name_nor_over_a_file_without_force(
+    original: Path, shards: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = sharpened(original, 3, tmp_path / "weights.safetensors")
+    before = path.read_bytes()
+    assert main([str(path), shards, *DRAWS]) == 0
+    assert capsys.readouterr().out.startswith("temperature ")
+    assert main([str(path), shards, "-o", str(path), *DRAWS]) == 1
+    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
 
 
 def test_predicting_and_evaluating_use_the_temperature(
@@ -109,7 +121,7 @@ def test_predicting_and_evaluating_use_the_temperature(
     path, lines = sharpened(original, 3, tmp_path / "w.safetensors"), tmp_path / "lines.txt"
     lines.write_text("".join(f"{format_line(a)}\n" for a in played[:20]))
     plain = Policy.load(path).predictions(played[:20])
-    assert main([str(path), shards, *DRAWS]) == 0
+    assert main([str(path), shards, "-o", str(path), "--force", *DRAWS]) == 0
     card = read_weights(path).card
     assert predict([str(path), str(lines), "-o", str(tmp_path / "out.txt")]) == 0
     changes = []
@@ -177,7 +189,7 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     (tmp_path / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in annotations))
     pack({"validation": (str(tmp_path / "lines.txt"),)}, tmp_path / "shards", Packing())
     path = predicting(written(tmp_path, "rank"), probability_O, 3)
-    assert main([str(path), str(tmp_path / "shards"), *DRAWS]) == 0
+    assert main([str(path), str(tmp_path / "shards"), "-o", str(path), "--force", *DRAWS]) == 0
     output = capsys.readouterr().out
     card = read_weights(path).card
     assert card["temperature"] == pytest.approx(3, rel=0.25)
