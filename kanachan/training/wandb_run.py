@@ -5,6 +5,7 @@ import netrc
 import os
 import secrets
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +21,10 @@ from kanachan.training.command_line import plain
 RELIABILITY_CHART = "calibration/reliability"
 _ID_NAME = "wandb_id.txt"
 _SECONDS = {"init_timeout": 20.0, "finish_timeout": 60.0}
-"""to reach wandb, and to send at the end what is not yet sent; WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
-them. The files remain, and `wandb sync` sends them."""
+"""to reach wandb, and to send at the end what is not yet sent. WANDB_INIT_TIMEOUT and WANDB_FINISH_TIMEOUT override
+them; the files remain, and `wandb sync` sends them."""
+_SECONDS_TO_NOTICE = 5.0
+"""for wandb's thread to notice that its process is gone"""
 
 
 def wandb_mode(config: TrainConfig) -> str:
@@ -159,14 +162,50 @@ def finish_wandb(logger: WandbLogger, lineage: Sequence[Mapping[str, Any]]) -> N
     run = logger.experiment
     if lineage:
         run.log_artifact(_artifact(lineage))
-    folder = Path(run.settings.sync_dir)
-    try:
-        run.finish()
-    except TimeoutError:
+    if not _finishes(run, _seconds("finish_timeout")):
         print(
-            f"wandb does not respond, and not all of the run has been sent. To send it later: wandb sync {folder}",
+            "wandb does not respond, and not all of the run has been sent. To send it later: "
+            f"wandb sync {run.settings.sync_dir}",
             file=sys.stderr,
         )
+
+
+def _finishes(run: Any, seconds: float) -> bool:
+    """Ends the run; returns whether that took no longer than `seconds`.
+
+    wandb's own limit, the setting `finish_timeout`, does not hold while its process waits for the server. So the run is
+    ended in a thread, and if that is not over in time, wandb's process is killed: all that it has not sent is in the
+    folder of the run.
+    """
+    errors: list[BaseException] = []
+
+    def finish() -> None:
+        try:
+            run.finish()
+        except BaseException as error:  # raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=finish, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        _kill_service()
+        thread.join(_SECONDS_TO_NOTICE)
+        return False
+    if errors and not isinstance(errors[0], TimeoutError):
+        raise errors[0]
+    return not errors
+
+
+def _kill_service() -> None:
+    """Kills the process that wandb has started, and removes the hook that would wait for it when Python exits."""
+    import wandb
+
+    connection = wandb.setup()._connection
+    if connection is not None and connection._proc is not None:
+        if connection._cleanup is not None:
+            connection._cleanup()
+        connection._proc._process.kill()
 
 
 def _artifact(lineage: Sequence[Mapping[str, Any]]) -> Any:

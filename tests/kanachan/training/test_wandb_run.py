@@ -1,8 +1,9 @@
-"""wandb online, against a local server; groups and names of runs."""
+"""wandb online, against a local server that is there, stops, or was never there; groups and names of runs."""
 
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,29 @@ def assert_whole(out: Path) -> None:
     assert [int(row["step"]) for row in rows if row["train/loss"]] == list(range(1, STEPS + 1))
     assert [int(row["step"]) for row in rows if row["validation/loss"]] == [30, 60, 90, STEPS]
     assert (out / "weights.safetensors").is_file()
+
+
+@pytest.mark.slow
+def test_a_server_that_stops_in_the_middle_of_a_run_costs_one_message(shards: Path, tmp_path: Path) -> None:
+    server, out = WandbServer(), tmp_path / "runs" / "imitation"
+    process = started(server, shards, out)
+    try:
+        assert server.rows_sent.wait(BOUND_S)
+        server.stop()
+        begin = time.monotonic()
+        printed, messages = process.communicate(timeout=BOUND_S)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert_whole(out)
+    assert time.monotonic() - begin < BOUND_S
+    (folder,) = out.glob("wandb/run-*")
+    about_wandb = [line for line in messages.splitlines() if "wandb" in line]
+    assert about_wandb == [
+        "wandb does not respond, and not all of the run has been sent. To send it later: "
+        f"wandb sync {out}/wandb/{folder.name}"
+    ]
+    assert "Traceback" not in messages and f"wandb: {server.url}/team/kanachan/runs/" in printed
 
 
 @pytest.mark.slow
