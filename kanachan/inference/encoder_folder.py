@@ -63,8 +63,9 @@ tags: [mahjong, riichi-mahjong, encoder]
 
 # A mahjong encoder
 
-The encoder of a network of kanachan (stage {policy.stage}: {policy.meaning}). It turns decisions of riichi mahjong
-into vectors. It needs `torch`, `transformers`, `safetensors` and `numpy`, not kanachan: the code is in this folder.
+The encoder of a network of kanachan (stage {policy.stage}: {policy.meaning}).
+It turns decisions of riichi mahjong into vectors. It needs `torch`, `transformers`, `safetensors` and `numpy`, not
+kanachan: the code is in this folder.
 
 ```python
 import torch
@@ -128,11 +129,11 @@ def _metrics(card: Mapping[str, Any]) -> Iterator[str]:
     """Yields a table of the metrics of validation, and of those of kanachan-evaluate if the card has them."""
     rows = [("validation", name, f"{value:.4f}") for name, value in (card.get("metrics") or {}).items()]
     evaluation = card.get("evaluation") or {}
-    for group in evaluation.values():
+    for title, group in evaluation.items():
         for name, metric in group.items() if isinstance(group, Mapping) else ():
             if "/" not in name and isinstance(metric, Mapping) and "value" in metric:
                 interval = f" [{metric['low']:.4f}, {metric['high']:.4f}]" if "low" in metric else ""
-                rows.append((evaluation.get("split", ""), name, f"{metric['value']:.4f}{interval}"))
+                rows.append((evaluation.get("split", ""), f"{title}/{name}", f"{metric['value']:.4f}{interval}"))
     if rows:
         yield "| split | metric | value [95 % interval] |"
         yield "| --- | --- | --- |"
