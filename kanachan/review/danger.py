@@ -1,4 +1,4 @@
-"""The estimated danger of discards, as a review shows it.
+"""The estimated danger of discards at each decision, as a review shows it.
 
 Shapes: A candidates, S seats.
 """
@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from annotate.annotation import Annotation
+from annotate.vocabulary import Vocabulary, tile34_of
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.danger import estimate_danger, predicts_danger
 from kanachan.inference.policy import Policy
 
 
@@ -22,13 +25,35 @@ class Danger(NamedTuple):
 
 
 def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk: int) -> list[Danger]:
-    """Returns what `policies` predict for each of `annotations`; so far no network has such a head.
+    """Returns what the first of `policies` with the auxiliary heads predicts for each of `annotations`.
 
     Args:
         chunk: decisions per forward pass.
     """
-    return [
-        Danger([None] * len(annotation.actions), [None] * num_seats, [None] * num_seats)
-        for num_seats in (policies[0].vocabulary.num_seats,)
-        for annotation in annotations
-    ]
+    policy = next(filter(predicts_danger, policies), None)
+    if policy is None:
+        num_seats = policies[0].vocabulary.num_seats
+        return [Danger([None] * len(a.actions), [None] * num_seats, [None] * num_seats) for a in annotations]
+    found = []
+    for first in range(0, len(annotations), chunk):
+        part = annotations[first : first + chunk]
+        columns = columns_of_annotations(part, policy.vocabulary)
+        estimate = estimate_danger(policy, columns)
+        deal_in, win = estimate.deal_in_BK.tolist(), estimate.win_BH.tolist()
+        for i, annotation in enumerate(part):
+            found.append(_danger(annotation, int(columns.seat[i]), deal_in[i], win[i], policy.vocabulary))
+    return found
+
+
+def _danger(
+    annotation: Annotation, seat: int, by_kind: Sequence[float], win: Sequence[float], vocabulary: Vocabulary
+) -> Danger:
+    """Sorts an estimate, by kind of tile and by seats after the own one, by candidate and by seat."""
+    deal_in: list[float | None] = []
+    for token in annotation.actions:
+        name, values = vocabulary.action.describe(token)
+        deal_in.append(round(by_kind[tile34_of(values["tile"])], 5) if name == "discard" else None)
+    wins: list[float | None] = [None] * vocabulary.num_seats
+    for step, probability in enumerate(win, start=1):
+        wins[(seat + step) % vocabulary.num_seats] = round(probability, 5)
+    return Danger(deal_in, [None] * vocabulary.num_seats, wins)

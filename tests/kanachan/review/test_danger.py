@@ -1,0 +1,41 @@
+"""The estimated danger of discards at the decisions of a review."""
+
+from pathlib import Path
+
+import pytest
+
+from annotate.vocabulary import tile34_of
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.danger import estimate_danger
+from kanachan.inference.policy import Policy
+from kanachan.review.danger import dangers
+from tests.support.random_annotations import random_annotations
+from tests.support.rounds import V
+from tests.support.tiny_weights import written
+
+
+def test_discards_have_the_danger_of_their_kind_and_seats_their_chance_to_win(tmp_path: Path) -> None:
+    plain = Policy.load(written(tmp_path / "plain", "imitation"))
+    policy = Policy.load(written(tmp_path / "with", "imitation", hidden_hands=0.1, round_winner=0.1))
+    annotations = random_annotations(7, seed=3)
+    columns = columns_of_annotations(annotations, V)
+    estimate = estimate_danger(policy, columns)
+    for i, found in enumerate(dangers([plain, policy], annotations, chunk=3)):
+        for token, deal_in in zip(annotations[i].actions, found.deal_in, strict=True):
+            name, values = V.action.describe(token)
+            if name != "discard":
+                assert deal_in is None
+            else:
+                assert deal_in == pytest.approx(float(estimate.deal_in_BK[i, tile34_of(values["tile"])]), abs=1e-5)
+        seat = int(columns.seat[i])
+        assert found.win[seat] is None and found.tenpai == [None] * 4
+        wins = [found.win[(seat + step) % 4] for step in (1, 2, 3)]
+        assert wins == pytest.approx(estimate.win_BH[i].tolist(), abs=1e-5)
+
+
+def test_without_the_heads_nothing_is_known(tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path, "imitation"))
+    annotations = random_annotations(3, seed=1)
+    for found, annotation in zip(dangers([policy], annotations, 2), annotations, strict=True):
+        assert found.deal_in == [None] * len(annotation.actions)
+        assert found.tenpai == found.win == [None] * 4
