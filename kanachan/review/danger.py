@@ -18,8 +18,6 @@ class Danger(NamedTuple):
 
     deal_in: list[float | None]
     """[A] that the discard deals in; None for other actions"""
-    tenpai: list[float | None]
-    """[S] that the seat is tenpai; None for the own seat"""
     win: list[float | None]
     """[S] that the seat wins the round; None for the own seat"""
 
@@ -33,7 +31,7 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
     policy = next(filter(predicts_danger, policies), None)
     if policy is None:
         num_seats = policies[0].vocabulary.num_seats
-        return [Danger([None] * len(a.actions), [None] * num_seats, [None] * num_seats) for a in annotations]
+        return [Danger([None] * len(a.actions), [None] * num_seats) for a in annotations]
     found = []
     for first in range(0, len(annotations), chunk):
         part = annotations[first : first + chunk]
@@ -56,4 +54,4 @@ def _danger(
     wins: list[float | None] = [None] * vocabulary.num_seats
     for step, probability in enumerate(win, start=1):
         wins[(seat + step) % vocabulary.num_seats] = round(probability, 5)
-    return Danger(deal_in, [None] * vocabulary.num_seats, wins)
+    return Danger(deal_in, wins)

@@ -15,7 +15,7 @@ from tests.support.rare_rounds import ROUNDS
 from tests.support.rounds import V, options, play_round
 from tests.support.writers.majsoul_made import simulated
 
-UNKNOWN = Danger([None] * 64, [None] * 4, [None] * 4)
+UNKNOWN = Danger([None] * 64, [None] * 4)
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chance_to_win(tm
             else:
                 assert deal_in == pytest.approx(float(estimate.deal_in_BK[i, tile34_of(values["tile"])]), abs=1e-5)
         seat = int(columns.seat[i])
-        assert found.win[seat] is None and found.tenpai == [None] * 4
+        assert found.win[seat] is None
         wins = [found.win[(seat + step) % 4] for step in (1, 2, 3)]
         assert wins == pytest.approx(estimate.win_BH[i].tolist(), abs=1e-5)
 
@@ -38,4 +38,4 @@ def test_without_the_heads_nothing_is_known(tmp_path: Path) -> None:
     annotations = random_annotations(3, seed=1)
     for found, annotation in zip(dangers([policy], annotations, 2), annotations, strict=True):
         assert found.deal_in == [None] * len(annotation.actions)
-        assert found.tenpai == found.win == [None] * 4
+        assert found.win == [None] * 4
