@@ -23,20 +23,24 @@ from kanachan.objectives.stages import STAGES
 
 if TYPE_CHECKING:
     from kanachan.evaluation.comparison import Comparison
-    from kanachan.evaluation.evaluator import Evaluation
+    from kanachan.evaluation.evaluator import Evaluation, HeldOut, Predictions
+    from kanachan.evaluation.predictions_file import Lines
     from kanachan.inference.policy import Policy
+    from kanachan.objectives.objective import Objective
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
 _DESCRIPTION = """Measures networks on a split of packed annotations. After imitation: how often and with what
-probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is of
-the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls, riichis and
-wins are the best action. After the other stages: explained variance of the predicted points; skill, the same against a
-baseline that sees only scores and round, fitted to the train split; likelihood of ranks; reliability. Intervals are of
-95 %, from resampling whole games. If a rank network is among those named, grading networks are compared with the
-points expected from its rank probabilities. With --prior, every network with values is also measured as a policy, as
-imitation is: that of imitation, re-weighted by the network's advantages. With --compare, the metrics of all further
-networks and policies minus those of the first, with intervals of the differences."""
+probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is
+of the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls,
+riichis and wins are the best action. After the other stages: explained variance of the predicted points; skill,
+the same against a baseline that sees only scores and round, fitted to the train split; likelihood of ranks;
+reliability. Intervals are of 95 %, from resampling whole games. If a rank network is among those named, grading
+networks are compared with the points expected from its rank probabilities. With --predictions, probabilities of
+any program for annotation lines are measured on the same decisions, and their differences from the first of
+WEIGHTS. With --prior, every network with values is also measured as a policy, as imitation is: that of
+imitation, re-weighted by the network's advantages. With --compare, the metrics of all further networks and
+policies minus those of the first, with intervals of the differences."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,9 @@ class _Subject:
 
     letter: str
     path: str
-    policy: "Policy"
+    objective: "Objective"
+    policy: "Policy | None"
+    """None for a file of probabilities"""
     values: "_Subject | None" = None
     """for a policy from values: the network that predicts them; `path` is then that of the prior"""
     temperature: float | None = None
@@ -60,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     check_options(parser, arguments)
     if arguments.average_suits and arguments.prior is not None:
         parser.error("--average-suits does not go with --prior")
-    if arguments.compare and arguments.prior is None and len(arguments.weights) < 2:
+    if arguments.compare and arguments.prior is None and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
 
@@ -68,7 +74,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
-    parser.add_argument("shards", metavar="SHARDS", help="folder made by kanachan-pack")
+    parser.add_argument(
+        "shards", metavar="SHARDS", help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst"
+    )
+    parser.add_argument(
+        "--predictions",
+        metavar="FILE",
+        nargs="+",
+        default=[],
+        help="probabilities of any program for the annotation lines in the place of SHARDS, one line for each: a "
+        "number for every possible action, in the order of field 4, separated by commas; before them may stand the "
+        "annotation line and a tab, as kanachan-predict writes them; plain, .gz or .zst",
+    )
     parser.add_argument(
         "--compare",
         action="store_true",
@@ -99,34 +116,30 @@ def _parser() -> argparse.ArgumentParser:
 def _evaluate(arguments: argparse.Namespace) -> None:
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.evaluation.comparison import compared
-    from kanachan.evaluation.evaluator import evaluated, held_out_rows, mixture_of, predictions_of
+    from kanachan.evaluation.evaluator import evaluated, mixture_of
 
     _check_outputs(arguments)
     subjects = _subjects(arguments)
-    held_out = held_out_rows(
-        arguments.shards, arguments.split, subjects[0].policy.vocabulary, arguments.limit, arguments.bootstrap
-    )
-    rows = len(held_out.columns)
-    with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
-        predictions = {s: predictions_of(s.policy, held_out.columns, arguments.batch, bar.update) for s in subjects}
+    held_out, predictions = _predictions(subjects, arguments)
     mixture = mixture_of(predictions.values(), held_out)
-    first = {s.policy.stage: s for s in reversed(subjects)}
+    first = {s.objective.stage: s for s in reversed(predictions)}
     evaluations = {}
-    for s in subjects:
-        other = first[s.policy.stage]
+    for s in predictions:
+        other = first[s.objective.stage]
         against = None if other is s else predictions[other]
-        evaluations[s] = evaluated(s.policy, predictions[s], held_out, against, mixture)
+        evaluations[s] = evaluated(s.objective, predictions[s], held_out, against, mixture)
     comparisons = {
         s: compared(predictions[subjects[0]], predictions[s], held_out.game_B, held_out.starts, held_out.replicates)
-        for s in (subjects[1:] if arguments.compare else [])
+        for s in predictions
+        if s is not subjects[0] and (arguments.compare or s.policy is None)
     }
     header = {
         "format_version": FORMAT_VERSION,
         "shards": arguments.shards,
-        "split": arguments.split,
-        "fingerprint": subjects[0].policy.vocabulary.fingerprint,
+        "split": _split(arguments),
+        "fingerprint": held_out.vocabulary.fingerprint,
         "games": held_out.num_games,
-        "decisions": rows,
+        "decisions": len(held_out.columns),
         "limit": arguments.limit,
         "average_suits": arguments.average_suits,
         "bootstrap": arguments.bootstrap,
@@ -137,15 +150,62 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         _write(header, _entries(evaluations, comparisons), arguments)
 
 
+def _split(arguments: argparse.Namespace) -> str:
+    """Returns the name of the split, "lines" for annotation lines."""
+    return "lines" if Path(arguments.shards).is_file() else arguments.split
+
+
+def _predictions(
+    subjects: list[_Subject], arguments: argparse.Namespace
+) -> "tuple[HeldOut, dict[_Subject, Predictions]]":
+    """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
+    from kanachan.evaluation.evaluator import held_out_rows, predictions_of
+    from kanachan.evaluation.predictions_file import held_out_lines
+
+    vocabulary = subjects[0].objective.vocabulary
+    if _split(arguments) == "lines":
+        lines = held_out_lines(arguments.shards, vocabulary, arguments.limit, arguments.bootstrap)
+        held_out, of_files = lines.held_out, _of_files(lines, len(subjects), arguments.predictions)
+    elif arguments.predictions:
+        raise ValueError(
+            f"{arguments.shards}: --predictions are of annotation lines: give these in the place of SHARDS "
+            f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
+        )
+    else:
+        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, arguments.limit, arguments.bootstrap)
+        of_files = {}
+    rows = len(held_out.columns)
+    with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
+        predictions = {
+            s: predictions_of(s.policy, held_out.columns, arguments.batch, bar.update)
+            for s in subjects
+            if s.policy is not None
+        }
+    return held_out, predictions | of_files
+
+
+def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[_Subject, Predictions]":
+    from kanachan.config import ObjectiveConfig
+    from kanachan.evaluation.predictions_file import predictions_in
+    from kanachan.objectives.imitation import Imitation
+
+    objective = Imitation(ObjectiveConfig(), lines.held_out.vocabulary)
+    return {
+        _Subject(_letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
+        for i, path in enumerate(paths)
+    }
+
+
 def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
     """Loads the networks, and after them the policies from their values."""
     from kanachan.inference.policy import Policy, chosen_device
 
     device = chosen_device(arguments.device)
-    is_alone = len(arguments.weights) == 1 and arguments.prior is None
+    is_alone = len(arguments.weights) == 1 and arguments.prior is None and not arguments.predictions
+    loaded = [(path, Policy.load(path, device)) for path in arguments.weights]
     networks = [
-        _Subject("" if is_alone else _letter(i), path, Policy.load(path, device))
-        for i, path in enumerate(arguments.weights)
+        _Subject("" if is_alone else _letter(i), path, policy.objective, policy)
+        for i, (path, policy) in enumerate(loaded)
     ]
     if arguments.average_suits:
         networks = [_average_suits(s) for s in networks]
@@ -153,9 +213,10 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
         return networks
     policies = []
     for s in networks:
-        if s.policy.objective.has_value:
+        if s.policy is not None and s.objective.has_value:
             policy = reweighted_policy(PROGRAM, s.policy, s.path, arguments.shards, arguments)
-            policies.append(_Subject(f"{s.letter}*", arguments.prior, policy, s, policy.advantage_temperature))
+            temperature = policy.advantage_temperature
+            policies.append(_Subject(f"{s.letter}*", arguments.prior, policy.objective, policy, s, temperature))
     if not policies:
         raise ValueError("--prior needs values, which none of WEIGHTS predicts: name one of a later stage")
     return networks + policies
@@ -187,8 +248,9 @@ def _report(
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
     averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
+    of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
     parts = [
-        f"{header['split']} split of {header['shards']}: {header['games']:,} games, "
+        f"{of_split}{header['shards']}: {header['games']:,} games, "
         f"{header['decisions']:,} decisions{limited}{averaged}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
         + (f"\n{note}" if note else "")
@@ -198,7 +260,7 @@ def _report(
     for stage in STAGES:
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
         if of_stage:
-            num_seats = next(iter(evaluations)).policy.vocabulary.num_seats
+            num_seats = next(iter(evaluations)).objective.vocabulary.num_seats
             parts.append(stage_tables(stage, of_stage, math.factorial(num_seats)))
     if comparisons:
         reference = next(iter(evaluations))
@@ -210,7 +272,9 @@ def _origin(subject: _Subject) -> list[str]:
     """Returns the cells stage, encoder from, steps, weights."""
     if subject.values is not None:
         reweighted = f"re-weighted by {subject.values.letter}, temperature {subject.temperature:,.4g}"
-        return [subject.policy.stage, "", "", f"{subject.path}, {reweighted}"]
+        return [subject.objective.stage, "", "", f"{subject.path}, {reweighted}"]
+    if subject.policy is None:
+        return [subject.objective.stage, "", "", f"{subject.path}, probabilities"]
     card = subject.policy.card
     lineage = [step["stage"] for step in card.get("lineage", [])]
     return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
@@ -239,6 +303,8 @@ def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], argu
         write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
         return
     for subject, entry in entries.items():
+        if subject.policy is None:
+            continue
         path = _json_next_to(subject.path, arguments)
         if path is None:
             continue
@@ -258,7 +324,7 @@ def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path | None:
     limited = f"-{arguments.limit}" if arguments.limit else ""
     averaged = "-average-suits" if arguments.average_suits else ""
     stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
-    return file.with_name(f"{stem}evaluation-{arguments.split}{averaged}{limited}.json")
+    return file.with_name(f"{stem}evaluation-{_split(arguments)}{averaged}{limited}.json")
 
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
@@ -269,6 +335,8 @@ def _check_outputs(arguments: argparse.Namespace) -> None:
 
 
 def _about(subject: _Subject) -> dict[str, Any]:
+    if subject.policy is None:
+        return {"stage": subject.objective.stage, "predictions": subject.path}
     card = subject.policy.card
     return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
 

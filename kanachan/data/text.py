@@ -21,6 +21,8 @@ from kanachan.data.shards import has_hidden, schema
 
 BLOCK_BYTES = 16 << 20
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+_STARTS_OF_RECORDS = (b"<", b"{", b"[", b"PK\x03\x04", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""of XML, JSON, zip, gzip and zstandard; annotation text in the last two has their suffix and was decompressed"""
 _IS_PLAIN = np.zeros(256, bool)
 _IS_PLAIN[list(b"0123456789,-")] = True
 
@@ -59,6 +61,8 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
             reported = raw.tell()
         if not read:
             break
+        if line == 1 and not rest and read.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(_STARTS_OF_RECORDS):
+            raise ValueError(f"{path}: looks like a game record: run kanachan-annotate first, and give its output")
         whole, found, rest = (rest + read).rpartition(b"\n")
         if found:
             block = (whole + found).replace(b"\r\n", b"\n")

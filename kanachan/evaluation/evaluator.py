@@ -193,7 +193,7 @@ def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats 
 
 
 def evaluated(
-    policy: Policy,
+    objective: Objective,
     predictions: Predictions,
     held_out: HeldOut,
     first: Predictions | None = None,
@@ -202,33 +202,34 @@ def evaluated(
     """Computes the metrics of a network's predictions.
 
     Args:
+        objective: of its stage.
         first: those of another network of the stage, to compare with.
         mixture_B: grading: the points expected by a rank network and the points of each rank.
     """
     against_first = {} if first is None else _against(first, predictions, held_out)
-    if not policy.objective.has_value:
+    if not objective.has_value:
         agreement = decision_metrics(predictions.decisions, replicates=held_out.replicates)
         bins = of_actions(predictions.decisions, held_out.replicates)
         gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
         less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
         verdict = verdict_on_imitation(less_chance, held_out.num_games)
-        return Evaluation(policy.stage, agreement, {}, {}, {}, {}, bins, against_first, held_out.chance, verdict)
+        return Evaluation(objective.stage, agreement, {}, {}, {}, {}, bins, against_first, held_out.chance, verdict)
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
     log_likelihood, less_scores, by_round = _NONE, _NONE, _NONE
-    if isinstance(policy.objective, RankObjective):
+    if isinstance(objective, RankObjective):
         order_BO = held_out.order_by_scores
         rank_BR = None if order_BO is None else rank_probability(order_BO)
-        points_R = policy.objective.points_R.double().cpu().numpy()
+        points_R = objective.points_R.double().cpu().numpy()
         predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
         by_round = _by_round(held_out, numbers)
         bins |= _rank_reliability(held_out, numbers, rank_BR)
     else:
-        predicted_B["scores"] = held_out.mean_by_scores(policy.objective)
-        predicted_B["mixture"] = mixture_B if policy.objective.has_point_table else None
+        predicted_B["scores"] = held_out.mean_by_scores(objective)
+        predicted_B["mixture"] = mixture_B if objective.has_point_table else None
     values = {
         name: _value_estimates(held_out, value_B, target_B, predicted_B["scores"])
         for name, value_B in predicted_B.items()
@@ -237,7 +238,7 @@ def evaluated(
     agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
     verdict = _verdict(values, log_likelihood, less_scores, held_out)
     metrics = (agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
-    return Evaluation(policy.stage, *metrics, held_out.chance, verdict)
+    return Evaluation(objective.stage, *metrics, held_out.chance, verdict)
 
 
 def _verdict(

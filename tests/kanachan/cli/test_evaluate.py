@@ -381,3 +381,26 @@ def test_what_cannot_be_measured_is_refused_in_one_line(
         captured = capsys.readouterr()
         assert why in captured.err and len(captured.err.splitlines()) == 1
         assert not captured.out
+
+
+def test_a_missing_split_is_refused_with_advice(
+    weights: dict[StageName, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = packed(tmp_path / "shards", train=40)
+    assert main([str(weights["rank"]), str(folder), *DRAWS]) == 1
+    error = capsys.readouterr().err
+    assert "no shards of the split 'test'; there are: train" in error and "--split" in error and "--fractions" in error
+
+
+def test_each_network_has_a_verdict_and_chance_stands_in_its_tables(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    assert main([*(str(path) for path in weights.values()), str(shards), "--json", str(out), *DRAWS]) == 0
+    printed = capsys.readouterr().out
+    entries = json.loads(out.read_text())["weights"]
+    for letter, entry in zip("ABCD", entries, strict=True):
+        start = f"{letter}: {entry['verdict']['sentence']}"[:80]
+        assert start in printed
+        assert entry["chance"]["top1"]["decisions"] == NUM_TEST
+    assert printed.count("all, chance") == len(STAGES) and "chance (the mean of all)" in printed

@@ -42,8 +42,13 @@ def test_what_holds_no_annotations_is_refused_by_what_it_is(
 ) -> None:
     record = tmp_path / "game.mjlog"
     record.write_text('<mjloggm ver="2.3"><SHUFFLE seed="mt19937ar" ref=""/></mjloggm>')
+    events, cut_off = tmp_path / "game.jsonl", tmp_path / "cut.txt"
+    events.write_text('{"type":"start_game"}\n')
+    cut_off.write_text("game-1\t1,2")
     for path, why in (
-        (record, f"{record}:1: not an annotation, or cut off; kanachan-annotate makes annotations from game records"),
+        (record, f"{record}: looks like a game record: run kanachan-annotate first"),
+        (events, f"{events}: looks like a game record: run kanachan-annotate first"),
+        (cut_off, f"{cut_off}:1: not an annotation, or cut off; kanachan-annotate makes annotations from game records"),
         (tmp_path / "none.txt", "there is no such file"),
         (tmp_path, "kanachan-pack --unpack makes them from shards"),
     ):

@@ -1,0 +1,128 @@
+"""Decisions to evaluate on from annotation lines, and the probabilities that a program of anyone's gives their actions.
+
+The file of probabilities has one line for each annotation line, in their order: a probability for every possible
+action, in the order of the line's field 4, separated by commas. Before them may stand the annotation line itself and a
+tab, as kanachan-predict writes it. Compressed by suffix (.gz, .zst).
+
+Shapes: B decisions, A candidates.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import zip_longest
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.annotation import Annotation, parse_line
+from annotate.runtime.files import reading_text
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import TokenLayout, collate
+from kanachan.data.columns import columns_of_annotations, round_keys
+from kanachan.data.text import read_blocks
+from kanachan.evaluation.bootstrap import REPLICATES
+from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
+from kanachan.evaluation.evaluator import HeldOut, Predictions
+
+SUM_TOLERANCE = 1e-3
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Annotation lines to evaluate on."""
+
+    path: str
+    texts: list[str]
+    """the lines in the order of the file"""
+    annotations: list[Annotation]
+    order: NDArray[np.int64]
+    """of the rows of `held_out`: the index of each row's line"""
+    held_out: HeldOut
+
+
+def held_out_lines(path: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES) -> Lines:
+    """Reads the decisions of annotation lines, the first `limit` of them; without baselines, which need a train split.
+
+    Raises:
+        ValueError: the file is missing, empty or damaged, or a line is not an annotation; "file:line: …".
+    """
+    texts: list[str] = []
+    annotations: list[Annotation] = []
+    for first_line, block in read_blocks(path, lambda _: None):
+        for number, line in enumerate(block.split(b"\n")[:-1], first_line):
+            if limit is not None and len(texts) == limit:
+                break
+            try:
+                texts.append(line.decode())
+                annotations.append(parse_line(texts[-1], vocabulary))
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: {error}") from None
+    if not texts:
+        raise ValueError(f"{path}: empty; annotation lines expected, one decision each")
+    columns = columns_of_annotations(annotations, vocabulary)
+    # decisions of a seat in a round are adjacent: a network computes their shared events only once
+    order = np.lexsort((columns.progression.lengths, round_keys(columns, vocabulary)))
+    columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
+    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates))
+
+
+def predictions_in(path: str, lines: Lines) -> Predictions:
+    """Reads the probabilities of a file for annotation lines.
+
+    Raises:
+        ValueError: a line is missing, is of another decision, or has not one probability for every possible action;
+            names the file and the line.
+    """
+    found = list(_probabilities(path, lines))
+    columns, vocabulary = lines.held_out.columns, lines.held_out.vocabulary
+    meter, layout = DecisionMeter(vocabulary), TokenLayout(vocabulary)
+    parts = []
+    for first in range(0, len(columns), _ROWS_AT_ONCE):
+        batch = collate(columns.rows(first, first + _ROWS_AT_ONCE), layout)
+        score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
+        for row, line in enumerate(lines.order[first : first + _ROWS_AT_ONCE]):
+            score_BA[row, : len(found[line])] = torch.tensor(found[line], dtype=torch.float64).log().float()
+        parts.append(meter.rows(score_BA, batch))
+    return Predictions(DecisionRows.concatenate(parts), {})
+
+
+def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:
+    """Yields the probabilities of each line."""
+    with reading_text(path) as file:
+        given = (text.rstrip("\r\n") for text in file)
+        for number, (text, line) in enumerate(zip_longest(given, lines.texts), 1):
+            if line is None:
+                raise ValueError(f"{path}:{number}: more lines than the {len(lines.texts)} of {lines.path}")
+            if text is None:
+                raise ValueError(f"{path}: ends after line {number - 1}; {lines.path} has {len(lines.texts)} lines")
+            before, _, numbers = text.rpartition("\t")
+            if before and before != line:
+                raise ValueError(f"{path}:{number}: before the probabilities is not line {number} of {lines.path}")
+            try:
+                yield _checked(numbers, lines.annotations[number - 1])
+            except ValueError as error:
+                raise ValueError(f"{path}:{number}: {error}") from None
+
+
+def _checked(text: str, annotation: Annotation) -> list[float]:
+    """Parses the probabilities of a decision; raises ValueError if they are not such."""
+    try:
+        found = [float(number) for number in text.split(",")]
+    except ValueError:
+        raise ValueError(f"not probabilities separated by commas: {text[:60]!r}") from None
+    if len(found) != len(annotation.actions):
+        raise ValueError(f"{len(found)} probabilities, but the decision has {len(annotation.actions)} possible actions")
+    for number in found:
+        if not 0 <= number <= 1 + SUM_TOLERANCE:  # NaN is neither
+            raise ValueError(f"{number} is not a probability")
+    if abs(math.fsum(found) - 1) > SUM_TOLERANCE:
+        raise ValueError(f"the probabilities add up to {math.fsum(found):.6g}, not to 1")
+    if found[annotation.chosen] == 0:
+        raise ValueError(
+            "the action taken has probability 0, which makes the negative log-likelihood infinite: give every possible "
+            "action a little, such as 1e-6"
+        )
+    return found

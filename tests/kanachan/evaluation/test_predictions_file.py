@@ -1,0 +1,124 @@
+"""Probabilities of any program for annotation lines: read, checked, and measured as those of a network are."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from annotate.annotation import format_line
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.cli import evaluate, predict
+from kanachan.evaluation.predictions_file import held_out_lines, predictions_in
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
+
+ANNOTATIONS = random_annotations(60, seed=2)
+DRAWS = ["--bootstrap", "20"]
+
+
+@pytest.fixture(scope="module")
+def lines(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return write_lines(tmp_path_factory.mktemp("lines") / "lines.txt", ANNOTATIONS)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(written(tmp_path_factory.mktemp("weights")))
+
+
+def uniform() -> list[str]:
+    return [",".join([repr(1 / len(a.actions))] * len(a.actions)) for a in ANNOTATIONS]
+
+
+def test_what_predict_writes_gives_the_metrics_of_the_weights(weights: str, lines: str, tmp_path: Path) -> None:
+    predictions, out = str(tmp_path / "predictions.txt.zst"), tmp_path / "out.json"
+    assert predict.main([weights, lines, "-o", predictions]) == 0
+    assert evaluate.main([weights, lines, "--predictions", predictions, "--json", str(out), *DRAWS]) == 0
+    network, file = json.loads(out.read_text())["weights"]
+    assert file["path"] == predictions
+    assert network["agreement"].keys() == file["agreement"].keys()
+    for name, estimate in network["agreement"].items():
+        assert file["agreement"][name] == pytest.approx(estimate, abs=1e-5), name
+    differences = file["comparison"]["differences"]
+    assert differences["agreement/top1"]["difference"]["value"] == 0
+    assert differences["agreement/nll"]["difference"]["value"] == pytest.approx(0, abs=1e-5)
+
+
+def test_lines_give_the_metrics_of_shards_of_the_same_decisions(weights: str, tmp_path: Path) -> None:
+    folder = packed(tmp_path / "shards", train=0, test=60)  # of the seed of ANNOTATIONS
+    for name, source in (("shards", str(folder)), ("lines", write_lines(tmp_path / "lines.txt", ANNOTATIONS))):
+        assert evaluate.main([weights, source, "--json", str(tmp_path / f"{name}.json"), *DRAWS]) == 0
+    of_shards, of_lines = (json.loads((tmp_path / f"{name}.json").read_text()) for name in ("shards", "lines"))
+    assert (of_shards["split"], of_lines["split"]) == ("test", "lines")
+    for name, estimate in of_shards["weights"][0]["agreement"].items():
+        assert of_lines["weights"][0]["agreement"][name]["value"] == pytest.approx(estimate["value"], abs=1e-5)
+
+
+def test_numbers_alone_are_enough_and_a_uniform_choice_is_chance(
+    weights: str, lines: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, out = tmp_path / "mine.txt.gz", tmp_path / "out.json"
+    mine.write_bytes(gzip.compress("".join(f"{line}\n" for line in uniform()).encode()))
+    assert evaluate.main([weights, lines, "--predictions", str(mine), "--json", str(out), *DRAWS]) == 0
+    entry = json.loads(out.read_text())["weights"][1]
+    assert entry["agreement"]["nll"] == pytest.approx(entry["chance"]["nll"])
+    assert entry["verdict"]["result"] == "no_better_than_chance"
+    assert "B - A" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: [*rows[:4], rows[4] + ",0.0", *rows[5:]], ":5: {more} probabilities, but the decision has {n}"),
+        (lambda rows: ["nan" + rows[0][rows[0].index(",") :], *rows[1:]], ":1: nan is not a probability"),
+        (lambda rows: ["a" + rows[0], *rows[1:]], ":1: not probabilities separated by commas"),
+        (lambda rows: ["", *rows[1:]], ":1: not probabilities separated by commas"),
+        (lambda rows: ["0.5\t" + rows[0], *rows[1:]], ":1: before the probabilities is not line 1 of "),
+        (lambda rows: rows[:-1], ": ends after line 59; "),
+        (lambda rows: [*rows, "1"], ":61: more lines than the 60 of "),
+    ],
+)
+def test_what_is_not_a_probability_for_every_action_is_refused_by_file_and_line(
+    change: object, message: str, lines: str, tmp_path: Path
+) -> None:
+    assert callable(change)
+    size = len(ANNOTATIONS[4].actions)
+    path = tmp_path / "mine.txt"
+    path.write_text("".join(f"{row}\n" for row in change(uniform())))
+    with pytest.raises(ValueError) as error:
+        predictions_in(str(path), held_out_lines(lines, V))
+    assert str(error.value).startswith(f"{path}{message.format(n=size, more=size + 1)}")
+
+
+def test_probabilities_that_do_not_add_up_to_1_are_refused(lines: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_text("".join(",".join(["0.9"] * len(a.actions)) + "\n" for a in ANNOTATIONS))
+    with pytest.raises(ValueError, match=r"mine.txt:1: the probabilities add up to .*, not to 1"):
+        predictions_in(str(path), held_out_lines(lines, V))
+
+
+def test_an_impossible_action_that_was_taken_is_refused(lines: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    rows = [["0"] * len(a.actions) for a in ANNOTATIONS]
+    for row, a in zip(rows, ANNOTATIONS, strict=True):
+        row[(a.chosen + 1) % len(row)] = "1"
+    path.write_text("".join(",".join(row) + "\n" for row in rows))
+    with pytest.raises(ValueError, match=r"mine.txt:1: the action taken has probability 0"):
+        predictions_in(str(path), held_out_lines(lines, V))
+
+
+def test_lines_that_are_not_annotations_are_refused_by_file_and_line(tmp_path: Path) -> None:
+    path = tmp_path / "lines.txt"
+    path.write_text(f"{format_line(ANNOTATIONS[0])}\nnothing\n")
+    with pytest.raises(ValueError, match=r"lines.txt:2: "):
+        held_out_lines(str(path), V)
+
+
+def test_predictions_for_shards_are_refused_with_advice(
+    weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = packed(tmp_path / "shards", train=0, test=60)
+    assert evaluate.main([weights, str(folder), "--predictions", "mine.txt", *DRAWS]) == 1
+    assert "kanachan-pack --unpack" in capsys.readouterr().err
