@@ -11,6 +11,7 @@ from tests.support.paths import ROOT
 NAMING_STAGES = {
     "kanachan/objectives/stages.py": "the registry",
     **{f"kanachan/objectives/{name}.py": "the stages themselves" for name in ("imitation", "value", "rank")},
+    "kanachan/models/reference.py": "the stage of the weights that are called reference",
     "launch/ablation/variants.py": "experiments with certain stages",
     **{
         f"launch/benchmark/{name}.py": "measures the network of one stage"
@@ -22,6 +23,7 @@ NAMING_STAGES = {
 NAMING_A_RESULT = {
     "annotate/vocabulary.py": "the result of a decision",
     "annotate/words.py": "the result of a decision",
+    "kanachan/cli/models.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/evaluator.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/reliability.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/tables.py": "a group of metrics, in the JSON of kanachan-evaluate",
