@@ -16,7 +16,24 @@ from typing import Any
 from kanachan.review.tiles import tile_symbols
 
 _ASSETS = "assets"
-_SCRIPTS = ("elements.js", "words.js", "board.js", "charts.js", "panels.js", "review.js")
+_SCRIPTS = (
+    "texts.js",
+    "yaku.js",
+    "elements.js",
+    "state.js",
+    "language.js",
+    "melds.js",
+    "hand.js",
+    "board.js",
+    "candidates.js",
+    "events.js",
+    "ending.js",
+    "lists.js",
+    "charts.js",
+    "header.js",
+    "navigation.js",
+    "review.js",
+)
 _UNSAFE = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 

@@ -1,29 +1,42 @@
-// The table from above, as the seat under review saw it, in a square of 1000 with that seat below.
+// The table from above, as the seat under review saw it, with that seat below.
 
-const MIDDLE = { x: 500, y: 466, half: 162 };
-const RIVER = { tile: 52, high: (52 * 4) / 3, perRow: 6, rows: 3, top: MIDDLE.half + 14 };
-const OTHERS = { tile: 38, from: 402 };
-const HAND = { tile: 63, top: 914 };
-const BOARD_HEIGHT = 1028;
-const BAR_HEIGHT = 48;
+const BOARD = { width: 920, height: 952 };
+const MIDDLE = { x: 460, y: 428, half: 150 };
+const RIVER = { tile: 47, high: (47 * 4) / 3, perRow: 6, rows: 3, top: MIDDLE.half + 15 };
+const OTHERS = { tile: 38, from: 370 };
+const PLATE = { left: -444, top: 272, width: 262, height: 84 };
 
-function board(decision, model) {
-  const table = decision.table;
+function board(decision, model, isRevealed) {
+  const { table } = decision;
   const numSeats = table.scores.length;
-  const parts = [svg('rect', { class: 'felt', width: 1000, height: BOARD_HEIGHT, rx: 18 }), middle(table)];
-  for (let relative = 0; relative < numSeats; relative++) {
-    const seat = (table.seat + relative) % numSeats;
-    const side = [river(table, seat, decision), riichiStick(table, seat)];
-    if (relative > 0) side.push(closedRow(decision, seat));
-    parts.push(svg('g', { transform: `rotate(${-90 * relative} ${MIDDLE.x} ${MIDDLE.y})`, 'data-river': seat }, side));
-  }
-  parts.push(ownHand(decision, model));
-  return svg('svg', { viewBox: `0 0 1000 ${BOARD_HEIGHT}`, role: 'img', 'aria-label': inWords(table) }, parts);
+  const seats = table.scores.map((_, relative) => (table.seat + relative) % numSeats);
+  const turned = (relative, parts, more = {}) =>
+    svg('g', { transform: `rotate(${-90 * relative} ${MIDDLE.x} ${MIDDLE.y})`, ...more }, parts);
+  const parts = [
+    svg('rect', { class: 'felt', ...BOARD, rx: 16 }),
+    middle(table),
+    seats.map((seat, relative) => plate(decision, seat, relative)),
+    seats.map((seat, relative) =>
+      turned(relative, [river(table, seat, decision), riichiStick(table, seat)], { 'data-river': seat })),
+    seats.map((seat, relative) =>
+      (relative ? turned(relative, closedRow(decision, seat, isRevealed), { 'data-closed': seat }) : null)),
+    ownHand(decision, model),
+  ];
+  const box = { viewBox: `0 0 ${BOARD.width} ${BOARD.height}`, role: 'img', 'aria-label': inWords(table) };
+  return svg('svg', box, parts.flat());
+}
+
+// In the place of the table for a round in which the seat had nothing to decide.
+function emptyBoard(round) {
+  return svg('svg', { viewBox: `0 0 ${BOARD.width} ${BOARD.height}` },
+    svg('rect', { class: 'felt', ...BOARD, rx: 16 }),
+    svg('text', { class: 'round', x: MIDDLE.x, y: MIDDLE.y }, roundName(round)),
+    svg('text', { class: 'counts', x: MIDDLE.x, y: MIDDLE.y + 40 }, t('rounds.none')));
 }
 
 function inWords(table) {
-  const drawn = table.drawn ? `, drawn ${tileName(table.drawn)}` : '';
-  return `Hand: ${table.hand.map(tileName).join(', ')}${drawn}`;
+  const hand = table.hand.map(tileName).join(', ');
+  return table.drawn ? t('board.hand_drawn', { hand, tile: tileName(table.drawn) }) : t('board.hand', { hand });
 }
 
 function middle(table) {
@@ -31,22 +44,50 @@ function middle(table) {
   const numSeats = table.scores.length;
   const scores = table.scores.map((score, seat) => {
     const relative = (seat - table.seat + numSeats) % numSeats;
-    const wind = WINDS[(seat - table.dealer + numSeats) % numSeats][0];
     // The seat across would read upside down.
     const turn = relative === 2 ? 0 : -90 * relative;
-    const height = relative === 2 ? y - half + 34 : y + half - 14;
+    const height = relative === 2 ? y - half + 33 : y + half - 13;
     const place = { x, y: height, transform: `rotate(${turn} ${x} ${y})` };
-    const text = `${wind} ${score.toLocaleString('en')}`;
+    const text = `${windOf(seat, table)} ${grouped(score)}`;
     return svg('text', { ...place, class: seat === table.dealer ? 'score dealer' : 'score' }, text);
   });
   const indicators = [...table.dora_indicators, ...Array(Math.max(0, 5 - table.dora_indicators.length)).fill('back')];
   return svg('g', {},
     svg('rect', { class: 'middle', x: x - half, y: y - half, width: 2 * half, height: 2 * half, rx: 12 }),
     scores,
-    svg('text', { class: 'round', x, y: y - 44 }, `${WINDS[table.wind]} ${table.dealer + 1}`),
-    svg('text', { class: 'counts', x, y: y - 12 }, `honba ${table.honba} \u00b7 sticks ${table.deposits}`),
-    indicators.map((name, i) => tileAt(name, x - 97 + i * 39, y + 2, 38)),
-    svg('text', { class: 'counts', x, y: y + 84 }, `tiles left ${table.left}`));
+    svg('text', { class: 'round', x, y: y - 44 }, roundName({ ...table, honba: 0 })),
+    svg('text', { class: 'counts', x, y: y - 14 }, t('board.sticks', { honba: table.honba, riichi: table.deposits })),
+    svg('g', {}, indicators.map((name, i) => tileAt(name, x - 92 + i * 37, y, 36)), svg('title', {}, t('board.dora'))),
+    svg('text', { class: 'counts', x, y: y + 78 }, t('board.left', { number: table.left })));
+}
+
+// Who a player is, in the free corner to the left of the player's river.
+function plate(decision, seat, relative) {
+  const { table } = decision;
+  const corner = [[0, 1], [1, 1], [1, 0], [0, 0]][relative];
+  const { left, top, width, height } = PLATE;
+  const x = corner[0] ? MIDDLE.x - left - width : MIDDLE.x + left;
+  const y = corner[1] ? MIDDLE.y + top : MIDDLE.y - top - height;
+  const [anchor, at] = corner[0] ? ['end', x + width] : ['start', x];
+  const player = data.players[seat];
+  const name = player?.name ? shortened(player.name, 15) : relation(seat);
+  const grade = gradeName(player?.grade);
+  const rate = player?.rate ? `R${Math.round(player.rate)}` : null;
+  const place = placeName(table.ranks[seat]);
+  const about = [grade, rate].filter(Boolean).join(' ');
+  const line = (text, row, kind) => svg('text', { class: kind, x: at, y: y + 24 + 27 * row, 'text-anchor': anchor }, text);
+  return svg('g', { class: 'plate', 'data-plate': seat },
+    line(name, 0, relative === 0 ? 'name own' : 'name'),
+    line([about, place].filter(Boolean).join(' \u00b7 '), 1, 'about'),
+    line(mood(decision, seat), 2, 'mood'),
+    svg('title', {}, [relation(seat), player?.name, about, place].filter(Boolean).join(', ')));
+}
+
+// Riichi, or how probable it is that the hand is tenpai.
+function mood(decision, seat) {
+  if (decision.table.rivers[seat].some((discard) => discard.riichi)) return t('action.riichi');
+  const estimated = decision.opponents.find((one) => one.seat === seat)?.tenpai ?? null;
+  return estimated === null ? '' : t('board.tenpai', { share: share(estimated) });
 }
 
 // Whether the decision is a reaction to the last discard or kan, and this was the seat's.
@@ -67,9 +108,9 @@ function river(table, seat, decision) {
     const high = discard.riichi ? RIVER.tile : RIVER.high;
     const place = { x, y: top + RIVER.high - high, width, height: high, rx: 5 };
     const isLast = isReaction && i === discards.length - 1;
-    const words = [tileName(discard.tile), discard.tsumogiri ? 'just drawn' : 'from the hand'];
-    if (discard.riichi) words.push('riichi');
-    if (discard.called) words.push('called');
+    const words = [tileName(discard.tile), t(discard.tsumogiri ? 'mark.tsumogiri' : 'mark.tedashi')];
+    if (discard.riichi) words.push(t('action.riichi'));
+    if (discard.called) words.push(t('mark.called'));
     tiles.push(svg('g', { class: discard.called ? 'called' : null, 'data-tile': discard.tile },
       (discard.riichi ? tileAside : tileAt)(discard.tile, x, discard.riichi ? top + RIVER.high : top, RIVER.tile),
       discard.tsumogiri ? svg('rect', { class: 'tsumogiri', ...place }) : null,
@@ -82,124 +123,36 @@ function river(table, seat, decision) {
 
 function riichiStick(table, seat) {
   if (!table.rivers[seat].some((discard) => discard.riichi)) return null;
-  const top = MIDDLE.y + MIDDLE.half + 2;
+  const top = MIDDLE.y + MIDDLE.half + 3;
   return svg('g', {},
     svg('rect', { class: 'stick', x: MIDDLE.x - 70, y: top, width: 140, height: 9, rx: 3 }),
     svg('circle', { class: 'stick-dot', cx: MIDDLE.x, cy: top + 4.5, r: 3.2 }),
-    svg('title', {}, 'riichi'));
+    svg('title', {}, t('action.riichi')));
 }
 
-function closedRow(decision, seat) {
+// The hand of another seat, face down unless revealed, and its melds.
+function closedRow(decision, seat, isRevealed) {
   const { table } = decision;
   const melds = table.melds[seat];
+  const faceDown = { tiles: Array(13 - 3 * melds.length).fill('back'), drawn: null };
+  const { tiles, drawn } = isRevealed ? decision.hands[seat] : faceDown;
   const framed = isReactionTo(decision, seat) ? table.last_meld : null;
-  const numClosed = 13 - 3 * melds.length;
   const widths = melds.map((one) => meldWidth(one, OTHERS.tile));
-  const total = numClosed * OTHERS.tile + widths.reduce((sum, width) => sum + width + 10, 0);
+  const gap = drawn ? OTHERS.tile + 8 : 0;
+  const total = tiles.length * OTHERS.tile + gap + widths.reduce((sum, width) => sum + width + 10, 0);
   const top = MIDDLE.y + OTHERS.from;
   let x = MIDDLE.x - total / 2;
   const parts = [];
-  for (let i = 0; i < numClosed; i++, x += OTHERS.tile) parts.push(tileAt('back', x, top, OTHERS.tile));
+  for (const name of tiles) {
+    parts.push(tileAt(name, x, top, OTHERS.tile));
+    x += OTHERS.tile;
+  }
+  if (drawn) parts.push(tileAt(drawn, x + 8, top, OTHERS.tile));
+  x += gap;
   melds.forEach((one, i) => {
     x += 10;
     parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile, i === framed));
     x += widths[i];
   });
-  return svg('g', {}, parts);
-}
-
-// A meld's tiles from left to right, without the called one, which `meld` adds on its side.
-function meldTiles(one) {
-  const own = one.own.map((name) => ({ name }));
-  if (one.kind === 'ankan') return [{ name: 'back' }, own[0], own[1], { name: 'back' }];
-  return own;
-}
-
-function meldWidth(one, tile) {
-  return meldTiles(one).length * tile + (one.called === null ? 0 : (tile * 4) / 3);
-}
-
-// The called tile is first, in the middle or last, as it came from the left, from across or from the right. Of a kan
-// that may be robbed the tile that was added to a pon is framed, or all tiles of a closed one.
-function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
-  const tiles = meldTiles(one);
-  if (one.called !== null) {
-    const relative = (one.source - seat + numSeats) % numSeats;
-    const place = relative === numSeats - 1 ? 0 : relative === 1 ? tiles.length : 1;
-    tiles.splice(place, 0, { name: one.called, isAside: true });
-  }
-  let x = left;
-  const high = (tile * 4) / 3;
-  let frame = { x: left, y: bottom - high, width: tiles.length * tile, height: high };
-  const parts = tiles.map(({ name, isAside }) => {
-    const start = x;
-    x += isAside ? high : tile;
-    if (!isAside) return tileAt(name, start, bottom - high, tile);
-    if (one.added === null) return tileAside(name, start, bottom, tile);
-    frame = { x: start, y: bottom - 2 * tile, width: high, height: tile };
-    return svg('g', {}, tileAside(name, start, bottom, tile), tileAside(one.added, start, bottom - tile, tile));
-  });
-  const border = isFramed ? svg('rect', { class: 'framed', ...frame, rx: 4 }) : null;
-  return svg('g', { class: 'meld' }, parts, border, svg('title', {}, one.kind));
-}
-
-// Own hand ------------------------------------------------------------------------------------------------------------
-
-function ownHand(decision, model) {
-  const table = decision.table;
-  const melds = table.melds[table.seat];
-  const meldTile = 50;
-  const widths = melds.map((one) => meldWidth(one, meldTile));
-  const closed = table.hand.length * HAND.tile + (table.drawn ? HAND.tile + 16 : 0);
-  let x = (1000 - widths.reduce((sum, width) => sum + width + 14, closed)) / 2;
-  const places = table.hand.map((name, i) => ({ name, x: x + i * HAND.tile, isDrawn: false }));
-  x += table.hand.length * HAND.tile;
-  if (table.drawn) {
-    places.push({ name: table.drawn, x: x + 16, isDrawn: true });
-    x += HAND.tile + 16;
-  }
-  const parts = places.map((place, i) => handTile(decision, model, place, discardsOf(decision, places, i)));
-  melds.forEach((one, i) => {
-    x += 14;
-    parts.push(meld(one, table.seat, table.scores.length, x, HAND.top + (HAND.tile * 4) / 3, meldTile));
-    x += widths[i];
-  });
-  return svg('g', { id: 'hand' }, parts);
-}
-
-// The candidates that discard the tile at place i; of equal tiles in the hand the last one represents all.
-function discardsOf(decision, places, i) {
-  const { name, isDrawn } = places[i];
-  if (!isDrawn && places[i + 1]?.name === name && !places[i + 1].isDrawn) return [];
-  const isDiscard = (candidate) => ['discard', 'riichi'].includes(candidate.kind) && candidate.tiles[0] === name;
-  const found = decision.candidates.flatMap((candidate, index) => (isDiscard(candidate) ? [index] : []));
-  // The dealer's first discard is never marked as the drawn tile.
-  const hasDrawn = found.some((index) => decision.candidates[index].tsumogiri);
-  const isOnlyDrawn = !places.some((place) => place.name === name && !place.isDrawn);
-  if (isDrawn) return found.filter((index) => decision.candidates[index].tsumogiri || (!hasDrawn && isOnlyDrawn));
-  return found.filter((index) => !decision.candidates[index].tsumogiri);
-}
-
-function handTile(decision, model, place, discards) {
-  const { tile, top } = HAND;
-  const high = (tile * 4) / 3;
-  const parts = [tileAt(place.name, place.x, top, tile), svg('title', {}, tileName(place.name))];
-  if (discards.length) {
-    const shares = discards.map((index) => barShare(decision, model, index));
-    const share = hasProbabilities(model) ? shares.reduce((a, b) => a + b) : Math.max(...shares);
-    const height = Math.max(1.5, share * BAR_HEIGHT);
-    const bar = { x: place.x + 14, y: top - 5 - height, width: tile - 28, height, rx: 3 };
-    parts.push(svg('rect', { ...bar, class: `bar ${colourOf(model)}` }));
-  }
-  if (discards.includes(decision.chosen)) {
-    const frame = { x: place.x + 1.5, y: top + 1.5, width: tile - 3, height: high - 3, rx: 8 };
-    parts.push(svg('rect', { ...frame, class: 'played' }));
-  }
-  const bests = decision.answers.flatMap((one, i) => (discards.includes(one.best) ? [i] : []));
-  bests.forEach((i, k) => {
-    const dot = { cx: place.x + tile / 2 + (k - (bests.length - 1) / 2) * 14, cy: top + high + 12, r: 5.5 };
-    const title = svg('title', {}, `best of ${data.models[i].name}`);
-    parts.push(svg('circle', { ...dot, class: `dot ${colourOf(i)}` }, title));
-  });
-  return svg('g', { 'data-hand': place.name }, parts);
+  return parts;
 }

@@ -3,7 +3,7 @@
 const CHART = { curve: 150, losses: 56, left: 54, right: 12, top: 22, gap: 12 };
 const RANK_STEPS = [0, 0.25, 0.5, 0.75, 1];
 
-function chart(model, width, go) {
+function chart(model, width, visit) {
   const predictions = data.decisions.map((decision) => decision.answers[model]);
   const hasCurve = predictions[0].expected !== null;
   const inner = width - CHART.left - CHART.right;
@@ -23,7 +23,8 @@ function chart(model, width, go) {
   const picture = svg('svg', box, parts, surface);
   surface.addEventListener('click', (event) => {
     const at = event.clientX - picture.getBoundingClientRect().left - CHART.left;
-    go(Math.max(0, Math.min(predictions.length - 1, Math.floor((at / inner) * predictions.length))));
+    const decision = Math.max(0, Math.min(predictions.length - 1, Math.floor((at / inner) * predictions.length)));
+    visit({ decision, ending: null });
   });
   return picture;
 }
@@ -36,10 +37,10 @@ function moveCursor(where, decision) {
 }
 
 function courseTitle(model) {
-  const { name, quantity } = data.models[model];
-  if (data.decisions[0].answers[model].expected_ranks) return `Probability of each final rank before each decision (network ${name})`;
-  if (hasProbabilities(model)) return `Negative log-likelihood of each choice (network ${name})`;
-  return `Expected ${quantity} before each decision (network ${name})`;
+  const name = modelName(model);
+  if (data.decisions[0].answers[model].expected_ranks) return t('course.ranks', { name });
+  if (hasProbabilities(model)) return t('course.rare', { name });
+  return t('course.expected', { name, unit: unitOf(model) });
 }
 
 function rankAreas(predictions, x, top, bottom, inner) {
@@ -55,7 +56,7 @@ function rankAreas(predictions, x, top, bottom, inner) {
     parts.push(svg('path', { class: `area rank-${rank}`, d: outline }));
     const first = predictions[0].expected_ranks[rank];
     const middle = y(below[0] - first / 2) + 4;
-    if (first > 0.09) parts.push(svg('text', { class: 'area-name', x: x(0) + 5, y: middle }, PLACES[rank]));
+    if (first > 0.09) parts.push(svg('text', { class: 'area-name', x: x(0) + 5, y: middle }, placeName(rank)));
   }
   return svg('g', {}, parts, RANK_STEPS.map((share) => axis(percent(1 - share), y(share), inner)));
 }
@@ -78,18 +79,19 @@ function axis(text, y, inner) {
     svg('text', { x: CHART.left - 6, y: y + 4 }, text));
 }
 
+// What each choice cost, or how much more probable another one was.
 function lossBars(model, predictions, x, top, bottom, step) {
-  const largest = Math.max(...predictions.map((prediction) => prediction.loss)) || 1;
-  const unit = hasProbabilities(model) ? '\u2212log p' : 'loss';
+  const largest = Math.max(...predictions.map((prediction) => prediction.gap)) || 1;
   const bars = predictions.map((prediction, i) => {
-    const height = ((bottom - top) * prediction.loss) / largest;
-    const width = Math.max(1, Math.min(8, step * 0.7));
-    const kind = data.decisions[i].chosen === prediction.best ? 'loss-bar agreed' : 'loss-bar';
+    const height = ((bottom - top) * prediction.gap) / largest;
+    const width = Math.max(1.5, Math.min(8, step * 0.7));
+    const kind = isDifferent(data.decisions[i], model) ? 'loss-bar' : 'loss-bar small';
     return svg('rect', { class: kind, x: x(i) - width / 2, y: bottom - height, width, height });
   });
   const ground = { x1: x(0) - step / 2, x2: x(predictions.length - 1) + step / 2, y1: bottom, y2: bottom };
+  const name = t(hasProbabilities(model) ? 'course.gap' : 'course.cost');
   return svg('g', {},
-    svg('text', { class: 'axis-name', x: CHART.left - 6, y: (top + bottom) / 2 + 4 }, unit),
+    svg('text', { class: 'axis-name', x: CHART.left - 6, y: (top + bottom) / 2 + 4 }, name),
     bars,
     svg('line', { ...ground, class: 'ground' }));
 }
@@ -99,11 +101,10 @@ function roundMarks(x, bottom, step) {
   const rounds = data.rounds.filter((round) => round.decisions > 0);
   return svg('g', { class: 'rounds' }, rounds.map((round) => {
     const start = x(round.first) - step / 2;
-    const short = `${round.name[0]}${round.name.split(' ')[1]}`;
     const isShown = start >= free;
-    if (isShown) free = start + 30;
+    if (isShown) free = start + 36;
     return svg('g', {},
       svg('line', { x1: start, x2: start, y1: 6, y2: bottom }),
-      svg('text', { x: start + 3, y: 14 }, isShown ? short : ''));
+      svg('text', { x: start + 3, y: 14 }, isShown ? roundName(round, true) : ''));
   }));
 }

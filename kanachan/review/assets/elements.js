@@ -1,5 +1,3 @@
-'use strict';
-
 // Elements from tag, attributes and children. Texts become text nodes, so nothing in them is ever read as markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
@@ -37,6 +35,7 @@ function tileAside(name, x, bottom, width) {
 
 // A row of upright tiles that flows with text.
 function inlineTiles(names, width = 24) {
+  if (!names.length) return null;
   const size = { width: names.length * width, height: (width * 4) / 3 };
   const box = { ...size, viewBox: `0 0 ${size.width} ${size.height}`, class: 'inline-tiles', 'aria-hidden': 'true' };
   return svg('svg', box, names.map((name, i) => tileAt(name, i * width, 0, width)));

@@ -1,41 +1,107 @@
-// The selected decision and network, and the drawing of the page.
+// The drawing of the page, and what its controls do.
 
-const data = JSON.parse(byId('data').textContent);
-const spreads = data.models.map((_, model) => spreadOf(model));
-const state = { decision: 0, model: 0, remembering: null, drawnModel: null };
-
-function go(decision) {
-  state.decision = Math.max(0, Math.min(data.decisions.length - 1, decision));
-  clearTimeout(state.remembering);
-  state.remembering = setTimeout(remember, 300);
-  draw();
+function draw() {
+  const decision = data.decisions[state.decision];
+  const round = data.rounds[state.ending ?? decision.round];
+  const isEnd = state.ending !== null;
+  document.body.dataset.decision = state.decision;
+  document.body.dataset.ending = isEnd ? state.ending : '';
+  document.body.dataset.seat = data.seat;
+  byId('place').replaceChildren(html('strong', {}, roundName(round)), html('span', {}, isEnd
+    ? t('place.end') : t('place.decision', { number: state.decision - round.first + 1, all: round.decisions })));
+  drawTable(decision, round, isEnd);
+  byId('decision').hidden = isEnd;
+  byId('ending').hidden = !isEnd;
+  if (isEnd) byId('ending').replaceChildren(...endingParts(round, tableOf(round)));
+  else drawDecision(decision);
+  byId('replay').hidden = round.link === null;
+  byId('replay').href = round.link ?? '';
+  byId('previous').disabled = !isEnd && state.decision === 0 && decision.round === 0;
+  byId('next').disabled = isEnd && state.ending === data.rounds.length - 1;
+  byId('hands').setAttribute('aria-pressed', state.isRevealed);
+  const drawn = [data.seat, state.model, state.threshold, state.isLong, language].join();
+  if (state.drawnGame !== drawn) drawGame();
+  state.drawnGame = drawn;
+  markCurrent();
 }
 
-// Writes the decision into the address. Browsers limit how often, and some forbid it for pages from files.
-function remember() {
-  try {
-    history.replaceState(null, '', `#${state.decision + 1}`);
-  } catch {
-    // The page then starts at its first decision.
+function tableOf(round) {
+  return round.decisions ? data.decisions[round.first].table : null;
+}
+
+function drawTable(decision, round, isEnd) {
+  const shown = isEnd && round.decisions ? decisionAtEnd(decision, round) : decision;
+  const picture = round.decisions ? board(shown, state.model, state.isRevealed || isEnd) : emptyBoard(round);
+  byId('board').replaceChildren(picture);
+}
+
+function drawDecision(decision) {
+  const { model } = state;
+  const events = eventLine(decision.since, decision.table, state.isRevealed);
+  byId('since').replaceChildren(html('span', { class: 'lead' }, t('since')), ...events);
+  byId('since').hidden = events.length === 0;
+  byId('hand-state').replaceChildren(...handState(decision));
+  byId('models').replaceChildren(...modelButtons(selectModel));
+  byId('models').hidden = data.models.length < 2;
+  byId('verdict').replaceChildren(...verdict(decision, model));
+  byId('verdict').classList.toggle('differs', isDifferent(decision, model));
+  byId('caveat').replaceChildren(caveat(model));
+  byId('caveat').hidden = caveat(model) === '';
+  byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel, openTiles));
+  byId('legend').replaceChildren(legend(model));
+}
+
+// Draws what concerns the whole game.
+function drawGame() {
+  const { model } = state;
+  const found = differences(model);
+  byId('worst-title').replaceChildren(worstTitle(model));
+  byId('worst-list').replaceChildren(...worstItems(model, state.isLong ? found : found.slice(0, NUM_WORST), visit));
+  byId('worst-none').hidden = found.length > 0;
+  byId('worst-more').hidden = found.length <= NUM_WORST;
+  byId('worst-more').replaceChildren(t(state.isLong ? 'worst.fewer' : 'worst.all', { number: found.length }));
+  byId('worst-note').replaceChildren(t(hasProbabilities(model) ? 'worst.note.rare' : 'worst.note.cost', { unit: unitOf(model) }));
+  byId('threshold-text').replaceChildren(thresholdText(model));
+  byId('figures').replaceChildren(...figures(model));
+  byId('figures-note').replaceChildren(figuresNote(model));
+  byId('summary-table').replaceChildren(...summaryTable(model));
+  byId('rounds-table').replaceChildren(...roundsTable(model, visit));
+  byId('course-title').replaceChildren(courseTitle(model));
+  drawChart();
+}
+
+function drawChart() {
+  const course = byId('course');
+  const width = Math.max(280, course.clientWidth - 2 * parseFloat(getComputedStyle(course).paddingLeft));
+  byId('chart').replaceChildren(chart(state.model, width, visit));
+  moveCursor(byId('chart'), state.decision);
+}
+
+function markCurrent() {
+  const { decision, ending } = state;
+  const round = ending ?? data.decisions[decision].round;
+  for (const link of byId('worst-list').querySelectorAll('a')) {
+    link.setAttribute('aria-current', ending === null && Number(link.dataset.decision) === decision);
   }
+  byId('rounds-table').querySelectorAll('tbody tr').forEach((row, i) => row.classList.toggle('current', i === round));
+  moveCursor(byId('chart'), decision);
 }
 
-function goRound(step) {
-  const { round } = data.decisions[state.decision];
-  const first = data.rounds[round].first;
-  // The first step back goes to the start of this round. Rounds without a decision are skipped.
-  let target = step < 0 && state.decision > first ? round : round + step;
-  while (data.rounds[target]?.decisions === 0) target += step;
-  if (target >= 0 && target < data.rounds.length) go(data.rounds[target].first);
-  else if (target >= data.rounds.length) go(data.decisions.length - 1);
-}
-
-function goDifference(step) {
-  for (let i = state.decision + step; i >= 0 && i < data.decisions.length; i += step) {
-    const decision = data.decisions[i];
-    if (decision.answers[state.model].best !== decision.chosen) return go(i);
-  }
-  return undefined;
+// Draws what depends on the seat and the language alone.
+function drawHeader() {
+  translatePage();
+  byId('title').replaceChildren(titleText());
+  document.title = t('header.title', { name: titleText() });
+  byId('about').replaceChildren(...headerParts());
+  const rating = ratingText();
+  byId('rating').hidden = rating === null;
+  byId('rating').replaceChildren(rating ?? '');
+  byId('seat').replaceChildren(...seatOptions());
+  byId('seat').hidden = reviews.length < 2;
+  byId('language').value = language;
+  byId('marks').replaceChildren(...markRows());
+  byId('keys').replaceChildren(...keyRows());
+  byId('notes').replaceChildren(...notesOnRecord());
 }
 
 function selectModel(model) {
@@ -44,100 +110,60 @@ function selectModel(model) {
   draw();
 }
 
-const KEYS = {
-  ArrowLeft: () => go(state.decision - 1),
-  ArrowRight: () => go(state.decision + 1),
-  ArrowUp: () => goRound(-1),
-  ArrowDown: () => goRound(1),
-  PageUp: () => goRound(-1),
-  PageDown: () => goRound(1),
-  Home: () => go(0),
-  End: () => go(data.decisions.length - 1),
-  n: () => goDifference(1),
-  p: () => goDifference(-1),
-};
-
-function pressed(event) {
-  if (event.altKey || event.ctrlKey || event.metaKey) return;
-  const action = KEYS[event.key] ?? (/^[1-9]$/.test(event.key) ? () => selectModel(event.key - 1) : null);
-  if (!action) return;
-  event.preventDefault();
-  action();
+function toggleHands() {
+  state.isRevealed = !state.isRevealed;
+  draw();
 }
 
-function draw() {
-  const decision = data.decisions[state.decision];
-  const round = data.rounds[decision.round];
-  const { model } = state;
-  document.body.dataset.decision = state.decision;
-  byId('place').replaceChildren(html('strong', {}, round.name),
-    html('span', {}, ` ${state.decision - round.first + 1}/${round.decisions}`),
-    html('span', { class: 'of-all' }, ` \u00b7 ${state.decision + 1} of ${data.decisions.length}`));
-  byId('seats').replaceChildren(...seatCards(decision.table));
-  byId('board').replaceChildren(board(decision, model));
-  byId('models').replaceChildren(...data.models.map(({ meaning }, i) => {
-    const about = { 'aria-pressed': i === model, title: meaning, onclick: () => selectModel(i) };
-    return html('button', about, named(i));
-  }));
-  byId('verdict').replaceChildren(...verdict(decision, model));
-  byId('candidates').replaceChildren(...candidateTable(decision, model, selectModel));
-  const { name, meaning } = data.models[model];
-  byId('legend').replaceChildren(`${name}: ${meaning}. \u2605 and dots under the hand: best action of a network.`);
-  byId('previous').disabled = state.decision === 0;
-  byId('next').disabled = state.decision === data.decisions.length - 1;
-  if (state.drawnModel !== model) drawGame();
-  markCurrent();
+function openTiles(candidate) {
+  state.opened = state.opened === candidate ? null : candidate;
+  draw();
 }
 
-// Draws what concerns the whole game; needed only when another network is selected.
-function drawGame() {
-  const { model } = state;
-  state.drawnModel = model;
-  byId('worst-title').replaceChildren(worstTitle(model));
-  byId('worst-list').replaceChildren(...worstItems(model, go));
-  byId('summary-table').replaceChildren(...summaryTable(model));
-  byId('rounds-table').replaceChildren(...roundsTable(model, go));
-  byId('course-title').replaceChildren(courseTitle(model));
-  drawChart();
-}
-
-function drawChart() {
-  const course = byId('course');
-  const width = Math.max(280, course.clientWidth - 2 * parseFloat(getComputedStyle(course).paddingLeft));
-  byId('chart').replaceChildren(chart(state.model, width, go));
-  markCurrent();
-}
-
-function markCurrent() {
-  const { decision } = state;
-  const { round } = data.decisions[decision];
-  for (const button of byId('worst-list').querySelectorAll('button')) {
-    button.setAttribute('aria-current', Number(button.dataset.decision) === decision);
+async function copyLink() {
+  remember();
+  const button = byId('copy-link');
+  try {
+    await navigator.clipboard.writeText(new URL(addressOf(state), location.href).href);
+    button.replaceChildren(t('link.copied'));
+  } catch {
+    button.replaceChildren(t('link.in_address'));
   }
-  byId('rounds-table').querySelectorAll('tbody tr').forEach((row, i) => row.classList.toggle('current', i === round));
-  moveCursor(byId('chart'), decision);
+  setTimeout(() => button.replaceChildren(t('link.copy')), 2000);
 }
 
-function drawHeader() {
-  const { final, models } = data;
-  byId('title').append(data.game);
-  const grading = final.grading_delta === null ? '' : `, grading points ${signed(final.grading_delta)}`;
-  const overall = models.map((one) => `${one.name} ${percent(one.summary[0].agreed / one.summary[0].decisions, 1)}`);
-  const score = final.score.toLocaleString('en').replace('-', '\u2212');
-  byId('about').append(`Seat ${data.seat}, ${data.room} Room, ${data.style}. `,
-    `${final.is_recorded ? 'Ended' : 'Last seen'} ${PLACES[final.rank]} with ${score} points${grading}. `,
-    html('span', { class: 'overall' }, `Agreement: ${overall.join(', ')}.`));
-  const warnings = [...data.left_out.map((text) => `Left out: ${text}`), ...data.notes.map((text) => `Note: ${text}`)];
-  byId('warnings').append(...warnings.map((text) => html('li', {}, text)));
-  byId('warnings').hidden = warnings.length === 0;
+function listen() {
+  const on = (id, kind, action) => byId(id).addEventListener(kind, action);
+  on('previous', 'click', KEYS.ArrowLeft);
+  on('next', 'click', KEYS.ArrowRight);
+  on('previous-round', 'click', KEYS.ArrowUp);
+  on('next-round', 'click', KEYS.ArrowDown);
+  on('next-difference', 'click', KEYS.n);
+  on('hands', 'click', toggleHands);
+  on('show-ending', 'click', goEnding);
+  on('open-help', 'click', KEYS['?']);
+  on('close-help', 'click', () => byId('help').close());
+  on('copy-link', 'click', copyLink);
+  on('rating', 'click', () => byId('summary').scrollIntoView({ block: 'start' }));
+  on('worst-more', 'click', () => { state.isLong = !state.isLong; draw(); });
+  on('threshold', 'input', (event) => { state.threshold = event.target.valueAsNumber / 100; draw(); });
+  on('threshold', 'change', (event) => event.target.blur());
+  on('seat', 'change', (event) => { selectSeat(Number(event.target.value)); drawHeader(); go(0); event.target.blur(); });
+  on('language', 'change', (event) => { setLanguage(event.target.value); drawHeader(); draw(); event.target.blur(); });
+  document.addEventListener('keydown', pressed);
+  listenForSwipes(byId('board'));
+  window.addEventListener('resize', drawChart);
+  window.addEventListener('hashchange', () => {
+    if (follow(location.hash)) {
+      drawHeader();
+      bringIntoView();
+    }
+  });
 }
 
-byId('previous').addEventListener('click', KEYS.ArrowLeft);
-byId('next').addEventListener('click', KEYS.ArrowRight);
-byId('previous-round').addEventListener('click', KEYS.ArrowUp);
-byId('next-round').addEventListener('click', KEYS.ArrowDown);
-byId('next-difference').addEventListener('click', KEYS.n);
-document.addEventListener('keydown', pressed);
-window.addEventListener('resize', drawChart);
+const NUM_WORST = 12;
+byId('threshold').value = Math.round(100 * state.threshold);
+listen();
 drawHeader();
-go(Number.parseInt(location.hash.slice(1), 10) - 1 || 0);
+if (!follow(location.hash)) go(0);
+else drawHeader();

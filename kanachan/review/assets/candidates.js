@@ -1,0 +1,162 @@
+// The possible actions of a decision with what the networks predict for them, and the verdict.
+
+function swatch(model) {
+  return html('span', { class: `swatch ${colourOf(model)}` });
+}
+
+function modelButtons(selectModel) {
+  return data.models.map((_, model) => {
+    const about = { 'aria-pressed': model === state.model, title: unitOf(model), onclick: () => selectModel(model) };
+    return html('button', about, swatch(model), modelName(model));
+  });
+}
+
+function shownText(model, value) {
+  return hasProbabilities(model) ? share(value) : signed(value, digitsOf(model));
+}
+
+function candidateTable(decision, model, selectModel, openTiles) {
+  const { shown } = decision.answers[model];
+  const order = decision.candidates.map((_, i) => i);
+  order.sort((a, b) => decision.plausible[b] - decision.plausible[a] || shown[b] - shown[a]);
+  const columns = {
+    hasShape: decision.candidates.some((candidate) => candidate.shanten !== null),
+    hasDanger: decision.candidates.some((candidate) => candidate.danger !== null),
+  };
+  const heads = data.models.map((_, i) => {
+    const about = { class: `value${i === model ? ' selected' : ''}`, title: unitOf(i), onclick: () => selectModel(i) };
+    return html('th', about, swatch(i), modelName(i), html('small', {}, unitOf(i)));
+  });
+  const about = (key) => html('th', { class: 'shape', title: t(`${key}.about`) }, t(key));
+  const head = html('tr', {}, html('th', {}, t('candidates.action')), heads,
+    columns.hasShape ? about('candidates.shape') : null, columns.hasDanger ? about('candidates.danger') : null);
+  const rows = order.flatMap((index) => candidateRows(decision, index, model, columns, openTiles));
+  return [html('thead', {}, head), html('tbody', {}, rows)];
+}
+
+function candidateRows(decision, index, model, { hasShape, hasDanger }, openTiles) {
+  const candidate = decision.candidates[index];
+  const isPlayed = index === decision.chosen;
+  const words = actionWords(candidate);
+  const cells = decision.answers.map((answer, i) => valueCell(decision, answer, i, index, i === model));
+  const isOpen = state.opened === index && candidate.ukeire_tiles !== null;
+  const row = html('tr', { class: isPlayed ? 'played' : null, 'data-token': candidate.token },
+    html('th', { scope: 'row', title: words, 'aria-label': isPlayed ? `${words} (${t('candidates.played')})` : words },
+      html('span', { class: 'action' }, inlineTiles(candidate.tiles, 21), actionLabel(candidate),
+        isPlayed ? html('span', { class: 'chip' }, t('candidates.played')) : null)),
+    cells,
+    hasShape ? shapeCell(candidate, isOpen, () => openTiles(index)) : null,
+    hasDanger ? html('td', { class: `danger level-${dangerLevel(candidate.danger)}` },
+      candidate.danger === null ? '' : share(candidate.danger)) : null);
+  if (!isOpen) return [row];
+  const width = 1 + cells.length + hasShape + hasDanger;
+  return [row, html('tr', { class: 'accepted' }, html('td', { colspan: width }, tilesLeft(candidate.ukeire_tiles)))];
+}
+
+function valueCell(decision, answer, model, index, isSelected) {
+  const isBest = answer.best === index;
+  const isGrey = !hasProbabilities(model) && !decision.plausible[index];
+  const kinds = ['value', isBest ? 'best' : null, isSelected ? 'selected' : null, isGrey ? 'grey' : null];
+  const cell = html('td', { class: kinds.filter(Boolean).join(' '), title: isGrey ? t('candidates.grey') : null },
+    html('span', { class: 'number' }, isBest ? '\u2605\u2009' : '', shownText(model, answer.shown[index])),
+    meter(barShare(decision, model, index), model));
+  if (answer.rank_probability) cell.append(rankStrip(answer.rank_probability[index]));
+  return cell;
+}
+
+// Shanten and the number of tiles that improve the hand; a press shows the tiles.
+function shapeCell(candidate, isOpen, open) {
+  if (candidate.shanten === null) return html('td', { class: 'shape' });
+  const text = [shanten(candidate.shanten), html('b', {}, t('tiles', { number: candidate.ukeire }))];
+  const furiten = candidate.furiten ? html('em', {}, t('hand.furiten')) : null;
+  const about = { class: 'link', onclick: open, 'aria-expanded': isOpen, title: t('candidates.shape.about') };
+  return html('td', { class: 'shape' }, html('button', about, text, furiten));
+}
+
+function tilesLeft(tiles) {
+  return tiles.map(({ tile, left }) =>
+    html('span', { class: 'tile-left', title: tileName(tile) }, inlineTiles([tile], 18), `\u00d7${left}`));
+}
+
+function dangerLevel(danger) {
+  return danger === null || danger < 0.03 ? 0 : danger < 0.08 ? 1 : danger < 0.15 ? 2 : 3;
+}
+
+// Without the name of the tile, which is drawn next to it.
+function shortWords(candidate) {
+  const words = [candidate.kind === 'discard' ? null : t(`action.${candidate.kind}`)];
+  words.push(candidate.tsumogiri ? t('mark.drawn') : null);
+  return words.filter(Boolean).join(t('comma'));
+}
+
+function actionLabel(candidate) {
+  const words = shortWords(candidate);
+  return words ? html('span', { class: 'kind' }, words) : null;
+}
+
+function actionWords(candidate) {
+  const tiles = candidate.tiles.map(tileName).join(' ');
+  const words = [t(`action.${candidate.kind}`), tiles, candidate.tsumogiri ? t('mark.tsumogiri') : null];
+  return words.filter(Boolean).join(' ');
+}
+
+function pictured(candidate) {
+  const words = shortWords(candidate);
+  const parts = [inlineTiles(candidate.tiles, 18), words ? html('span', {}, words) : null];
+  return html('strong', { class: 'pictured', title: actionWords(candidate) }, parts);
+}
+
+function meter(length, model) {
+  return svg('svg', { class: 'meter', viewBox: '0 0 100 6', preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    svg('rect', { class: 'track', width: 100, height: 6 }),
+    svg('rect', { class: `fill ${colourOf(model)}`, width: (100 * length).toFixed(2), height: 6 }));
+}
+
+function rankStrip(probabilities) {
+  let x = 0;
+  const title = probabilities.map((p, rank) => `${placeName(rank)} ${share(p)}`).join(', ');
+  return svg('svg', { class: 'rank-strip', viewBox: '0 0 100 5', preserveAspectRatio: 'none' }, svg('title', {}, title),
+    probabilities.map((p, rank) => {
+      const part = svg('rect', { class: `rank-${rank}`, x: x.toFixed(2), width: (100 * p).toFixed(2), height: 5 });
+      x += 100 * p;
+      return part;
+    }));
+}
+
+// What was played against what the network prefers: how rare it is, or what it cost.
+function verdict(decision, model) {
+  const { best, shown, loss } = decision.answers[model];
+  const isProbability = hasProbabilities(model);
+  const values = {
+    played: pictured(decision.candidates[decision.chosen]),
+    best: pictured(decision.candidates[best]),
+    name: modelName(model),
+    played_share: isProbability ? share(shown[decision.chosen]) : null,
+    best_share: isProbability ? share(shown[best]) : null,
+    cost: isProbability ? null : amountOf(model, loss),
+  };
+  const kind = isProbability ? 'rare' : 'cost';
+  return phrase(best === decision.chosen ? `verdict.agrees.${kind}` : `verdict.${kind}`, values);
+}
+
+// What the bars of a column mean, and what is known about the values.
+function legend(model) {
+  const bars = hasProbabilities(model)
+    ? t('legend.probability', { name: modelName(model) })
+    : t('legend.value', { unit: unitOf(model), scale: grouped(data.models[model].scale, digitsOf(model)) });
+  const floor = file.policy_model === null ? null : t('legend.floor', { share: percent(file.floor) });
+  return [bars, hasProbabilities(model) ? null : floor, t('legend.best')].filter(Boolean).join(' ');
+}
+
+function caveat(model) {
+  const { caveat: text, caveat_kind: kind } = data.models[model];
+  return kind ? known(`caveat.${kind}`, text) : (text ?? '');
+}
+
+// The state of the own hand before the decision.
+function handState({ shanten: number, waits, furiten }) {
+  const parts = [html('span', { class: 'shanten' }, shanten(number))];
+  if (waits.length) parts.push(t('hand.waits'), tilesLeft(waits));
+  if (furiten) parts.push(html('em', {}, t('hand.furiten')));
+  return parts.flat();
+}

@@ -1,0 +1,92 @@
+// The game as a whole: largest differences, figures by kind of decision, rounds.
+
+// A link to a place in the review. A press goes there on this page; the address can be copied.
+function linkTo(place, visit, about, ...children) {
+  const follow = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    visit(place);
+  };
+  return html('a', { href: addressOf(place), onclick: follow, ...about }, ...children);
+}
+
+function worstTitle(model) {
+  return t(hasProbabilities(model) ? 'worst.rare' : 'worst.cost', { name: modelName(model) });
+}
+
+function worstItems(model, found, visit) {
+  return found.map((index) => {
+    const decision = data.decisions[index];
+    const answer = decision.answers[model];
+    const played = decision.candidates[decision.chosen];
+    const best = decision.candidates[answer.best];
+    const amount = hasProbabilities(model)
+      ? [html('b', {}, share(answer.shown[decision.chosen])), ` / ${share(answer.shown[answer.best])}`]
+      : [html('b', {}, `\u2212${grouped(answer.loss, digitsOf(model))}`)];
+    const about = { 'data-decision': index, title: `${actionWords(played)} \u2192 ${actionWords(best)}` };
+    return html('li', {}, linkTo({ decision: index, ending: null }, visit, about,
+      html('span', { class: 'round-name' }, roundName(data.rounds[decision.round], true)),
+      html('span', { class: 'pair' },
+        inlineTiles(played.tiles, 18), actionLabel(played),
+        html('span', { class: 'arrow' }, '\u2192'),
+        inlineTiles(best.tiles, 18), actionLabel(best)),
+      html('span', { class: 'amount' }, amount)));
+  });
+}
+
+// The rating and how it is computed, and what else is counted over the game.
+function figures(model) {
+  const { rating, bad_moves: bad, bad_moves_per_100: rate, summary } = data.models[model];
+  const [all] = summary;
+  const found = differences(model).length;
+  const card = (text, key) => html('div', { class: 'figure' }, html('b', {}, text), t(key));
+  return [
+    rating === null ? null : card(rating.toFixed(1), 'figure.rating'),
+    card(percent(all.agreed / all.decisions, 1), 'figure.agreement'),
+    card(t('figure.of', { number: found, all: all.decisions }), 'figure.differing'),
+    bad === null ? card(costText(model, all.mean_loss), 'figure.cost') : card(t('figure.per_100', { number: bad, rate: rate.toFixed(1) }), 'figure.bad'),
+  ].filter(Boolean);
+}
+
+function figuresNote(model) {
+  const name = modelName(model);
+  const differing = t('note.differing', { threshold: thresholdText(model) });
+  return `${hasProbabilities(model) ? t('note.rating', { name }) : t('note.cost', { unit: unitOf(model) })} ${differing}`;
+}
+
+function thresholdText(model) {
+  if (hasProbabilities(model)) return t('amount', { amount: Math.round(100 * state.threshold), unit: t('unit.percentage') });
+  return amountOf(model, state.threshold * data.models[model].scale);
+}
+
+function costText(model, loss) {
+  return grouped(loss, digitsOf(model));
+}
+
+function summaryTable(model) {
+  const isProbability = hasProbabilities(model);
+  const names = ['summary.kind', 'summary.decisions', 'figure.agreement', isProbability ? 'summary.rare' : 'figure.cost'];
+  const rows = data.models[model].summary.map((row) => html('tr', {},
+    html('th', { scope: 'row' }, t(`kind.${row.kind}`)),
+    html('td', {}, grouped(row.decisions)),
+    html('td', {}, percent(row.agreed / row.decisions)),
+    html('td', {}, isProbability ? percent(row.mean_probability) : costText(model, row.mean_loss))));
+  return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
+}
+
+function roundsTable(model, visit) {
+  const rows = data.rounds.map((round, i) => {
+    const decisions = data.decisions.slice(round.first, round.first + round.decisions);
+    const found = decisions.filter((decision) => isDifferent(decision, model)).length;
+    const isEmpty = decisions.length === 0;
+    const name = roundName(round);
+    const start = { decision: round.first, ending: null };
+    return html('tr', {},
+      html('th', { scope: 'row' }, isEmpty ? name : linkTo(start, visit, {}, name)),
+      html('td', { class: 'words' }, linkTo({ decision: null, ending: i }, visit, {}, endingWords(round))),
+      html('td', {}, round.deltas[data.seat] ? signed(round.deltas[data.seat]) : '0'),
+      html('td', {}, isEmpty ? t('rounds.none') : t('figure.of', { number: found, all: decisions.length })));
+  });
+  const names = ['rounds.round', 'rounds.ending', 'rounds.points', 'figure.differing'];
+  return [html('thead', {}, html('tr', {}, names.map((name) => html('th', {}, t(name))))), html('tbody', {}, rows)];
+}

@@ -1,0 +1,76 @@
+// The reviews in the file, and which part of them is shown.
+
+const file = JSON.parse(byId('data').textContent);
+const reviews = (file.reviews ?? [file]).map((review) => ({ ...file, ...review }));
+let data = reviews[0];
+
+const state = {
+  decision: 0,
+  ending: null, // the round of which the end is shown, if one is
+  model: file.default_model,
+  threshold: file.threshold,
+  isRevealed: false, // the hands of the others
+  isLong: false, // the whole list of differences
+  opened: null, // the candidate with its tiles shown
+};
+
+function hasProbabilities(model) {
+  return data.models[model].unit === 'probability';
+}
+
+function colourOf(model) {
+  return `model-${model % 6}`;
+}
+
+// A network by what it predicts, in the language of the page.
+function modelName(model) {
+  const { stage, name } = data.models[model];
+  const isWeighted = name.includes('\u00d7');
+  const title = known(`stage.${stage}`, name);
+  const isAlone = data.models.filter((one) => one.stage === stage && one.name.includes('\u00d7') === isWeighted).length === 1;
+  const text = isWeighted ? t('stage.weighted', { name: title }) : title;
+  return isAlone || title === name ? text : `${text} (${name})`;
+}
+
+function unitOf(model) {
+  const { unit, stage } = data.models[model];
+  return unit === 'probability' ? t('unit.probability') : known(`unit.${stage}`, t('unit.points'));
+}
+
+// Enough digits to distinguish the candidates of most decisions.
+function digitsOf(model) {
+  const { scale } = data.models[model];
+  return scale >= 50 ? 0 : scale >= 2 ? 1 : 2;
+}
+
+function amountOf(model, value) {
+  return t('amount', { amount: grouped(value, digitsOf(model)), unit: unitOf(model) });
+}
+
+// Whether the network prefers another action by at least the threshold.
+function isDifferent(decision, model) {
+  const answer = decision.answers[model];
+  return answer.best !== decision.chosen && answer.gap >= state.threshold;
+}
+
+// The decisions that differ, the largest difference first.
+function differences(model) {
+  const found = data.decisions.flatMap((decision, i) => (isDifferent(decision, model) ? [i] : []));
+  return found.sort((a, b) => data.decisions[b].answers[model].gap - data.decisions[a].answers[model].gap);
+}
+
+// Addresses -----------------------------------------------------------------------------------------------------------
+
+// #17 is a decision, #end3 the end of a round; with several seats in the file #s2-17 and #s2-end3.
+function addressOf({ decision, ending }) {
+  const seat = reviews.length > 1 ? `s${data.seat}-` : '';
+  return ending === null ? `#${seat}${decision + 1}` : `#${seat}end${ending + 1}`;
+}
+
+function placeOf(address) {
+  const found = /^#(?:s(\d)-)?(end)?(\d+)$/.exec(address);
+  if (!found) return null;
+  const seat = found[1] === undefined ? data.seat : Number(found[1]);
+  const number = Number(found[3]) - 1;
+  return found[2] ? { seat, decision: null, ending: number } : { seat, decision: number, ending: null };
+}
