@@ -27,9 +27,10 @@ function candidateTable(decision, model, selectModel, openTiles) {
     const about = { class: `value${i === model ? ' selected' : ''}`, title: unitOf(i), onclick: () => selectModel(i) };
     return html('th', about, swatch(i), modelName(i), html('small', {}, unitOf(i)));
   });
-  const about = (key) => html('th', { class: 'shape', title: t(`${key}.about`) }, t(key));
+  const narrow = (title, text) => html('th', { class: 'shape', title }, text);
   const head = html('tr', {}, html('th', {}, t('candidates.action')), heads,
-    columns.hasShape ? about('candidates.shape') : null, columns.hasDanger ? about('candidates.danger') : null);
+    columns.hasShape ? narrow(t('candidates.shape.about'), t('candidates.shape')) : null,
+    columns.hasDanger ? narrow(t('candidates.danger.about'), t('candidates.danger')) : null);
   const rows = order.flatMap((index) => candidateRows(decision, index, model, columns, openTiles));
   return [html('thead', {}, head), html('tbody', {}, rows)];
 }

@@ -70,7 +70,7 @@ function markRows() {
 
 function keyRows() {
   const rows = [
-    ['\u2190 \u2192, k j, space', 'key.decision'],
+    ['\u2190 \u2192, k j, Space', 'key.decision'],
     ['\u2191 \u2193', 'key.round'],
     ['n p', 'key.difference'],
     ['1 \u2026 9', 'key.network'],

@@ -1,6 +1,5 @@
 """The page of kanachan-review in a real browser; skipped where there is none."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +11,11 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
-from kanachan.cli.review import main
 from kanachan.objectives.stages import STAGES
 from tests.support.browser import Browser, browser
 from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
+from tests.support.review_page import differences, reviewed
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
 from tests.support.tiny_weights import written
 
@@ -42,7 +41,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     """The page of a simulated game whose id is markup, and its data."""
     folder = tmp_path_factory.mktemp("page")
-    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL)), weights, folder)
+    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL)), weights, folder, SEAT)
 
 
 @pytest.fixture
@@ -54,12 +53,6 @@ def opened(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
     chromium.run("1")  # lets what has been reported arrive
     assert chromium.complaints == []
     assert {url.partition("#")[0] for url in chromium.requests} == {made[0].as_uri()}
-
-
-def reviewed(record: Path, weights: list[str], folder: Path, seat: int = SEAT) -> tuple[Path, Any]:
-    out, data = folder / "out.html", folder / "out.json"
-    assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data)]) == 0
-    return out, json.loads(data.read_text())
 
 
 def hand_of(table: dict[str, Any]) -> list[str]:
@@ -115,21 +108,20 @@ def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tup
     for model in range(len(STAGES)):
         opened.press(str(model + 1))
         assert opened.run(pressed) == model
-        assert opened.run("document.querySelectorAll('#worst-list li').length") == len(
-            made[1]["models"][model]["worst"]
-        )
+        found = differences(made[1]["decisions"], model, made[1]["threshold"])
+        assert opened.run("document.querySelectorAll('#worst-list li').length") == min(12, len(found))
         assert opened.run("document.querySelectorAll('.area').length") == (4 if list(STAGES)[model] == "rank" else 0)
     opened.click("#models button")
     assert opened.run(pressed) == 0
 
 
 def test_a_click_on_a_loss_goes_to_its_decision(opened: Browser, made: tuple[Path, Any]) -> None:
-    opened.click("#worst-list li:nth-child(3) button")
-    assert opened.run(PLACE) == made[1]["models"][0]["worst"][2]
+    opened.click("#worst-list li:nth-child(3) a")
+    assert opened.run(PLACE) == differences(made[1]["decisions"], 0, made[1]["threshold"])[2]
     opened.press("Home")
     opened.press("n")
     decisions = made[1]["decisions"]
-    assert opened.run(PLACE) == next(i for i, d in enumerate(decisions) if i and d["answers"][0]["best"] != d["chosen"])
+    assert opened.run(PLACE) == next(i for i, d in enumerate(decisions) if i and d["answers"][0]["differs"])
 
 
 def test_an_id_that_is_markup_is_shown_as_text(opened: Browser) -> None:
@@ -149,7 +141,12 @@ def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weig
     chromium.open(page)
     cells = "[...row.children].map((cell) => cell.textContent)"
     rows = chromium.run(f"[...document.querySelectorAll('#rounds-table tbody tr')].map((row) => {cells})")
-    assert [(row[0], row[1]) for row in rows] == [(found["name"], found["result"]) for found in data["rounds"]]
+    names = [
+        f"East {found['dealer'] + 1}" + f", honba {found['honba']}" * bool(found["honba"]) for found in data["rounds"]
+    ]
+    assert [row[0] for row in rows] == names
+    endings = ["Nine terminals", "Exhaustive draw", "left: ron on right", "Exhaustive draw", "across: ron on right"]
+    assert [row[1] for row in rows] == endings
     assert [row[3] == "no decisions" for row in rows] == [True, False, True, False, True]
     assert chromium.run("document.querySelectorAll('.rounds g').length") == 2
     for key, place in (("ArrowUp", 0), ("ArrowDown", 17), ("ArrowDown", 34), ("ArrowUp", 17), ("ArrowUp", 0)):
@@ -192,7 +189,7 @@ def test_the_tile_that_a_decision_reacts_to_is_framed(
 @pytest.mark.records
 def test_a_real_game_is_shown_as_it_was_played(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
     record = real_records("tenhou/houou-4p-2021")[-1]
-    out, data = reviewed(record, weights, tmp_path)
+    out, data = reviewed(record, weights, tmp_path, SEAT)
     (game,) = read_games(str(record))
     texts = [describe(annotation, FOUR_PLAYERS) for annotation in annotate_game(game).annotations]
     texts = [text for text in texts if f"\nseat {SEAT} may:" in text]

@@ -1,0 +1,189 @@
+"""How a player finds his way on the page of kanachan-review; in a real browser, skipped where there is none."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kanachan.objectives.stages import STAGES
+from tests.support.browser import Browser, browser
+from tests.support.review_page import differences, hidden_parts, place, reviewed
+from tests.support.reviewed import events_of, with_empty_rounds, write_record
+from tests.support.tiny_weights import written
+
+NAMES = ["Alice", "Bob", "Carol", "Dave"]
+SIZES = [(1366, 768), (1400, 900), (400, 800)]
+SEEN_TOGETHER = ("#board", "#hand", "#verdict", "#candidates tbody tr")
+TEXT = """(() => {
+  const body = document.body.cloneNode(true);
+  body.querySelectorAll('.inline-tiles').forEach((picture) => picture.replaceWith('tile'));
+  body.querySelectorAll('script, noscript').forEach((element) => element.remove());
+  return body.textContent;
+})()"""
+ENDING = "document.body.dataset.ending"
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("weights")
+    return [str(written(folder / stage, stage)) for stage in STAGES]
+
+
+@pytest.fixture(scope="module")
+def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The page of all seats of a simulated game, and its data."""
+    folder = tmp_path_factory.mktemp("page")
+    events = events_of(5)
+    events[0] = {**events[0], "names": NAMES}
+    return reviewed(write_record(folder / "game.jsonl", events), weights, folder, "all")
+
+
+@pytest.fixture
+def page(chromium: Browser, made: tuple[Path, Any]) -> Iterator[Browser]:
+    chromium.open(made[0])
+    yield chromium
+    chromium.run("localStorage.clear()")
+    assert chromium.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_table_hand_and_actions_are_seen_together(
+    page: Browser, made: tuple[Path, Any], size: tuple[int, int], scheme: str
+) -> None:
+    page.open(made[0], *size, scheme)
+    for decision in (0, 7, 25):
+        page.run(f"go({decision})")
+        for model in range(len(STAGES)):
+            page.press(str(model + 1))
+            assert hidden_parts(page, *SEEN_TOGETHER) == []
+            assert page.run("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize(
+    "link", ["#worst-list li:last-child a", "#rounds-table tbody tr:last-child th a", "#chart .surface"]
+)
+def test_a_click_on_what_is_below_brings_the_table_into_view(page: Browser, link: str, size: tuple[int, int]) -> None:
+    page.resize(*size)
+    page.click(link)
+    assert place(page) > 0
+    assert hidden_parts(page, *SEEN_TOGETHER) == []
+    assert page.run("document.activeElement.id") == "situation"
+
+
+def test_an_address_is_followed_in_an_open_page(page: Browser, made: tuple[Path, Any]) -> None:
+    page.run(
+        "scrollTo(0, document.body.scrollHeight); location.hash = '#s0-20'; new Promise((f) => setTimeout(f, 100))"
+    )
+    assert (place(page), page.run("scrollY") < 100) == (19, True)
+    page.run("location.hash = '#s2-end2'; new Promise((f) => setTimeout(f, 100))")
+    assert page.run(f"[data.seat, {ENDING}]") == [2, "1"]
+    page.run("location.hash = '#s0-100000'; new Promise((f) => setTimeout(f, 100))")
+    assert page.run("data.decisions.length") == len(made[1]["reviews"][0]["decisions"])
+
+
+def test_the_address_of_a_link_leads_to_its_decision_in_a_fresh_page(page: Browser, made: tuple[Path, Any]) -> None:
+    address = page.run("document.querySelector('#worst-list li:nth-child(2) a').getAttribute('href')")
+    page.call("Page.navigate", url="about:blank")
+    page.call("Page.navigate", url=made[0].as_uri() + address)
+    page.run("new Promise((f) => setTimeout(f, 500))")
+    assert place(page) == differences(made[1]["reviews"][0]["decisions"], 0, made[1]["threshold"])[1]
+
+
+def test_the_list_and_the_next_difference_honour_the_threshold(page: Browser, made: tuple[Path, Any]) -> None:
+    decisions = made[1]["reviews"][0]["decisions"]
+    for threshold in (0, 5, 60):
+        page.run(f"byId('threshold').value = {threshold}; byId('threshold').dispatchEvent(new Event('input'))")
+        differing = sorted(differences(decisions, 0, threshold / 100))
+        assert page.run("document.querySelectorAll('#worst-list a').length") == min(12, len(differing))
+        assert f"{len(differing)} of {len(decisions)}" in page.run("byId('figures').innerText")
+        page.press("Home")
+        page.press("n")
+        assert place(page) == next((i for i in differing if i), 0)
+
+
+def test_all_seats_of_a_file_can_be_chosen(page: Browser, made: tuple[Path, Any]) -> None:
+    assert page.run("[...byId('seat').options].map((option) => option.text)") == NAMES
+    for seat, review in enumerate(made[1]["reviews"]):
+        page.run(f"byId('seat').value = {seat}; byId('seat').dispatchEvent(new Event('change'))")
+        assert page.run("byId('title').textContent") == NAMES[seat]
+        hand = page.run("[...document.querySelectorAll('[data-hand]')].map((tile) => tile.dataset.hand)")
+        table = review["decisions"][0]["table"]
+        assert hand == [*table["hand"], *([table["drawn"]] if table["drawn"] else [])]
+
+
+def test_the_hands_of_the_others_are_shown_by_a_key(page: Browser, made: tuple[Path, Any]) -> None:
+    decision = made[1]["reviews"][0]["decisions"][9]
+    faces = "[...document.querySelectorAll('[data-closed=\"%d\"] use')].map((use) => use.getAttribute('href').slice(6))"
+    page.run("go(9)")
+    assert all(set(page.run(faces % seat)) == {"back"} for seat in (1, 2, 3) if not decision["table"]["melds"][seat])
+    page.press("h")
+    for seat in (1, 2, 3):
+        hand = decision["hands"][seat]
+        shown = [*hand["tiles"], *([hand["drawn"]] if hand["drawn"] else [])]
+        assert page.run(faces % seat)[: len(shown)] == shown
+    page.press("h")
+    assert "back" in page.run(faces % 1)
+
+
+def test_the_end_of_a_round_is_a_step_of_its_own(page: Browser, made: tuple[Path, Any]) -> None:
+    review = made[1]["reviews"][0]
+    first = review["rounds"][0]
+    page.run(f"go({first['decisions'] - 1})")
+    page.press("ArrowRight")
+    assert page.run(ENDING) == "0"
+    shown = page.run("byId('ending').innerText")
+    assert all(f"{score:,}" in shown for score in first["end"]["scores_after"])
+    assert all(one["name"] in shown for win in first["end"]["wins"] for one in win["yaku"])
+    page.press("ArrowLeft")
+    assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", first["decisions"] - 1]
+    page.press("e")
+    page.press("ArrowRight")
+    assert page.run(f"[{ENDING}, Number(document.body.dataset.decision)]") == ["", first["decisions"]]
+
+
+def test_every_end_of_a_round_is_shown(chromium: Browser, weights: list[str], tmp_path: Path) -> None:
+    path, data = reviewed(write_record(tmp_path / "game.jsonl", with_empty_rounds()), weights[:1], tmp_path, 2)
+    chromium.open(path)
+    ends = f"data.rounds.map((_, ending) => {{ show({{ decision: null, ending }}); return {ENDING}; }})"
+    assert chromium.run(ends) == [str(i) for i in range(len(data["rounds"]))]
+    assert chromium.complaints == []
+
+
+def test_letters_and_space_step_and_a_question_mark_opens_the_help(page: Browser) -> None:
+    for key, expected in (("j", 1), (" ", 2), ("k", 1)):
+        page.press(key)
+        assert place(page) == expected, key
+    page.press("?")
+    assert page.run("byId('help').open")
+    page.press("j")
+    assert place(page) == 1
+    page.click("#close-help")
+    assert not page.run("byId('help').open")
+
+
+def test_a_swipe_over_the_table_steps(page: Browser) -> None:
+    page.resize(400, 800)
+    for start, end, expected in ((300, 100, 1), (300, 100, 2), (100, 300, 1), (200, 220, 1)):
+        page.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": start, "y": 200}])
+        page.call("Input.dispatchTouchEvent", type="touchMove", touchPoints=[{"x": end, "y": 205}])
+        page.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+        assert place(page) == expected
+
+
+def test_the_page_has_words_for_players(page: Browser) -> None:
+    """Neither identifiers nor a blank before a full stop, in any network's view."""
+    for decision in range(0, 40, 3):
+        page.run(f"go({decision}); selectModel({decision % len(STAGES)})")
+        text = page.run(TEXT)
+        assert "_" not in text
+        assert " ." not in text
+        assert "log p" not in text
