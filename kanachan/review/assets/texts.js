@@ -104,7 +104,7 @@ const TEXTS = {
   'legend.probability': ['{name}: how often players in this situation take each action.', '{name}: この局面で各選択肢が選ばれる確率。', '{name}: 此局面下各选择被采用的概率。'],
   'legend.value': ['Values are expected {unit}. A full bar is the best action; an empty one is {scale} or more below it.', '値は期待{unit}。満杯のバーが最善、空のバーは{scale}以上の損。', '数值为期望{unit}。满条为最佳,空条表示低{scale}以上。'],
   'legend.floor': ['Actions that hardly anyone takes (under {share}) are grey and not compared: their values mean little.', 'ほとんど選ばれない手({share}未満)は灰色で、比較しない。', '极少被选择的(低于{share})以灰色显示,不作比较。'],
-  'legend.best': ['\u2605 best.', '\u2605 最善。', '\u2605 最佳。'],
+  'legend.best': ['\u2605\u00a0best.', '\u2605\u00a0最善。', '\u2605\u00a0最佳。'],
   'caveat.not_better': ['Read with care: on unseen games these values were no better than a guess from the scores alone.', '注意: 未知の対局で、この値は点棒状況だけによる予測より良いとは言えなかった。', '注意: 在未见过的牌谱上,这些数值并不优于仅凭点数的预测。'],
   'caveat.not_evaluated': ['Read with care: nobody has measured whether these values are better than a guess from the scores alone.', '注意: この値が点棒状況だけによる予測より良いかは測定されていない。', '注意: 尚未测定这些数值是否优于仅凭点数的预测。'],
   'hand.waits': ['waits', '待ち', '听'],

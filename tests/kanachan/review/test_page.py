@@ -145,7 +145,7 @@ def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weig
         f"East {found['dealer'] + 1}" + f", honba {found['honba']}" * bool(found["honba"]) for found in data["rounds"]
     ]
     assert [row[0] for row in rows] == names
-    endings = ["Nine terminals", "Exhaustive draw", "left: ron on right", "Exhaustive draw", "across: ron on right"]
+    endings = ["Nine terminals", "Exhaustive draw", "right: ron on left", "Exhaustive draw", "across: ron on right"]
     assert [row[1] for row in rows] == endings
     assert [row[3] == "no decisions" for row in rows] == [True, False, True, False, True]
     assert chromium.run("document.querySelectorAll('.rounds g').length") == 2
