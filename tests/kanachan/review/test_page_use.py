@@ -73,6 +73,7 @@ def test_table_hand_and_actions_are_seen_together(
 )
 def test_a_click_on_what_is_below_brings_the_table_into_view(page: Browser, link: str, size: tuple[int, int]) -> None:
     page.resize(*size)
+    page.run("new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f)))")  # the chart is drawn again
     page.click(link)
     assert place(page) > 0
     assert hidden_parts(page, *SEEN_TOGETHER) == []
