@@ -83,11 +83,11 @@ function plate(decision, seat, relative) {
     svg('title', {}, [relation(seat), player?.name, about, place].filter(Boolean).join(', ')));
 }
 
-// Riichi, or how probable it is that the hand is tenpai.
+// Riichi, or how probable it is that the player wins the round.
 function mood(decision, seat) {
   if (decision.table.rivers[seat].some((discard) => discard.riichi)) return t('action.riichi');
-  const estimated = decision.opponents.find((one) => one.seat === seat)?.tenpai ?? null;
-  return estimated === null ? '' : t('board.tenpai', { share: share(estimated) });
+  const win = decision.opponents.find((one) => one.seat === seat)?.win ?? null;
+  return win === null ? '' : t('board.win', { share: share(win) });
 }
 
 // Whether the decision is a reaction to the last discard or kan, and this was the seat's.

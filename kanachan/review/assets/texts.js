@@ -75,7 +75,7 @@ const TEXTS = {
   'board.sticks': ['honba {honba} \u00b7 sticks {riichi}', '{honba}本場 \u00b7 供託{riichi}', '{honba}本场 \u00b7 供托{riichi}'],
   'board.dora': ['dora indicators', 'ドラ表示牌', '宝牌指示牌'],
   'board.left': ['tiles left {number}', '残り{number}枚', '余牌{number}'],
-  'board.tenpai': ['tenpai {share}', '聴牌率 {share}', '听牌率 {share}'],
+  'board.win': ['wins {share}', '和了率 {share}', '和牌率 {share}'],
   'board.hand': ['Hand: {hand}', '手牌: {hand}', '手牌: {hand}'],
   'board.hand_drawn': ['Hand: {hand}, drawn {tile}', '手牌: {hand}、ツモ {tile}', '手牌: {hand}、摸 {tile}'],
   'mark.drawn': ['drawn', 'ツモ切り', '摸切'],
