@@ -13,6 +13,9 @@ from kanachan.config import SPLITS
 UNFINISHED = ".kanachan-annotate.part/journal"
 """file in a folder of shards while kanachan-annotate --pack is not done with it"""
 
+_FEW_GAMES = 5
+_MORE_HELD_OUT = ": give more games, or set more of them aside, as with --fractions 0.6,0.2,0.2"
+
 
 @dataclass(frozen=True, slots=True)
 class Packing:
@@ -47,7 +50,13 @@ class Tally:
         """Prints a table, and warnings to standard error."""
         for split in SPLITS:
             if not self.rows[split]:
-                print(f"{program}: warning: the {split} split is empty", file=sys.stderr)
+                print(f"{program}: warning: the {split} split is empty{_MORE_HELD_OUT}", file=sys.stderr)
+            elif split != SPLITS[0] and self.games[split] < _FEW_GAMES:
+                print(
+                    f"{program}: warning: the {split} split has {self.games[split]} games, too few to measure with"
+                    f"{_MORE_HELD_OUT}",
+                    file=sys.stderr,
+                )
         repeated = sum(self.repeated.values())
         if repeated:
             print(
