@@ -20,7 +20,7 @@ def _require(condition: bool, message: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """Sizes of the network; those of the encoder must equal those of --init."""
+    """Sizes of the network; with --init those of its weights, unless they are given."""
 
     width: int = 128
     """width of the encoder and the decoder"""
@@ -145,8 +145,9 @@ class OptimConfig:
     encoder_frozen: int = 0
     """optimiser steps at the start in which the encoder is frozen and only the new decoder is trained (later stages);
     the warm-up of the encoder follows them"""
-    warmup: int = 200
-    """optimiser steps of linear warm-up"""
+    warmup: float | None = None
+    """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or a tenth of all, whichever
+    is less"""
     final_factor: float = 0.05
     """learning rate at the last step, as a share of the peak"""
     weight_decay: float = 0.05
@@ -171,8 +172,11 @@ class OptimConfig:
             self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
             f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
         )
-        for name in ("warmup", "encoder_frozen"):
-            _require(getattr(self, name) >= 0, f"optim.{name} must not be negative, not {getattr(self, name)}")
+        _require(self.encoder_frozen >= 0, f"optim.encoder_frozen must not be negative, not {self.encoder_frozen}")
+        _require(
+            self.warmup is None or 0 <= self.warmup < 1 or (self.warmup >= 1 and self.warmup % 1 == 0),
+            f"optim.warmup must be a number of steps, or a share of all from 0 to 1, not {self.warmup}",
+        )
         _require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
         _require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
         _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
@@ -180,6 +184,12 @@ class OptimConfig:
         _require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
         _require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
         _require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
+
+    def warmup_steps(self, total_steps: int) -> int:
+        """Returns the optimiser steps of the warm-up of a run of `total_steps`."""
+        if self.warmup is None:
+            return min(200, total_steps // 10)
+        return round(self.warmup * total_steps) if self.warmup < 1 else int(self.warmup)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,8 +200,9 @@ class RunConfig:
     """folder of this run, also as -o or --output: checkpoints, weights, metrics.csv, the resolved configuration"""
     steps: int | None = None
     """optimiser steps; without it, as many as `passes` epochs take"""
-    passes: float = 1.0
-    """epochs of the training split, if no number of steps is given"""
+    passes: float | None = None
+    """epochs of the training split, if no number of steps is given; without it, one, or as many as 100,000 decisions
+    take"""
     seed: int = 0
     """seed of weights, order of the data, augmentation and dropout"""
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
@@ -250,7 +261,7 @@ class RunConfig:
         for name in ("steps", "threads", "validate_batches", "early_stopping", "devices", "nodes"):
             value = getattr(self, name)
             _require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
-        _require(self.passes > 0, f"run.passes must be positive, not {self.passes}")
+        _require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
         _require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 
 

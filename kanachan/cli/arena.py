@@ -267,7 +267,7 @@ def _hashes(spec: AgentSpec) -> tuple[str, ...]:
     if not spec.files:
         return ()
     # Heavy imports come only now, after the arguments have been found valid.
-    from kanachan.models.weights import weights_file
+    from kanachan.models.card import weights_file
 
     return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
 

@@ -316,7 +316,7 @@ def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path | None:
     """Returns the file that is written if --json names none; None for weights of the package, next to which nothing is
     written."""
     from kanachan.config import WEIGHTS_NAME
-    from kanachan.models.weights import weights_file
+    from kanachan.models.card import weights_file
 
     file = weights_file(weights)
     if name_of(file) is not None:

@@ -1,5 +1,6 @@
 """kanachan-train: trains one stage of the curriculum, from shards to a weights file."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -7,6 +8,7 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.extras import require
 from kanachan.training.command_line import PROGRAM, Request, requested
+from kanachan.training.request_checks import require_shards
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -16,11 +18,22 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(request: Request) -> int:
+    require_shards(request.config.data.path)
+    if _is_first_process():
+        for warning in request.warnings:
+            print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
+        print(f"stage {request.config.stage}: loading torch and the data", file=sys.stderr, flush=True)
     # Heavy imports come only now, after the settings have been found valid.
     require("train", ("lightning", "wandb"))
     from kanachan.training.trainer import run_stage
 
     return run_stage(request)
+
+
+def _is_first_process() -> bool:
+    """Returns whether no launcher has started this process as another one than the first of its run."""
+    ranks = (os.environ.get(name) for name in ("RANK", "LOCAL_RANK", "SLURM_PROCID"))
+    return next((rank for rank in ranks if rank is not None), "0") == "0"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ from torch import Tensor
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
-from kanachan.models.reference import name_of, resolved
+from kanachan.models.card import CARD_KEY, weights_file
+from kanachan.models.reference import name_of
 
 FORMAT_VERSION = 2
 """2: decisions of a round share their events"""
@@ -85,7 +86,7 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, 
     saved = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     text = json.dumps(card, ensure_ascii=False)
     with replacing(path) as temporary:
-        temporary.write_bytes(save(saved, metadata={"card": text}))
+        temporary.write_bytes(save(saved, metadata={CARD_KEY: text}))
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
@@ -103,7 +104,7 @@ def read_weights(path: str | Path) -> Weights:
     file = weights_file(path)
     try:
         with safe_open(file, framework="pt") as opened:
-            text = (opened.metadata() or {}).get("card")
+            text = (opened.metadata() or {}).get(CARD_KEY)
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
         card = json.loads(text) if text is not None else None
     except (SafetensorError, json.JSONDecodeError) as error:
@@ -139,17 +140,6 @@ def other_version(version: object) -> str:
         f"written in format version {version}, but this program has {FORMAT_VERSION}, with another network: train it "
         "again, or use the version of the program that wrote it"
     )
-
-
-def weights_file(path: str | Path) -> Path:
-    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`)."""
-    given = resolved(path)
-    file = given / WEIGHTS_NAME if given.is_dir() else given
-    if not file.is_file():
-        raise ValueError(
-            f"{given}: no {WEIGHTS_NAME} in it; has the run ended?" if given.is_dir() else f"{given}: no such file"
-        )
-    return file
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:

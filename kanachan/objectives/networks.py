@@ -9,6 +9,7 @@ Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from torch import Tensor
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
+from kanachan.models.card import require_encoder_sizes
 from kanachan.models.transformer import Network
 from kanachan.models.weights import ENCODER_PREFIX, TEMPERATURES, Weights, read_weights
 from kanachan.objectives.objective import Objective
@@ -84,25 +86,29 @@ def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, voca
         raise ValueError(
             f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
         )
-    theirs = weights.model
-    differing = [
-        name for name in ("width", "layers", "heads", "feedforward") if getattr(model, name) != getattr(theirs, name)
-    ]
-    if differing:
-        raise ValueError(
-            f"the encoder of {weights.path} has another size: "
-            + ", ".join(
-                f"model.{name} is {getattr(theirs, name)} there, {getattr(model, name)} here" for name in differing
-            )
-            + "; give "
-            + " ".join(f"--model.{name} {getattr(theirs, name)}" for name in differing)
-        )
+    require_encoder_sizes(model, asdict(weights.model), weights.path)
     tensors = {
         name.removeprefix(ENCODER_PREFIX): tensor
         for name, tensor in weights.tensors.items()
         if name.startswith(ENCODER_PREFIX)
     }
     _load(network.encoder, tensors, weights.path)
+
+
+def inherit_decoder(network: Network, weights: Weights) -> list[str]:
+    """Copies the decoder and the heads of earlier weights of the same stage into `network`; returns the parts of
+    `network` that differ in shape (other auxiliary targets, another number of bins or blocks) and stay unchanged."""
+    fresh = []
+    for part, module in network.named_children():
+        prefix = f"{part}."
+        tensors = {n.removeprefix(prefix): tensor for n, tensor in weights.tensors.items() if n.startswith(prefix)}
+        if prefix == ENCODER_PREFIX:
+            continue
+        if {n: t.shape for n, t in tensors.items()} == {n: t.shape for n, t in module.state_dict().items()}:
+            _load(module, tensors, weights.path)
+        else:
+            fresh.append(part)
+    return fresh
 
 
 def _load(module: torch.nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:

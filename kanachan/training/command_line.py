@@ -5,13 +5,13 @@ of the command line. Imports nothing heavy, so that --help and messages about wr
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, get_type_hints
 
 import yaml
 from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
@@ -28,8 +28,9 @@ from kanachan.config import (
     RunConfig,
     TrainConfig,
 )
-from kanachan.models.reference import resolved
 from kanachan.objectives.stages import STAGES, require_stage
+from kanachan.training.request_checks import require_folder, require_init, sizes_of_init, warnings_of
+from kanachan.training.setting_errors import check_command_line, check_file
 
 PROGRAM = "kanachan-train"
 _USAGE = (
@@ -51,6 +52,9 @@ MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)) 
     f"data.{name}" for name in _READ
 )
 
+_LENGTH = frozenset({"run.steps", "run.passes"})
+"""settings that --resume RUN may change too: the run is trained further"""
+
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
 """the settings that a model size determines"""
 
@@ -65,18 +69,20 @@ _SECTIONS: dict[str, type] = {
 
 @dataclass(frozen=True)
 class Request:
-    """The configuration of a call of kanachan-train, and whether it resumes a run."""
+    """The configuration of a call of kanachan-train, whether it resumes a run, and what is unusual in it."""
 
     config: TrainConfig
     resume: bool
+    warnings: tuple[str, ...] = ()
 
 
 def requested(argv: Sequence[str]) -> Request:
     """Parses the command line; on an error, prints the usage and a one-line message and exits with status 2."""
     try:
-        return _requested(_files_first(_with_settings(argv)))
+        request = _requested(_files_first(_with_settings(argv)))
     except (ArgumentError, ValueError, OSError) as error:
         _exit_with(str(error))
+    return request
 
 
 def stage_path(stage: str) -> Path:
@@ -138,25 +144,25 @@ def _requested(argv: list[str]) -> Request:
     saved_file = None if resume is None or resume == "auto" else Path(resume) / CONFIG_NAME
     if saved_file is not None and not saved_file.is_file():
         raise ValueError(f"--resume {resume}: {saved_file} does not exist, so this is not a run folder")
+    files = [(Path(name), _config_file(name)) for name in _all_on_command_line(argv, "config")]
     stage = _first_setting(argv, [saved_file] if saved_file else [], "stage")
-    default_file = saved_file or _default_file(stage, has_config=bool(_all_on_command_line(argv, "config")))
+    default_file = saved_file or _default_file(stage, has_config=bool(files))
     defaults = [default_file] if default_file else []
-    size = _first_setting(argv, defaults, "model.size") or DEFAULT_SIZE
-    if size not in MODEL_SIZES:
-        raise ValueError(f"model.size must be one of {', '.join(MODEL_SIZES)}, not {size}")
-    parser = _parser(defaults, size)
+    size = _first_setting(argv, defaults, "model.size")
+    init = _first_setting(argv, defaults, "init")
+    sizes = sizes_of_init(init) if init is not None and resume is None and size is None else {}
+    parser = _parser(defaults, size if size in MODEL_SIZES else DEFAULT_SIZE, sizes)
+    if not {"--help", "-h", "--print_config"} & {argument.partition("=")[0] for argument in argv}:
+        _check(parser, argv, files, defaults)
     if _on_command_line(argv, "run.passes") is not None and _on_command_line(argv, "run.steps") is None:
         argv = [*argv, "--run.steps=null"]  # overrides steps from a file, which would take precedence over passes
-    values = parser.parse_args(argv if _on_command_line(argv, "model.size") is None else _with_sizes(argv, size))
-    if values.stage is None:
-        raise ValueError(f"--stage is missing: one of {', '.join(STAGES)}")
-    if values.model.size != size:
+    has_size = _on_command_line(argv, "model.size") is not None
+    values = parser.parse_args(_with_sizes(argv, str(size)) if has_size else argv)
+    if size is not None and values.model.size != size:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
-    _require_folder(config.data.path)
+    require_folder(config.data.path)
     _require_tensorboard(config.run)
-    if config.init is not None and resume is None and not resolved(config.init).exists():
-        raise ValueError(f"--init {config.init}: there is no such file or run folder")
     if saved_file is not None:
         out = _on_command_line(argv, "run.out")
         if out is not None and Path(out).resolve() != saved_file.parent.resolve():
@@ -165,12 +171,52 @@ def _requested(argv: list[str]) -> Request:
         if not holds_run(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
     if not _resumes(Path(config.run.out), resume):
-        return Request(config, resume=False)
+        require_init(config)
+        return Request(config, resume=False, warnings=tuple(warnings_of(config, files)))
+    return Request(_resumed(config, argv, is_named=saved_file is not None), resume=True)
+
+
+def _check(
+    parser: ArgumentParser, argv: list[str], files: Sequence[tuple[Path, dict[str, Any]]], defaults: Sequence[Path]
+) -> None:
+    """Raises ValueError if a setting is unknown, has a value of another type, or is missing."""
+    types = {
+        f"{name}.{key}": kind for name, section in _SECTIONS.items() for key, kind in get_type_hints(section).items()
+    }
+    types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[tuple(STAGES)]}
+    types |= {"init": str | None, "resume": str | None}
+    known = {option for action in parser._actions for option in action.option_strings}
+    check_command_line(argv, known, types)
+    for path, settings in files:
+        check_file(path, settings, types)
+    missing = [f"--{name}" for name in ("stage", "data.path") if _first_setting(argv, defaults, name) is None]
+    if missing:
+        advice = f"; the stages are {', '.join(STAGES)}" if "--stage" in missing else ""
+        raise ValueError(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} required{advice}")
+
+
+def _config_file(name: str) -> dict[str, Any]:
+    if not Path(name).is_file():
+        what = "a folder, not a YAML file" if Path(name).is_dir() else "there is no such file"
+        raise ValueError(f"--config {name}: {what}")
+    return _yaml(Path(name))
+
+
+def _resumed(config: TrainConfig, argv: list[str], *, is_named: bool) -> TrainConfig:
+    """Returns the configuration of a run that is resumed; raises ValueError if it would compute something else.
+
+    Args:
+        is_named: the run was named (--resume RUN), so that it may be given another length.
+    """
     saved = load_config(Path(config.run.out) / CONFIG_NAME)
     if config.run.precision == "auto":  # as it was chosen for the saved run
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
-    _require_same(saved, config)
-    return Request(config, resume=True)
+    if config.init is not None and _on_command_line(argv, "model.size") is None:  # as --init gave them to the saved run
+        given = {name for name in _SIZES if _first_setting(argv, [], f"model.{name}") is not None}
+        taken = {name: getattr(saved.model, name) for name in _SIZES if name not in given}
+        config = replace(config, model=replace(config.model, **taken))
+    _require_same(saved, config, MAY_CHANGE | _LENGTH if is_named else MAY_CHANGE)
+    return config
 
 
 def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
@@ -185,15 +231,6 @@ def _require_tensorboard(run: RunConfig) -> None:
         raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
 
 
-def _require_folder(data_path: str) -> None:
-    if Path(data_path).is_file():
-        raise ValueError(
-            f"--data.path {data_path}: a file; a folder of shards is needed: kanachan-pack makes it of annotations"
-        )
-    if not Path(data_path).is_dir():
-        raise ValueError(f"--data.path {data_path}: there is no such folder")
-
-
 def _resumes(out: Path, resume: str | None) -> bool:
     """Returns whether the run continues the one in its folder; refuses to start another there."""
     if not holds_run(out):
@@ -203,12 +240,15 @@ def _resumes(out: Path, resume: str | None) -> bool:
     return True
 
 
-def _require_same(was: TrainConfig, now: TrainConfig) -> None:
+def _require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:
     saved, given = _flat(was), _flat(now)
-    changed = [key for key in saved if saved[key] != given[key] and key not in MAY_CHANGE]
+    changed = [key for key in saved if saved[key] != given[key] and key not in may_change]
     if changed:
         listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
-        raise ValueError(f"a resumed run keeps its settings ({listed}): start a new one with another --output")
+        advice = "start a new one with another --output"
+        if _LENGTH.issuperset(changed):
+            advice = f"to train it further, give --resume {now.run.out} and the new length alone"
+        raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
 
 
 def _flat(config: TrainConfig) -> dict[str, Any]:
@@ -220,7 +260,12 @@ def _flat(config: TrainConfig) -> dict[str, Any]:
     return flat
 
 
-def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
+def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> ArgumentParser:
+    """Makes the parser.
+
+    Args:
+        size: the model size of the defaults, of which `sizes` replaces some.
+    """
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     *stages, last = STAGES
     parser = ArgumentParser(
@@ -233,20 +278,21 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
     parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
-    parser.add_argument("--stage", type=Literal[tuple(STAGES)], help="stage of the curriculum")
+    parser.add_argument("--stage", type=Literal[tuple(STAGES)], required=True, help="stage of the curriculum")
     parser.add_argument(
         "--init",
         type=str | None,
         default=None,
         help="weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
-        "their encoder, and nothing else, is loaded",
+        "their encoder is loaded, and from weights of the same stage also the decoder and the heads",
     )
     parser.add_argument(
         "--resume",
         type=str | None,
         default=None,
         help="run folder whose run is continued with its own settings; auto: continue the run in --output, "
-        f"if there is one. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
+        f"if there is one. --resume RUN with another run.steps or run.passes trains a run further, also one that has "
+        f"ended. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
     )
     for name, kind in _SECTIONS.items():
         parser.add_class_arguments(kind, name)
@@ -258,7 +304,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
                 help="sets width, layers, heads, feedforward and decoder_layers where they are not given: "
                 + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
             )
-    parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
+    parser.set_defaults({f"model.{key}": value for key, value in (asdict(MODEL_SIZES[size]) | dict(sizes)).items()})
     return parser
 
 

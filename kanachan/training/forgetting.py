@@ -18,8 +18,9 @@ from torch import Tensor
 
 from annotate.runtime.files import replacing
 from kanachan.data.batch import Batch
+from kanachan.models.card import weights_file
 from kanachan.models.transformer import Network
-from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights, weights_file
+from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights
 from kanachan.objectives.networks import load_network
 from kanachan.training.devices import accumulation_dtype
 

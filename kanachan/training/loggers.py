@@ -20,9 +20,10 @@ class MetricsFile(Logger):
     Args:
         last_step: rows up to this step are retained (a resumed run passes that of its checkpoint), without the
             validation of the step itself, which comes after the checkpoint and is repeated.
+        keeps_validation: whether that validation is retained too, because it is not repeated.
     """
 
-    def __init__(self, path: Path, last_step: int = -1) -> None:
+    def __init__(self, path: Path, last_step: int = -1, *, keeps_validation: bool = False) -> None:
         super().__init__()
         self.path = path
         self._columns = [_STEP]
@@ -30,7 +31,7 @@ class MetricsFile(Logger):
         if path.exists():
             for row in self._read():
                 is_validation = not row.get("train/loss")
-                if int(row[_STEP]) + is_validation <= last_step:
+                if int(row[_STEP]) + (is_validation and not keeps_validation) <= last_step:
                     rows.append(row)
         self._write(rows)
 

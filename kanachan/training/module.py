@@ -96,12 +96,21 @@ class StageModule(L.LightningModule):
                 logger.experiment.define_metric("*", step_metric="train/samples")
 
     def on_train_start(self) -> None:
+        self._set_learning_rates()
         self._logged_step = self._noted_step = self.trainer.global_step
         if self._logged_step % self.log_every == 0:
             # The checkpoint of such a step may be older than its row, which the first run has already written.
             self._training = DistributedSums()
         self._log_previous_stage()
         self.meter.start()
+
+    def _set_learning_rates(self) -> None:
+        """Sets the learning rates of the next step: a checkpoint has those of the length that the run had then."""
+        schedule = self.lr_schedulers()
+        assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
+        groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
+        for group, peak, factor in groups:
+            group["lr"] = peak * factor(schedule.last_epoch)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         parts = self.objective.loss_with_auxiliary(self.network(batch), batch)

@@ -49,19 +49,20 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
 
 def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "decoder") -> Callable[[int], float]:
     """Returns the schedule of the learning rate, as a function from the step to the fraction of the peak: a linear
-    warmup over `warmup` steps, then a cosine down to `final_factor`.
+    warmup over `OptimConfig.warmup_steps`, then a cosine down to `final_factor`.
 
     Args:
         part: of the network, "encoder" or "decoder"; the encoder starts after `encoder_frozen` steps, and warms up to
             the value of the cosine at that point.
     """
     frozen = optim.encoder_frozen if part == "encoder" else 0
+    warmup = optim.warmup_steps(total_steps)
 
     def factor(step: int) -> float:
         if step < frozen:
             return 0.0
-        warm = min(1.0, (step - frozen + 1) / optim.warmup) if optim.warmup else 1.0
-        progress = min(1.0, max(0, step - optim.warmup) / max(1, total_steps - 1 - optim.warmup))
+        warm = min(1.0, (step - frozen + 1) / warmup) if warmup else 1.0
+        progress = min(1.0, max(0, step - warmup) / max(1, total_steps - 1 - warmup))
         return warm * (optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2)
 
     return factor

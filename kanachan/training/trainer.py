@@ -1,6 +1,7 @@
 """One run of one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
 
 import logging
+import math
 import os
 import shutil
 import sys
@@ -21,11 +22,9 @@ from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
-from annotate.vocabulary import Vocabulary
 from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
+from kanachan.models.card import read_card
 from kanachan.models.transformer import Network
-from kanachan.models.weights import lineage_of, read_weights
-from kanachan.objectives.networks import build_network, inherit_encoder
 from kanachan.training.checkpointing import (
     BEST_NAME,
     BestCheckpoint,
@@ -43,6 +42,7 @@ from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA
 from kanachan.training.forgetting import PreviousStage, open_previous_stage
+from kanachan.training.initialization import InitialNetwork, initial_network
 from kanachan.training.loggers import METRICS_NAME, MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import in_words
 from kanachan.training.module import StageModule
@@ -58,6 +58,7 @@ from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
 
+_LEAST_DECISIONS = 100_000  # of a run whose length is not given
 _MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
 
 
@@ -75,12 +76,21 @@ def run_stage(request: Request) -> int:
     Raises ValueError for what the user can correct, OSError if something cannot be written.
     """
     out = Path(request.config.run.out)
-    if request.resume and (out / WEIGHTS_NAME).is_file():
+    if request.resume and _has_ended(request.config, out):
         if this_rank() == 0:
             print(f"{out}: the run has ended already; its weights are in {out / WEIGHTS_NAME}")
         return 0
     with ExitStack() as held:
         return _run(request, held)
+
+
+def _has_ended(config: TrainConfig, out: Path) -> bool:
+    """Returns whether the folder holds the weights of a run of this length; those of a shorter run, which is trained
+    further, stay there until it ends."""
+    if not (out / WEIGHTS_NAME).is_file():
+        return False
+    card = read_card(out / WEIGHTS_NAME)
+    return card is None or all(card["config"]["run"][name] == getattr(config.run, name) for name in ("steps", "passes"))
 
 
 def _run(request: Request, held: ExitStack) -> int:
@@ -96,15 +106,18 @@ def _run(request: Request, held: ExitStack) -> int:
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     data = _data(config, devices)
-    steps = _steps(config.run, data)
+    steps = _steps(config.run, config.data.batch, data)
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
+    if resumption is not None and resumption.step > steps:
+        raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
     previous = open_previous_stage(config.init, out, is_resumed=resumption is not None)
     config = replace(
         config, run=replace(config.run, group=wandb_group(config, previous.settings if previous else None))
     )
-    stage, lineage = _stage(config, devices, data.vocabulary, steps, previous, inherits=resumption is None)
-    if resumption is not None and resumption.step >= steps:
+    initial = initial_network(config, data.vocabulary, inherits=resumption is None)
+    stage = _module(config, devices, initial, steps, previous)
+    if resumption is not None and resumption.step == steps:
         # only the validation and the weights file are missing, for which one process is enough
         if not is_zero:
             return 0
@@ -119,7 +132,7 @@ def _run(request: Request, held: ExitStack) -> int:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers = _loggers(config, mode, data, previous, resumption)
-    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, lineage, signals)
+    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, initial.lineage, signals)
     writer = WeightsWriter(config, data, checkpoints)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
@@ -129,7 +142,8 @@ def _run(request: Request, held: ExitStack) -> int:
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
-        _announce(config, data, stage, steps, resumption, f"{summary}, wandb {mode}")
+        origin = f"resumed from step {resumption.step}" if resumption else initial.origin
+        _announce(config, data, stage, steps, origin, f"{summary}, wandb {mode}")
     try:
         _fit(trainer, stage, data, resumption)
     except Stopped as stopped:
@@ -145,15 +159,15 @@ def _run(request: Request, held: ExitStack) -> int:
 def _loggers(
     config: TrainConfig, mode: str, data: DataSource, previous: PreviousStage | None, resumption: _Resumption | None
 ) -> list[Logger]:
-    """Opens the outputs of the metrics.
+    """Opens the outputs of the metrics; only the first process may call it.
 
     Args:
         mode: of wandb.
     """
-    out, last_step = Path(config.run.out), resumption.step if resumption else -1
-    loggers: list[Logger] = [MetricsFile(out / METRICS_NAME, last_step)]
+    out = Path(config.run.out)
+    loggers: list[Logger] = [_metrics_file(config.run, resumption)]
     if config.run.tensorboard:
-        loggers.append(tensorboard_logger(out, last_step))
+        loggers.append(tensorboard_logger(out, resumption.step if resumption else -1))
     if mode != "disabled":
         ancestors = previous.lineage if previous else []
         loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=resumption is not None))
@@ -228,42 +242,35 @@ def _data(config: TrainConfig, devices: Devices) -> DataSource:
     )
 
 
-def _steps(run: RunConfig, data: DataSource) -> int:
+def _metrics_file(run: RunConfig, resumption: _Resumption | None) -> MetricsFile:
+    """Opens the metrics file. A run that is trained further does not repeat its last validation, unless one is due."""
+    path = Path(run.out) / METRICS_NAME
+    if resumption is None:
+        return MetricsFile(path)
+    has_ended = (Path(run.out) / WEIGHTS_NAME).is_file()
+    return MetricsFile(path, resumption.step, keeps_validation=has_ended and resumption.step % run.validate_every != 0)
+
+
+def _steps(run: RunConfig, batch: int, data: DataSource) -> int:
     """Returns the optimiser steps of the run."""
     if run.steps is not None:
         return run.steps
     if data.steps_per_epoch is None:
         raise ValueError(f"run.steps is missing: {data.name} is endless, so run.passes does not apply")
-    return max(1, round(run.passes * data.steps_per_epoch))
+    if run.passes is not None:
+        return max(1, round(run.passes * data.steps_per_epoch))
+    return max(data.steps_per_epoch, math.ceil(_LEAST_DECISIONS / batch))
 
 
-def _stage(
-    config: TrainConfig,
-    devices: Devices,
-    vocabulary: Vocabulary,
-    steps: int,
-    previous: PreviousStage | None,
-    *,
-    inherits: bool,
-) -> tuple[StageModule, list[dict[str, Any]]]:
-    """Makes the module to be trained; returns it and the stages before it."""
-    network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
-    lineage = []
-    if config.init is not None and inherits:
-        weights = read_weights(config.init)
-        actor_first = weights.card["config"]["data"]["actor_first"]
-        if actor_first != config.data.actor_first:
-            raise ValueError(
-                f"--init {config.init}: its encoder was trained with data.actor_first {str(actor_first).lower()}: "
-                "give this run the same"
-            )
-        inherit_encoder(network, config.model, weights, vocabulary)
-        lineage = lineage_of(weights)
+def _module(
+    config: TrainConfig, devices: Devices, initial: InitialNetwork, steps: int, previous: PreviousStage | None
+) -> StageModule:
+    """Makes the module to be trained."""
+    network = initial.network
     network.encoder.recomputes = config.run.recompute
     if config.run.compile:
         _compile(network, is_dynamic=not devices.use_varlen)
-    stage = StageModule(network, objective, config.optim, steps, config.run.log_every, config.model, previous)
-    return stage, lineage
+    return StageModule(network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous)
 
 
 def _compile(network: Network, is_dynamic: bool) -> None:
@@ -336,18 +343,15 @@ def _trainer(
     )
 
 
-def _announce(
-    config: TrainConfig, data: DataSource, stage: StageModule, steps: int, resumption: _Resumption | None, summary: str
-) -> None:
+def _announce(config: TrainConfig, data: DataSource, stage: StageModule, steps: int, origin: str, summary: str) -> None:
     encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
     length = f"steps: {steps:,} of {config.data.batch} decisions"
     rows = "an endless number of decisions"
     if data.num_train_rows is not None:
         length += f" ({steps * config.data.batch / data.num_train_rows:.2f} epochs)"
         rows = f"{data.num_train_rows:,} decisions"
-    start = f"resumed from step {resumption.step}" if resumption else f"encoder from {config.init or 'scratch'}"
     print(
-        f"stage {config.stage}, {start}\n"
+        f"stage {config.stage}, {origin}\n"
         f"network: {network:,} parameters, {encoder:,} of them in the encoder\n"
         f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
         f"{length}\n"
@@ -357,11 +361,11 @@ def _announce(
     )
     if stage.meter.peak is not None:
         print(f"matrix products: {stage.meter.peak / 1e9:,.0f} GFLOP/s", flush=True)
-    slow = config.optim.warmup + config.optim.encoder_frozen
+    slow = config.optim.warmup_steps(steps) + config.optim.encoder_frozen
     if steps <= slow:
         print(
-            f"warning: the {steps:,} steps end within optim.warmup and optim.encoder_frozen ({slow:,} steps), before "
-            "the learning rate has risen: train for longer, or lower them",
+            f"warning: this run ends at step {steps:,}, before the learning rate has risen: optim.warmup and "
+            f"optim.encoder_frozen take {slow:,} steps; train for longer (--run.steps), or lower them",
             flush=True,
         )
     if config.run.compile:

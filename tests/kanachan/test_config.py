@@ -83,10 +83,10 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "data.path"),
-        (["--data.path", "."], "--stage is missing"),
+        ([], "--stage and --data.path are required"),
+        (["--data.path", "."], "--stage is required; the stages are imitation"),
         (["--stage", "ranks", "--data.path", "."], "ranks"),
-        (["--stage", "rank"], "data.path"),
+        (["--stage", "rank"], "--data.path is required"),
         (["--stage", "rank", "--data.path", "/nowhere"], "/nowhere"),
         (["--stage", "rank", "--data.path", ".", "--init", "/no/weights"], "/no/weights"),
         (["--stage", "rank", "--data.path", ".", "--model.widht", "8"], "--model.widht"),

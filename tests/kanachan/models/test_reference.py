@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from kanachan.models.card import weights_file
 from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_weights
-from kanachan.models.weights import lineage_of, read_weights, weights_file
+from kanachan.models.weights import lineage_of, read_weights
 from kanachan.play.agent_spec import parse_agent
 
 

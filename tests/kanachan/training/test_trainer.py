@@ -84,7 +84,8 @@ def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
 def test_an_encoder_of_another_size_is_refused_before_training(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--model.width", "32") == 1
+    with pytest.raises(SystemExit):
+        run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--model.width", "32")
     assert "model.width is 16 there, 32 here" in capsys.readouterr().err
     assert not (tmp_path / "rank" / "metrics.csv").exists()
 
@@ -92,7 +93,8 @@ def test_an_encoder_of_another_size_is_refused_before_training(
 def test_an_encoder_trained_on_other_seat_tokens_is_refused(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false") == 1
+    with pytest.raises(SystemExit):
+        run("rank", shards, tmp_path / "rank", "--init", str(imitation), "--data.actor_first", "false")
     assert "trained with data.actor_first true: give this run the same" in capsys.readouterr().err
 
 

@@ -1,0 +1,44 @@
+"""The network that a run starts with: new, or with parts of earlier weights (--init)."""
+
+from typing import Any, NamedTuple
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import TrainConfig
+from kanachan.models.transformer import Network
+from kanachan.models.weights import lineage_of, read_weights
+from kanachan.objectives.networks import build_network, inherit_decoder, inherit_encoder
+from kanachan.objectives.objective import Objective
+
+
+class InitialNetwork(NamedTuple):
+    """A network before its first step."""
+
+    network: Network
+    objective: Objective
+    lineage: list[dict[str, Any]]
+    """the stages before it"""
+    origin: str
+    """which of its parts come from where, in words"""
+
+
+def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bool) -> InitialNetwork:
+    """Builds the network of a run.
+
+    Args:
+        inherits: copy the encoder of --init, and of weights of the same stage also the decoder and the heads; a resumed
+            run does not, because its checkpoint has them.
+
+    Raises:
+        ValueError: the weights of --init do not fit the run.
+    """
+    network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
+    if config.init is None or not inherits:
+        return InitialNetwork(network, objective, [], f"encoder from {config.init or 'scratch'}")
+    weights = read_weights(config.init)
+    inherit_encoder(network, config.model, weights, vocabulary)
+    origin = f"encoder from {config.init}"
+    if weights.stage == config.stage:
+        fresh = inherit_decoder(network, weights)
+        origin = f"encoder and decoder from {config.init}" if "decoder" not in fresh else origin
+        origin += f", new with other shapes: {', '.join(fresh)}" if fresh else ""
+    return InitialNetwork(network, objective, lineage_of(weights), origin)

@@ -1,0 +1,90 @@
+"""What is said about wrong settings."""
+
+from pathlib import Path
+
+import pytest
+
+from kanachan.training.command_line import requested
+
+RUN = ["--stage", "rank", "--data.path", "."]
+
+
+def message_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        requested(arguments)
+    return capsys.readouterr().err.rstrip("\n").rpartition("kanachan-train: error: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--data.bach", "3"], "unknown setting --data.bach: did you mean --data.batch?"),
+        (["--batch=3"], "unknown setting --batch: did you mean --data.batch?"),
+        (["--learning_rate", "1e-3"], "unknown setting --learning_rate: did you mean --optim.learning_rate?"),
+        (["--nonsense", "3"], "unknown setting --nonsense; kanachan-train --help lists all"),
+        (["--data", "shards"], "--data is a group of settings: did you mean --data.path shards?"),
+        (["shards"], "shards: no option before it; did you mean --data.path shards?"),
+        (["--run.steps", "abc"], "run.steps: a whole number (or null) expected, got 'abc'"),
+        (["--data.batch", "2.5"], "data.batch: a whole number expected, got '2.5'"),
+        (["--run.compile", "maybe"], "run.compile: true or false expected, got 'maybe'"),
+        (["--optim.beta1", "x"], "optim.beta1: a number expected, got 'x'"),
+        (["--objective.sigma", "[1]"], "objective.sigma: a number expected, got '[1]'"),
+        (["--run.steps"], "--run.steps: a value is missing"),
+        (["--run.steps", "--run.seed", "1"], "--run.steps: a value is missing"),
+        (["--config", "/no.yaml"], "--config /no.yaml: there is no such file"),
+        (["--config", "/"], "--config /: a folder, not a YAML file"),
+    ],
+)
+def test_a_wrong_option_is_named_with_what_was_probably_meant(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message_of([*RUN, *arguments], capsys) == message
+
+
+def test_a_wrong_list_is_named_with_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    found = message_of([*RUN, "--objective.rank_points", "[x]"], capsys)
+    assert found == "objective.rank_points: a list of numbers such as [90,45,0,-135] expected, got '[x]'"
+
+
+def test_a_stage_that_is_misspelt_is_named_with_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
+    expected = "stage: one of imitation, round_delta, rank, grading expected, got 'imitate'; did you mean imitation?"
+    assert message_of(["--stage", "imitate", "--data.path", "."], capsys) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("run: {stepz: 3}", "unknown setting run.stepz: did you mean run.steps?"),
+        ("rum: {steps: 3}", "unknown setting rum: did you mean run.steps?"),
+        ("run: {steps: abc}", "run.steps: a whole number (or null) expected, got 'abc'"),
+        ("stage: imitate", "stage: one of imitation, round_delta, rank, grading expected, got 'imitate'"),
+    ],
+)
+def test_a_wrong_setting_in_a_file_is_named_with_the_file(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "given.yaml"
+    file.write_text(text)
+    found = message_of([*RUN, "--config", str(file)], capsys)
+    assert found.startswith(f"{file}: ")
+    if not text.startswith("rum"):
+        assert found.startswith(f"{file}: {message}")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--optim.learning_rate", "1e-3", "--run.steps", "null", "--objective.rank_points", "[3, 1, -1, -3]"],
+        ["--optim.warmup", "0.1", "--data.verify=true", "--run.name", "3", "--run.seed", "7"],
+        ["--data", '{"path": ".", "batch": 64}'],
+    ],
+)
+def test_right_values_of_all_types_are_taken(arguments: list[str]) -> None:
+    assert requested([*RUN, *arguments]).config.stage == "rank"
+
+
+def test_the_help_names_what_is_required(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        requested(["--help"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert "stage of the curriculum (required" in text and "made by kanachan-pack (required" in text
