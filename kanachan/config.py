@@ -146,8 +146,8 @@ class OptimConfig:
     """optimiser steps at the start in which the encoder is frozen and only the new decoder is trained (later stages);
     the warm-up of the encoder follows them"""
     warmup: float | None = None
-    """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or a tenth of all, whichever
-    is less"""
+    """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or an eighth of all,
+    whichever is less"""
     final_factor: float = 0.05
     """learning rate at the last step, as a share of the peak"""
     weight_decay: float = 0.05
@@ -188,7 +188,7 @@ class OptimConfig:
     def warmup_steps(self, total_steps: int) -> int:
         """Returns the optimiser steps of the warm-up of a run of `total_steps`."""
         if self.warmup is None:
-            return min(200, total_steps // 10)
+            return min(200, total_steps // 8)
         return round(self.warmup * total_steps) if self.warmup < 1 else int(self.warmup)
 
 

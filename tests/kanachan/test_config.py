@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, TrainConfig
+from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, OptimConfig, TrainConfig
 from kanachan.training.command_line import load_config, requested, save_config
 
 
@@ -217,6 +217,20 @@ def test_help_shows_every_setting_with_its_default(capsys: pytest.CaptureFixture
     assert exit_.value.code == 0
     assert "decisions of an optimiser step, over all devices" in help_text
     assert "metrics.csv, the resolved configuration (type: str, default: runs/rank)" in help_text
+
+
+@pytest.mark.parametrize(
+    ("warmup", "steps", "expected"),
+    [(None, 16_000, 200), (None, 1_600, 200), (None, 48, 6), (None, 1, 0), (200, 48, 200), (0, 48, 0), (0.25, 48, 12)],
+)
+def test_a_warmup_is_a_number_of_steps_or_a_share_of_them(warmup: float | None, steps: int, expected: int) -> None:
+    assert OptimConfig(warmup=warmup).warmup_steps(steps) == expected
+
+
+@pytest.mark.parametrize("warmup", [-1, 1.5, float("nan"), float("inf")])
+def test_a_warmup_that_is_neither_is_refused(warmup: float) -> None:
+    with pytest.raises(ValueError, match="optim.warmup must be a number of steps, or a share"):
+        OptimConfig(warmup=warmup)
 
 
 def test_settings_out_of_range_name_the_setting() -> None:

@@ -10,7 +10,7 @@ from kanachan.config import OptimConfig
 from kanachan.models.weights import read_weights
 from kanachan.training.checkpointing import newest_checkpoint
 from kanachan.training.optimizers import learning_rate_factor
-from tests.support.forked import made_by_one
+from tests.support.forked import Run, made_by_one, made_by_two
 from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import rows_of, run, same_weights
 
@@ -66,6 +66,15 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
     assert extended(killed) == 0
     assert rows_of(killed) == rows_of(copy)
     assert same_weights(killed, copy)
+
+
+def test_two_processes_train_a_run_further_as_one_does(copy: Path, ended: Path, tmp_path: Path) -> None:
+    two = Path(shutil.copytree(ended, tmp_path / "two"))
+    assert extended(copy, "--run.steps", "26") == 0
+    longer = ["--resume", str(two), "--run.steps", "26", "--run.strategy", "ddp", "--run.devices", "2"]
+    made_by_two([Run(longer)], tmp_path)
+    losses = [[float(row["train/loss"]) for row in rows_of(out) if row["train/loss"]] for out in (two, copy)]
+    assert len(losses[0]) == 26 and losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_a_run_is_not_shortened_below_what_it_has_done(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
