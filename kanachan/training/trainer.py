@@ -112,9 +112,8 @@ def _run(request: Request, held: ExitStack) -> int:
     if resumption is not None and resumption.step > steps:
         raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
     previous = open_previous_stage(config.init, out, is_resumed=resumption is not None)
-    config = replace(
-        config, run=replace(config.run, group=wandb_group(config, previous.settings if previous else None))
-    )
+    group = wandb_group(config, previous.settings if previous else None)
+    config = replace(config, run=replace(config.run, group=group))
     initial = initial_network(config, data.vocabulary, inherits=resumption is None)
     stage = _module(config, devices, initial, steps, previous)
     if resumption is not None and resumption.step == steps:
