@@ -44,6 +44,7 @@ def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: s
         raise ValueError(
             f"the encoder of {path} has another size: "
             + ", ".join(f"model.{name} is {theirs[name]} there, {getattr(model, name)} here" for name in differing)
-            + "; leave out the sizes, which are then taken from there, or give "
+            + "; give "
             + " ".join(f"--model.{name} {theirs[name]}" for name in differing)
+            + ", or no sizes, which are then taken from there"
         )

@@ -42,7 +42,7 @@ def wandb_group(config: TrainConfig, previous: Mapping[str, Any] | None) -> str:
     Args:
         previous: the settings of the stage that this one starts from, if any.
     """
-    inherited = previous["run"].get("group") if previous else None
+    inherited = previous.get("run", {}).get("group") if previous else None
     return config.run.group or inherited or _name_of_folder(Path(config.run.out))
 
 
