@@ -19,12 +19,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _train(request: Request) -> int:
     require_shards(request.config.data.path)
+    require("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
     if _is_first_process():
         for warning in request.warnings:
             print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
         print(f"stage {request.config.stage}: loading torch and the data", file=sys.stderr, flush=True)
     # Heavy imports come only now, after the settings have been found valid.
-    require("train", ("lightning", "wandb"))
     from kanachan.training.trainer import run_stage
 
     return run_stage(request)
