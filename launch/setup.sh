@@ -63,8 +63,6 @@ use_environment() {
 set_up() {
     local stamp=$VENV/installed-from
     export PATH="$VENV/bin:$PATH"
-    # Spinning threads make training ten times as slow on a machine with other work.
-    export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-PASSIVE}
     if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
         return
     fi

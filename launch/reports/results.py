@@ -5,13 +5,17 @@ python launch/reports/results.py evaluation.json    # written by kanachan-evalua
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
+
+NUM_SEATS = FOUR_PLAYERS.num_seats
 
 
 def main() -> int:
@@ -35,7 +39,10 @@ def show(path: Path) -> None:
     for network in networks:
         if not network["values"]:
             print(decision_table(network), end="\n\n")
-    print(value_table([network for network in networks if network["values"]]))
+    print(value_table([network for network in networks if network["values"]]), end="\n\n")
+    for network in networks:
+        if "verdict" in network:
+            print(f"{network['stage']} ({_origin(network)}): {network['verdict']['sentence']}")
     print("\nIn brackets: 95 % intervals, bootstrapped by game.")
 
 
@@ -49,18 +56,23 @@ def decision_table(network: dict[str, Any]) -> str:
     accuracies = {"all": "top1"} | {
         name.partition("/")[0]: name for name in metrics if name.endswith("/accuracy") and metrics[name]
     }
+    chance = network.get("chance", {})
     for kind, name in accuracies.items():
-        prefix = "" if kind == "all" else f"{kind}/"
-        rows.append(
-            [
-                kind,
-                f"{metrics[name]['decisions']:,}",
-                _cell(metrics[name], 1, 100),
-                _cell(metrics.get(f"{prefix}nll"), 3),
-                _cell(metrics.get(f"{prefix}recall"), 1, 100),
-            ]
-        )
+        rows.append(_decision_row(kind, name, metrics))
+        if chance.get(name):
+            rows.append(_decision_row(kind, name, chance, "chance"))
     return _markdown(rows)
+
+
+def _decision_row(kind: str, accuracy: str, metrics: dict[str, Any], suffix: str = "") -> list[str]:
+    prefix = "" if kind == "all" else f"{kind}/"
+    return [
+        f"{kind}, {suffix}" if suffix else kind,
+        f"{metrics[accuracy]['decisions']:,}",
+        _cell(metrics[accuracy], 1, 100),
+        _cell(metrics.get(f"{prefix}nll"), 3),
+        _cell(metrics.get(f"{prefix}recall"), 1, 100),
+    ]
 
 
 def value_table(networks: list[dict[str, Any]]) -> str:
@@ -71,12 +83,18 @@ def value_table(networks: list[dict[str, Any]]) -> str:
         what = objective_class(stage).quantity
         of_stage = [network for network in networks if network["stage"] == stage]
         for network in of_stage:
-            lineage = [step["stage"] for step in network["lineage"] or []]
-            origin = lineage[-1] if lineage else "scratch"
-            rows.append([what, origin, f"{network['steps']:,}", *_value_cells(network, "action")])
+            rows.append([what, _origin(network), f"{network['steps']:,}", *_value_cells(network, "action")])
         if of_stage and "scores" in of_stage[0]["values"]:
             rows.append([what, "scores and round only", "", *_value_cells(of_stage[0], "scores")])
+        if of_stage:
+            has_ranks = "rank" in of_stage[0]["log_likelihood"]
+            rows.append([what, "chance", "", "0.0", f"{-math.log(NUM_SEATS):.3f}" if has_ranks else ""])
     return _markdown(rows)
+
+
+def _origin(network: dict[str, Any]) -> str:
+    lineage = [step["stage"] for step in network["lineage"] or []]
+    return lineage[-1] if lineage else "scratch"
 
 
 def _value_cells(network: dict[str, Any], predictor: str) -> list[str]:

@@ -149,7 +149,21 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
         ["round_delta", "400", "25.0 [24.0, 26.0]", "-1.200 [-1.210, -1.190]"],
         ["scratch", "400", "25.0 [24.0, 26.0]", ""],
         ["scores and round only", "", "50.0 [49.0, 51.0]", "-1.100 [-1.110, -1.090]"],
+        ["chance", "", "0.0", "-1.386"],
     ]
+
+
+def test_the_results_in_short_have_chance_in_every_table_and_a_verdict_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agreement = {"top1": metric(0.7), "nll": metric(0.9)}
+    verdict = {"sentence": "better than chance by 1.1 nats"}
+    networks = [network("imitation", [], agreement=agreement, chance={"top1": metric(0.2)}, verdict=verdict)]
+    (tmp_path / "e.json").write_text(json.dumps({"split": "test", "games": 2, "decisions": 50, "weights": networks}))
+    program("results").show(tmp_path / "e.json")
+    printed = capsys.readouterr().out
+    assert "| all, chance |" in printed and "20.0 [19.0, 21.0]" in printed
+    assert "imitation (scratch): better than chance by 1.1 nats" in printed
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"weights": []}'])
