@@ -261,7 +261,7 @@ def review_with_reference(settings: Settings) -> None:
     if page.exists() or game is None:
         return
     say("a review of one of the games, by the network that comes with the program")
-    run("kanachan-review", game, "reference", "--seat", "0", "-o", page)
+    run("kanachan-review", game, "reference", "--seat", "all", "-o", page)
     print(how_to_open(page), file=sys.stderr)
 
 
@@ -271,7 +271,7 @@ def review_with_own(settings: Settings) -> None:
     page, game = work / "review.html", first_game(settings.records or [str(work / "games")])
     if not page.exists() and game is not None:
         say("a review of one of the games, by the networks just trained")
-        run("kanachan-review", game, *learned(work / "runs"), "--seat", "0", "-o", page)
+        run("kanachan-review", game, *learned(work / "runs"), "--seat", "all", "-o", page)
 
 
 def learned(runs: Path) -> list[Path]:
@@ -303,8 +303,8 @@ def next_steps(settings: Settings) -> str:
     game = typed(work / "review.html")
     commands = {
         f"the review of a game, in a browser ({game})": f"xdg-open {game}",
-        "the same for another player, with the network of the package": _command(
-            bin_ / "kanachan-review", "RECORD", "reference", "--seat", "1", "-o", "seat-1.html"
+        "the review of any game, with the network of the package": _command(
+            bin_ / "kanachan-review", "RECORD", "reference", "--seat", "all", "-o", "game.html"
         ),
         "100 games against the players by rules": _command(
             bin_ / "kanachan-arena", first, "rule", "-n", "100", "--json", work / "arena.json"
