@@ -22,6 +22,9 @@ _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 DECOMPRESSION_ERRORS = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)
 """raised by reading a damaged stream, EOFError if it is cut off"""
 
+MISSING = "no such file or folder"
+"""what every command reports of a path, after the path and a colon"""
+
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
@@ -45,6 +48,12 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def require_exists(path: str | Path) -> None:
+    """Raises ValueError if there is no file or folder of this name."""
+    if not Path(path).exists():
+        raise ValueError(f"{path}: {MISSING}")
 
 
 def check_output(name: str, inputs: Iterable[str] = (), *, may_stream: bool = False, force: bool = True) -> None:

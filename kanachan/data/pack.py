@@ -16,6 +16,7 @@ from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.shard_folder import splits_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +48,7 @@ def pack(
             file, or another process packs into it.
     """
     from kanachan.data.external_sort import Merge, Runs
-    from kanachan.data.shards import publish_shards, splits_in
+    from kanachan.data.shards import publish_shards
 
     require_folder(folder)
     old = [path for paths in splits_in(folder).values() for path in paths]
@@ -79,7 +80,7 @@ def unpack(folder: Path, out: str, split: str | None = None) -> int:
 
     from annotate.annotation import format_line
     from kanachan.data.columns import annotations_of_columns
-    from kanachan.data.shards import open_shards, splits_in
+    from kanachan.data.shards import open_shards
 
     check_output(out, may_stream=True)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
@@ -175,7 +176,7 @@ def _rows_of(
     import numpy as np
 
     from kanachan.data.columns import game_key
-    from kanachan.data.shards import open_shards, rows_of_columns, splits_in
+    from kanachan.data.shards import open_shards, rows_of_columns
     from kanachan.data.text import parse_block, read_blocks, vocabulary_of_block
 
     if not os.path.isdir(path):

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from annotate.annotation import HIDDEN
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
-from kanachan.config import SPLITS
 from kanachan.data.columns import Columns, Ragged, deciding_seats
 from kanachan.data.dataset_card import CARD_NAME, may_replace
+from kanachan.data.shard_folder import shard_name, shards_of
 
 FORMAT_VERSION = 1
 RAGGED = ("sparse", "progression", "actions")
@@ -74,10 +74,6 @@ def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
     return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
 
 
-def shard_name(split: str, number: int) -> str:
-    return f"{split}-{number:05}.arrow"
-
-
 def write_shard(
     folder: Path, split: str, number: int, of: int, rows: pa.RecordBatch, vocabulary: Vocabulary, made: dict[str, Any]
 ) -> Path:
@@ -108,12 +104,6 @@ def write_shard(
     return path
 
 
-def splits_in(folder: str | Path) -> dict[str, list[Path]]:
-    """Returns the shard files in `folder` by split, in order."""
-    files = {split: sorted(Path(folder).glob(f"{split}-[0-9][0-9][0-9][0-9][0-9].arrow")) for split in SPLITS}
-    return {split: paths for split, paths in files.items() if paths}
-
-
 def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> None:
     """Moves new shards and their card into the folder, then removes those of the old names that are not among them.
 
@@ -142,17 +132,10 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
             with a vocabulary that this program does not have or without the hidden hands that are requested; names
             the file.
     """
-    folder = Path(folder)
-    if not folder.is_dir():
-        what = "a file, not a folder of shards" if folder.exists() else "there is no such folder"
-        raise ValueError(f"{folder}: {what}; kanachan-pack makes one from annotations")
-    present = splits_in(folder)
-    if split not in present:
-        there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
-        raise ValueError(f"{folder}: no shards of the split {split!r}; {there}")
-    opened = [_open_shard(path) for path in present[split]]
+    folder, paths = Path(folder), shards_of(folder, split)
+    opened = [_open_shard(path) for path in paths]
     descriptions = [description for description, _ in opened]
-    for number, (path, description) in enumerate(zip(present[split], descriptions, strict=True)):
+    for number, (path, description) in enumerate(zip(paths, descriptions, strict=True)):
         if (description["split"], description["shard"]) != (split, number):
             raise ValueError(f"{path}: its metadata name shard {description['shard']} of {description['split']!r}")
         if description["shards"] != len(opened) or description["made"] != descriptions[0]["made"]:
@@ -161,7 +144,7 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
                 f"{len(opened)}, or some of another packing"
             )
     if hidden is not False:
-        without = [path for path, (_, rows) in zip(present[split], opened, strict=True) if not has_hidden(rows)]
+        without = [path for path, (_, rows) in zip(paths, opened, strict=True) if not has_hidden(rows)]
         if hidden and without:
             raise ValueError(
                 f"{without[0]}: holds no hidden hands, which objective.hidden_hands needs: annotate the records "
@@ -179,7 +162,7 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
         hidden=hidden,
     )
     if verify:
-        for path, description, mapped in zip(present[split], descriptions, shards.mapped, strict=True):
+        for path, description, mapped in zip(paths, descriptions, shards.mapped, strict=True):
             if _checksum(mapped) != description["checksum"]:
                 raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
     return shards

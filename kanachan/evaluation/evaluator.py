@@ -17,7 +17,8 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import StageName
 from kanachan.data.columns import Columns
 from kanachan.data.loader import held_out_columns
-from kanachan.data.shards import open_shards, splits_in
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
 from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_probability
 from kanachan.evaluation.bootstrap import (
     REPLICATES,

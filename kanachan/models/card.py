@@ -1,40 +1,89 @@
-"""The card inside a weights file, read without torch: command lines are checked with it."""
+"""Finds weights files and reads the cards in them. Imports nothing heavy: command lines are checked with it."""
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
+from annotate.runtime.files import require_exists
+from annotate.vocabulary import known_vocabularies, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig
+from kanachan.data.shard_folder import splits_in
 from kanachan.models.reference import resolved
 
 CARD_KEY = "card"
 SIZES_OF_ENCODER = ("width", "layers", "heads", "feedforward")
-_LONGEST_HEADER = 100_000_000
-"""bytes; the format allows no more"""
+FORMAT_VERSION = 2
+"""2: decisions of a round share their events"""
+TEMPERATURES = ("temperature", "summary_temperature")
+"""entries of the card of a calibrated network: of the outputs of the candidates, and of the summary"""
 
 
 def weights_file(path: str | Path) -> Path:
-    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`)."""
+    """Returns the weights file of a path to it or to its run folder, or of a name (`kanachan.models.reference`).
+
+    Raises:
+        ValueError: there is no such file, or the folder holds none.
+    """
     given = resolved(path)
-    file = given / WEIGHTS_NAME if given.is_dir() else given
-    if not file.is_file():
-        raise ValueError(
-            f"{given}: no {WEIGHTS_NAME} in it; has the run ended?" if given.is_dir() else f"{given}: no such file"
-        )
-    return file
+    if not given.is_dir():
+        require_exists(given)
+        return given
+    if (given / WEIGHTS_NAME).is_file():
+        return given / WEIGHTS_NAME
+    if splits_in(given):
+        raise ValueError(f"{given}: a folder of shards; weights are expected here: a file, or the folder of a run")
+    raise ValueError(f"{given}: no {WEIGHTS_NAME} in it; has the run ended?")
 
 
-def read_card(file: Path) -> dict[str, Any] | None:
-    """Returns the card of a weights file; None if it has none that can be read, which `read_weights` explains."""
-    with open(file, "rb") as opened:
-        length = int.from_bytes(opened.read(8), "little")
-        header = opened.read(length) if length <= _LONGEST_HEADER else b""
+def read_card(path: str | Path) -> dict[str, Any]:
+    """Reads the card of the weights file of a path or name, and nothing else of it.
+
+    Raises:
+        ValueError: the file is missing, is cut off, is not a weights file of this program, or has another format
+            version or vocabulary; names it.
+    """
+    file = weights_file(path)
     try:
-        card = json.loads(json.loads(header)["__metadata__"][CARD_KEY])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return card if isinstance(card, dict) and "stage" in card and "model" in card else None
+        with safe_open(file, framework="np") as opened:
+            text = (opened.metadata() or {}).get(CARD_KEY)
+        card = json.loads(text) if text is not None else None
+    except (SafetensorError, json.JSONDecodeError) as error:
+        if file.suffix == ".ckpt":
+            raise ValueError(
+                f"{file}: a checkpoint, from which a run is resumed (kanachan-train --resume), not a weights file: "
+                f"{WEIGHTS_NAME} is in the folder of a finished run"
+            ) from None
+        raise ValueError(f"{file}: not a complete weights file ({error})") from error
+    if not isinstance(card, dict) or "stage" not in card:
+        raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
+    if card.get("format_version") != FORMAT_VERSION:
+        raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
+    if vocabulary_with(card["vocabulary"], card["fingerprint"]) is None:
+        raise ValueError(
+            f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
+            f"{known_vocabularies()}"
+        )
+    for name in TEMPERATURES:
+        if name in card:
+            _check_temperature(card[name], file)
+    return card
+
+
+def _check_temperature(temperature: object, file: Path) -> None:
+    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
+        raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
+
+
+def other_version(version: object) -> str:
+    """Returns the error message of a file that does not have `FORMAT_VERSION`."""
+    return (
+        f"written in format version {version}, but this program has {FORMAT_VERSION}, with another network: train it "
+        "again, or use the version of the program that wrote it"
+    )
 
 
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:

@@ -6,7 +6,6 @@ The keys `encoder.*` have the same meaning in every stage; the next stage inheri
 
 import hashlib
 import json
-import math
 import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
@@ -14,22 +13,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from annotate.runtime.files import replacing
-from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
-from kanachan.config import WEIGHTS_NAME, ModelConfig, ObjectiveConfig, StageName
-from kanachan.models.card import CARD_KEY, weights_file
+from annotate.vocabulary import Vocabulary, vocabulary_named
+from kanachan.config import ModelConfig, ObjectiveConfig, StageName
+from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_file
 from kanachan.models.reference import name_of
 
-FORMAT_VERSION = 2
-"""2: decisions of a round share their events"""
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
-TEMPERATURES = ("temperature", "summary_temperature")
-"""entries of the card of a calibrated network: of the outputs of the candidates, and of the summary"""
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
 
 
@@ -102,44 +97,10 @@ def read_weights(path: str | Path) -> Weights:
     format version or vocabulary.
     """
     file = weights_file(path)
-    try:
-        with safe_open(file, framework="pt") as opened:
-            text = (opened.metadata() or {}).get(CARD_KEY)
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
-        card = json.loads(text) if text is not None else None
-    except (SafetensorError, json.JSONDecodeError) as error:
-        if file.suffix == ".ckpt":
-            raise ValueError(
-                f"{file}: a checkpoint, from which a run is resumed (kanachan-train --resume), not a weights file: "
-                f"{WEIGHTS_NAME} is in the folder of a finished run"
-            ) from None
-        raise ValueError(f"{file}: not a complete weights file ({error})") from error
-    if not isinstance(card, dict) or "stage" not in card:
-        raise ValueError(f"{file}: a safetensors file without a card: kanachan-train did not write it")
-    if card.get("format_version") != FORMAT_VERSION:
-        raise ValueError(f"{file}: {other_version(card.get('format_version'))}")
-    if vocabulary_with(card["vocabulary"], card["fingerprint"]) is None:
-        raise ValueError(
-            f"{file}: made for the vocabulary {card['vocabulary']} {card['fingerprint']}; this program has "
-            f"{known_vocabularies()}"
-        )
-    for name in TEMPERATURES:
-        if name in card:
-            _check_temperature(card[name], file)
+    card = read_card(file)
+    with safe_open(file, framework="pt") as opened:
+        tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
     return Weights(file, card, tensors)
-
-
-def _check_temperature(temperature: object, file: Path) -> None:
-    if not isinstance(temperature, int | float) or not 0 < temperature < math.inf:
-        raise ValueError(f"{file}: the temperature in its card is {temperature}; a positive number expected")
-
-
-def other_version(version: object) -> str:
-    """Returns the error message of a file that does not have `FORMAT_VERSION`."""
-    return (
-        f"written in format version {version}, but this program has {FORMAT_VERSION}, with another network: train it "
-        "again, or use the version of the program that wrote it"
-    )
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:

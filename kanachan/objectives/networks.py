@@ -20,9 +20,9 @@ from torch import Tensor
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
-from kanachan.models.card import require_encoder_sizes
+from kanachan.models.card import TEMPERATURES, require_encoder_sizes
 from kanachan.models.transformer import Network
-from kanachan.models.weights import ENCODER_PREFIX, TEMPERATURES, Weights, read_weights
+from kanachan.models.weights import ENCODER_PREFIX, Weights, read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.stages import STAGES, require_stage
 

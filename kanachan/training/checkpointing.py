@@ -21,7 +21,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 
 from annotate.runtime.files import replacing
 from kanachan.config import RunConfig
-from kanachan.models.weights import FORMAT_VERSION, other_version
+from kanachan.models.card import FORMAT_VERSION, other_version
 from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"

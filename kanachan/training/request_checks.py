@@ -5,8 +5,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from annotate.runtime.files import MISSING
 from kanachan.config import TrainConfig
-from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes, weights_file
+from kanachan.data.shard_folder import splits_in
+from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
 from kanachan.objectives.stages import STAGES, previous_stage
 
 
@@ -18,26 +20,26 @@ def require_folder(data_path: str) -> None:
             f"--data.path {data_path}: a file; a folder of shards is needed: kanachan-pack makes it of annotations"
         )
     if not folder.is_dir():
-        raise ValueError(f"--data.path {data_path}: there is no such folder")
+        raise ValueError(f"--data.path {data_path}: {MISSING}")
 
 
 def require_shards(data_path: str) -> None:
     """Raises ValueError if there are no shards to train on in the folder."""
-    if not _has_split(Path(data_path), "train"):
+    if "train" not in splits_in(data_path):
         raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
 
 
 def sizes_of_init(init: str) -> dict[str, int]:
     """Returns the sizes of the network in the weights that --init names; raises ValueError if there are none."""
     card = _card(init)
-    return {} if card is None else {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
+    return {name: card["model"][name] for name in (*SIZES_OF_ENCODER, "decoder_layers")}
 
 
 def require_init(config: TrainConfig) -> None:
     """Raises ValueError if a run cannot start with the weights that --init names."""
-    card = None if config.init is None else _card(config.init)
-    if config.init is None or card is None:
+    if config.init is None:
         return
+    card = _card(config.init)
     require_encoder_sizes(config.model, card["model"], config.init)
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
@@ -66,7 +68,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"--init {config.init} is of {card['stage']}, which comes after {config.stage}: the order of the stages is "
             + ", ".join(names)
         )
-    if not _has_split(Path(config.data.path), "validation"):
+    if "validation" not in splits_in(config.data.path):
         found.append(
             f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
             "games: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
@@ -74,15 +76,11 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
     return [text for text in found if text is not None]
 
 
-def _card(init: str) -> dict[str, Any] | None:
+def _card(init: str) -> dict[str, Any]:
     try:
-        return read_card(weights_file(init))
+        return read_card(init)
     except ValueError as error:
         raise ValueError(f"--init {error}") from None
-
-
-def _has_split(folder: Path, split: str) -> bool:
-    return any(folder.glob(f"{split}-[0-9]*.arrow"))
 
 
 def _config_of_another_stage(stage: str, path: Path, values: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,8 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, TrainLoader
-from kanachan.data.shards import open_shards, splits_in
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
 from kanachan.training.data_source import Share
 
 

@@ -11,7 +11,7 @@ import pytest
 from annotate.simulation.simulate import simulate
 from kanachan.cli import pack
 from kanachan.cli.annotate import main
-from kanachan.data.shards import splits_in
+from kanachan.data.shard_folder import splits_in
 from tests.support.paths import ROOT
 
 

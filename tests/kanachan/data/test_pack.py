@@ -14,7 +14,8 @@ from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.pack import main
 from kanachan.config import SPLITS
-from kanachan.data.shards import open_shards, splits_in
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
 from kanachan.data.text import parse_block
 from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.random_annotations import altered, random_annotations

@@ -11,7 +11,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import pack
 from kanachan.cli.annotate import main as annotate
 from kanachan.data.columns import Columns, columns_of_annotations
-from kanachan.data.shards import open_shards, rows_of_columns, splits_in
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards, rows_of_columns
 from kanachan.data.text import parse_block
 from tests.support.packed import assert_equal_columns, unpacked, with_key, write_lines
 from tests.support.paths import HANDMADE_RECORDS

@@ -24,8 +24,9 @@ from kanachan.data import shard_writer
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.external_sort import Runs, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
+from kanachan.data.shard_folder import splits_in
 from kanachan.data.shard_writer import ShardOutput, encode_rows
-from kanachan.data.shards import open_shards, rows_of_columns, splits_in
+from kanachan.data.shards import open_shards, rows_of_columns
 from kanachan.data.text import parse_block
 from tests.support.imports import MODULES, reached_from
 from tests.support.interrupted import COMMAND, finish, size_of, stop_when
