@@ -32,7 +32,7 @@ while (($#)); do
     shift
 done
 [[ -n $shards ]] || fail "a folder of shards is missing: launch/curriculum.sh SHARDS"
-[[ -d $shards ]] || fail "$shards: there is no such folder; kanachan-pack makes folders of shards"
+[[ -d $shards ]] || fail "$shards: no such file or folder; kanachan-pack makes folders of shards"
 settings=("$@")
 set_up
 

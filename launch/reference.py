@@ -99,7 +99,7 @@ def _json(path: Path, option: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ValueError(f"{option} {path}: there is no such file") from None
+        raise ValueError(f"{option} {path}: no such file or folder") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{option} {path}: not JSON that can be read: {error}") from None
 

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
+from annotate.runtime.files import MISSING
+
 _RECORD_SUFFIXES = (".xml", ".mjlog", ".json", ".jsonl", ".mjson", ".bin", ".pb")
 _COMPRESSIONS = (".gz", ".zst")
 SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
@@ -40,7 +42,7 @@ def check_paths(paths: Sequence[str]) -> None:
     for path in paths:
         matches = _matches(path)
         if not matches:
-            raise ValueError(f"{path}: no such file or folder, and as a pattern it matches nothing")
+            raise ValueError(f"{path}: {MISSING}, and as a pattern it matches nothing")
         if not any(next(_files_of(match, Counter()), None) for match in matches):
             raise ValueError(f"{path}: no file here ends in {', '.join(SUFFIXES)}")
 

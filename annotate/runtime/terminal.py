@@ -5,10 +5,14 @@ import os
 import sys
 from collections.abc import Callable
 
+from annotate.runtime.arguments import CALLED_AS
+from annotate.runtime.files import MISSING
+
 
 def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
     """Runs `body` and returns the exit status: 1 after a ValueError, an OSError or where memory runs out, with the
     message on standard error."""
+    program = CALLED_AS.get() or program
     try:
         return body() or 0
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
@@ -18,7 +22,7 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except (ValueError, OSError) as error:
-        print(f"{program}: error: {error}", file=sys.stderr)
+        print(f"{program}: error: {_in_words(error)}", file=sys.stderr)
         return 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -26,6 +30,13 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
         what = ": ".join(["out of memory", *str(error).splitlines()[:1]])
         print(f"{program}: error: {what}", file=sys.stderr)
         return 1
+
+
+def _in_words(error: Exception) -> str:
+    """Returns the message of an error without the system's number for it."""
+    if not isinstance(error, OSError) or error.filename is None:
+        return str(error)
+    return f"{error.filename}: {MISSING if isinstance(error, FileNotFoundError) else error.strerror}"
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -19,7 +19,8 @@ from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options
+from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options, require_weights
+from kanachan.models.card import weights_file
 from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.journal import Journal
@@ -204,6 +205,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
+    require_weights(*(path for spec in specs for path in spec.files))
     return Match(
         players=(arguments.a, arguments.b),
         weights=(_hashes(specs[0]), _hashes(specs[1])),
@@ -264,11 +266,6 @@ def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) ->
 
 def _hashes(spec: AgentSpec) -> tuple[str, ...]:
     """Returns hashes of the weights files, so that a run cannot be resumed with other players."""
-    if not spec.files:
-        return ()
-    # Heavy imports come only now, after the arguments have been found valid.
-    from kanachan.models.card import weights_file
-
     return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
 
 

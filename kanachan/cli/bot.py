@@ -11,7 +11,7 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options
+from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_weights
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
+    require_weights(arguments.weights, arguments.prior, arguments.rank_weights)
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 

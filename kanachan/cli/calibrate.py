@@ -12,8 +12,15 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
+from kanachan.cli.options import (
+    WEIGHTS_HELP,
+    add_batch_option,
+    add_bootstrap_option,
+    add_device_option,
+    require_weights,
+)
 from kanachan.config import SPLITS
+from kanachan.data.shard_folder import shards_of
 
 PROGRAM = "kanachan-calibrate"
 _DESCRIPTION = """Finds the temperature by which a network's logits are to be divided so that its probabilities fit
@@ -60,6 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 def _calibrate(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, force=arguments.force)
+    require_weights(arguments.weights)
+    shards_of(arguments.shards, arguments.split)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
     from kanachan.evaluation.temperature_scaling import calibrated_card, collect_logits

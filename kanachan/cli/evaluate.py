@@ -11,13 +11,21 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from annotate.runtime.arguments import CommandParser
-from annotate.runtime.files import check_output
+from annotate.runtime.files import check_output, require_exists
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_bootstrap_option, add_device_option
+from kanachan.cli.options import (
+    WEIGHTS_HELP,
+    add_batch_option,
+    add_bootstrap_option,
+    add_device_option,
+    require_weights,
+)
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.config import SPLITS
+from kanachan.data.shard_folder import shards_of
+from kanachan.models.card import weights_file
 from kanachan.models.reference import name_of
 from kanachan.objectives.stages import STAGES
 
@@ -114,6 +122,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    require_weights(*arguments.weights, arguments.prior)
+    _check_inputs(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
@@ -148,6 +158,16 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
     finally:  # the metrics are written even where the reader of the table has gone (`| head`)
         _write(header, _entries(evaluations, comparisons), arguments)
+
+
+def _check_inputs(arguments: argparse.Namespace) -> None:
+    """Raises ValueError if a file or a split that is needed is missing."""
+    for path in arguments.predictions:
+        require_exists(path)
+    if not Path(arguments.shards).is_file():
+        shards_of(arguments.shards, arguments.split)
+    if arguments.divergence is not None:
+        shards_of(arguments.shards, "validation")
 
 
 def _split(arguments: argparse.Namespace) -> str:
@@ -316,7 +336,6 @@ def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path | None:
     """Returns the file that is written if --json names none; None for weights of the package, next to which nothing is
     written."""
     from kanachan.config import WEIGHTS_NAME
-    from kanachan.models.card import weights_file
 
     file = weights_file(weights)
     if name_of(file) is not None:

@@ -10,8 +10,9 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.extras import require
-from kanachan.cli.options import WEIGHTS_HELP
+from kanachan.cli.options import WEIGHTS_HELP, require_weights
 from kanachan.config import WEIGHTS_NAME
+from kanachan.data.shard_folder import shards_of
 
 if TYPE_CHECKING:
     from kanachan.inference.policy import NetworkPolicy
@@ -68,6 +69,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _export(arguments: argparse.Namespace) -> None:
+    require_weights(arguments.weights)
+    if arguments.check is not None:
+        shards_of(arguments.check, "validation")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
         from kanachan.inference.onnx_export import require_packages

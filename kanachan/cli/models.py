@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP
+from kanachan.cli.options import WEIGHTS_HELP, require_weights
 
 if TYPE_CHECKING:
     from kanachan.models.weights import Weights
@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _show(name: str | None, as_json: bool) -> None:
+    require_weights(name)
     # Heavy imports come only now, after the arguments have been found valid.
     import json
 

@@ -5,8 +5,20 @@ from typing import get_args
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
+from kanachan.models.card import read_card
 
 WEIGHTS_HELP = "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE)"
+
+
+def require_weights(*paths: str | None) -> None:
+    """Reads the cards of weights, without torch; None stands for an option that is not given.
+
+    Raises:
+        ValueError: one is missing or not a weights file of this program.
+    """
+    for path in paths:
+        if path is not None:
+            read_card(path)
 
 
 def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:

@@ -10,13 +10,14 @@ from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
 from annotate.runtime.arguments import CommandParser
-from annotate.runtime.files import check_output, writing_text
+from annotate.runtime.files import check_output, require_exists, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_weights
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
+from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
+    require_weights(arguments.weights, arguments.prior)
+    if arguments.lines != "-":
+        require_exists(arguments.lines)
+    if arguments.held_out is not None:
+        shards_of(arguments.held_out, "validation")
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.inference.policy import Policy, chosen_device
 

@@ -19,13 +19,10 @@ from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.sampler import _SUITS, EpochSampler, by_round
-from kanachan.data.shards import Shards, open_shards, splits_in
+from kanachan.data.shard_folder import SPLIT_ADVICE
+from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
 
-_ADVICE = (
-    "name another with --split, or pack again with more games set aside (kanachan-pack --fractions 0.8,0.1,0.1), or "
-    "with files of their own (--validation, --test)"
-)
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
 
 
@@ -167,13 +164,10 @@ def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, lim
     Raises:
         ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
     """
-    present = splits_in(folder)
-    if present and split not in present:
-        raise ValueError(f"{folder}: no shards of the split {split!r}; there are: {', '.join(present)}: {_ADVICE}")
     shards = open_shards(folder, split, verify=True)
     shards.require(vocabulary, "the weights")
     if not len(shards):
-        raise ValueError(f"{folder}: the split {split!r} is empty: {_ADVICE}")
+        raise ValueError(f"{folder}: the split {split!r} is empty: {SPLIT_ADVICE}")
     rows = np.arange(min(len(shards), limit or len(shards)))
     return shards.gather(rows[by_round(shards, rows, len(rows))])
 

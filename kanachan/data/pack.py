@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.runtime.files import check_output, locking, writing_text
+from annotate.runtime.files import check_output, locking, require_exists, writing_text
 from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
@@ -51,6 +51,9 @@ def pack(
     from kanachan.data.shards import publish_shards
 
     require_folder(folder)
+    for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
+        if path != "-":
+            require_exists(path)
     old = [path for paths in splits_in(folder).values() for path in paths]
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")

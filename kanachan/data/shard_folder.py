@@ -2,8 +2,13 @@
 
 from pathlib import Path
 
-from annotate.runtime.files import require_exists
+from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
+
+SPLIT_ADVICE = (
+    "name another with --split, or pack again with more games set aside (kanachan-pack --fractions 0.8,0.1,0.1), or "
+    "with files of their own (--validation, --test)"
+)
 
 
 def shard_name(split: str, number: int) -> str:
@@ -23,11 +28,15 @@ def shards_of(folder: str | Path, split: str) -> list[Path]:
         ValueError: the folder or the split is missing; names the splits that there are.
     """
     folder = Path(folder)
-    require_exists(folder)
     if not folder.is_dir():
-        raise ValueError(f"{folder}: a file, not a folder of shards; kanachan-pack makes one from annotations")
+        what = "a file, not a folder of shards" if folder.exists() else MISSING
+        raise ValueError(f"{folder}: {what}; kanachan-pack makes one from annotations")
     present = splits_in(folder)
     if split not in present:
-        there = f"there are: {', '.join(present)}" if present else "it holds no shards: make some with kanachan-pack"
+        there = (
+            f"there are: {', '.join(present)}: {SPLIT_ADVICE}"
+            if present
+            else "it holds no shards: make some with kanachan-pack"
+        )
         raise ValueError(f"{folder}: no shards of the split {split!r}; {there}")
     return present[split]

@@ -15,6 +15,7 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from annotate.annotation import FIELDS, HIDDEN, parse_line, vocabulary_of_line
+from annotate.runtime.files import require_exists
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import game_key
 from kanachan.data.shards import has_hidden, schema
@@ -43,8 +44,8 @@ def read_blocks(path: str, progress: Callable[[int], object]) -> Iterator[tuple[
     Raises:
         ValueError: a file is missing, cut off or detectably damaged, or there are no line breaks.
     """
-    if path != "-" and not os.path.exists(path):
-        raise ValueError(f"{path}: there is no such file")
+    if path != "-":
+        require_exists(path)
     if os.path.isdir(path):
         raise ValueError(f"{path}: a folder; annotations are expected: kanachan-pack --unpack makes them from shards")
     raw = pa.PythonFile(sys.stdin.buffer, "r") if path == "-" else pa.OSFile(path)

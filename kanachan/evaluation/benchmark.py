@@ -35,7 +35,7 @@ def games_in(folder: Path) -> dict[str, list[str]]:
     for split in SPLITS:
         path = folder / f"{split}.txt"
         if not path.is_file():
-            raise ValueError(f"{path}: there is no such file; the ids of the games of the {split} split expected")
+            raise ValueError(f"{path}: no such file or folder; the ids of the games of the {split} split expected")
         found[split] = path.read_text(encoding="utf-8").splitlines()
         for number, game in enumerate(found[split], 1):
             if not game or game in where:

@@ -17,7 +17,7 @@ import yaml
 from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
 
 from annotate.runtime.arguments import CALLED_AS
-from annotate.runtime.files import replacing
+from annotate.runtime.files import MISSING, replacing
 from kanachan.config import (
     MODEL_SIZES,
     WEIGHTS_NAME,
@@ -197,7 +197,7 @@ def _check(
 
 def _config_file(name: str) -> dict[str, Any]:
     if not Path(name).is_file():
-        what = "a folder, not a YAML file" if Path(name).is_dir() else "there is no such file"
+        what = "a folder, not a YAML file" if Path(name).is_dir() else MISSING
         raise ValueError(f"--config {name}: {what}")
     return _yaml(Path(name))
 
@@ -392,5 +392,5 @@ def _called(text: str) -> str:
 
 
 def _exit_with(message: str) -> NoReturn:
-    print(f"usage: {_called(_USAGE)}\n{PROGRAM}: error: {' '.join(message.split())}", file=sys.stderr)
+    print(f"usage: {_called(_USAGE)}\n{_called(PROGRAM)}: error: {' '.join(message.split())}", file=sys.stderr)
     raise SystemExit(2)

@@ -7,6 +7,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
 from kanachan.training.command_line import CONFIG_NAME
 from kanachan.training.metric_names import AXIS, BY_STAGE, SECTIONS
@@ -49,7 +50,7 @@ def find_runs(patterns: Sequence[str]) -> list[Path]:
     for pattern in patterns:
         named = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob(pattern))]
         if not named:
-            raise ValueError(f"{pattern}: no such run folder, and as a pattern it matches nothing")
+            raise ValueError(f"{pattern}: {MISSING}, and as a pattern it matches nothing")
         found = [folder for path in named for folder in _runs_in(path)]
         if not found:
             raise ValueError(f"{pattern}: no {METRICS_NAME} in it: name the folder of a run, its --run.out")

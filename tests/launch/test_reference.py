@@ -101,7 +101,7 @@ def test_games_that_are_not_those_of_the_data_are_refused(
         ('{"weights": [{"stage": "imitation"}]}', "has no 'split': write it again with kanachan-evaluate --json"),
         ("[]", "not the evaluation of one network after imitation"),
         ("{", "not JSON that can be read"),
-        (None, "there is no such file"),
+        (None, "no such file or folder"),
     ],
 )
 def test_an_evaluation_that_is_missing_or_of_something_else_is_refused_by_name(

@@ -65,7 +65,7 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
     ("command", "message"),
     [
         ("curriculum.sh", "a folder of shards is missing"),
-        ("curriculum.sh nowhere", "nowhere: there is no such folder"),
+        ("curriculum.sh nowhere", "nowhere: no such file or folder"),
         ("curriculum.sh . --wrong", "--wrong: no such option"),
         ("quickstart.sh nowhere", "nowhere: there is no such file or folder"),
         ("quickstart.sh --wrong", "--wrong: there are no options"),

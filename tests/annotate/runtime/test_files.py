@@ -176,6 +176,13 @@ def test_a_users_error_is_reported_in_one_line(error: Exception, capsys: pytest.
     assert capsys.readouterr() == ("", "program: error: not so\n")
 
 
+def test_an_error_of_the_system_has_the_file_and_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_cleanly("program", lambda: open(tmp_path / "none").close()) == 1
+    assert run_cleanly("program", lambda: open(tmp_path).close()) == 1
+    expected = f"program: error: {tmp_path}/none: no such file or folder\nprogram: error: {tmp_path}: Is a directory\n"
+    assert capsys.readouterr().err == expected
+
+
 @pytest.mark.parametrize(
     "error", [MemoryError("try less"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x")]
 )

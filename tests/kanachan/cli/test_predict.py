@@ -49,7 +49,7 @@ def test_what_holds_no_annotations_is_refused_by_what_it_is(
         (record, f"{record}: looks like a game record: run kanachan-annotate first"),
         (events, f"{events}: looks like a game record: run kanachan-annotate first"),
         (cut_off, f"{cut_off}:1: not an annotation, or cut off; kanachan-annotate makes annotations from game records"),
-        (tmp_path / "none.txt", "there is no such file"),
+        (tmp_path / "none.txt", "no such file or folder"),
         (tmp_path, "kanachan-pack --unpack makes them from shards"),
     ):
         assert main([weights["rank"], str(path)]) == 1

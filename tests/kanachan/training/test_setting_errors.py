@@ -31,7 +31,7 @@ def message_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--objective.sigma", "[1]"], "objective.sigma: a number expected, got '[1]'"),
         (["--run.steps"], "--run.steps: a value is missing"),
         (["--run.steps", "--run.seed", "1"], "--run.steps: a value is missing"),
-        (["--config", "/no.yaml"], "--config /no.yaml: there is no such file"),
+        (["--config", "/no.yaml"], "--config /no.yaml: no such file or folder"),
         (["--config", "/"], "--config /: a folder, not a YAML file"),
     ],
 )

@@ -1,0 +1,101 @@
+"""Every command refuses wrong paths before it imports torch, which takes seconds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from annotate.annotation import format_line
+from kanachan.cli.main import COMMANDS
+from kanachan.models.reference import FOLDER
+from tests.support.packed import packed
+from tests.support.random_annotations import random_annotations
+from tests.support.reviewed import events_of, write_record
+
+PROGRAM = """
+import sys
+from kanachan.cli.main import main
+try:
+    status = main(sys.argv[1:])
+except SystemExit as exit:
+    status = exit.code
+sys.exit("torch was imported" if "torch" in sys.modules else status)
+"""
+MISSING = "nope: no such file or folder"
+IS_SHARDS = "shards: a folder of shards; weights are expected here"
+NO_SHARDS = "empty: no shards of the split"
+
+CASES = [
+    ("annotate nope -o out.txt", MISSING),
+    ("annotate nope --verify", MISSING),
+    ("annotate nope --explain 1", MISSING),
+    ("pack nope -o out", MISSING),
+    ("pack nope.txt.zst -o out", "nope.txt.zst: no such file or folder"),
+    ("pack --unpack nope -o out.txt", MISSING),
+    ("train --stage imitation --data.path nope", MISSING),
+    ("train --stage imitation --data.path empty", "empty: no shards to train on"),
+    ("train --stage rank --data.path shards --init nope", MISSING),
+    ("train --stage rank --data.path shards --init shards", IS_SHARDS),
+    ("train --stage rank --data.path shards --init cut.safetensors", "cut.safetensors: not a complete weights"),
+    ("train --stage rank --data.path shards --config nope", MISSING),
+    ("curves nope -o out.html", MISSING),
+    ("evaluate nope shards", MISSING),
+    ("evaluate reference nope", MISSING),
+    ("evaluate reference empty", NO_SHARDS),
+    ("evaluate reference shards", "shards: no shards of the split 'test'; there are: train, validation"),
+    ("evaluate reference lines.txt --predictions nope", MISSING),
+    ("evaluate reference shards --split train --prior nope --temperature 1", MISSING),
+    ("calibrate nope shards", MISSING),
+    ("calibrate reference empty", NO_SHARDS),
+    ("models nope", MISSING),
+    ("models shards", IS_SHARDS),
+    ("review game.jsonl nope --seat 0 -o out.html", MISSING),
+    ("review nope reference --seat 0 -o out.html", MISSING),
+    ("predict nope lines.txt", MISSING),
+    ("predict reference nope", MISSING),
+    ("predict reference/rank lines.txt --prior reference --divergence 1 --held-out empty", NO_SHARDS),
+    ("bot nope 0", MISSING),
+    ("bot reference 0 --prior nope --temperature 1", MISSING),
+    ("arena nope rule -n 4", "nope: no player of this name"),
+    ("arena shards rule -n 4", IS_SHARDS),
+    ("arena rule cut.safetensors -n 4", "cut.safetensors: not a complete weights file"),
+    ("export nope -o out", MISSING),
+    ("export shards -o out", IS_SHARDS),
+    ("export other.safetensors -o out", "other.safetensors: a safetensors file without a card"),
+    ("export reference --onnx out --check empty", NO_SHARDS),
+]
+"""of each: the arguments of `kanachan`, and a part of its message"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Holds shards with train and validation split, an empty folder, annotation lines, a record, and broken weights."""
+    folder = tmp_path_factory.mktemp("paths")
+    packed(folder / "shards", train=10, validation=10)
+    (folder / "empty").mkdir()
+    (folder / "lines.txt").write_text("".join(f"{format_line(a)}\n" for a in random_annotations(3, seed=1)))
+    write_record(folder / "game.jsonl", events_of(5))
+    save_file({"a": torch.zeros(1)}, folder / "other.safetensors")
+    (folder / "cut.safetensors").write_bytes((FOLDER / "imitation.safetensors").read_bytes()[:1000])
+    return folder
+
+
+@pytest.mark.parametrize(("command", "message"), CASES)
+def test_a_wrong_path_is_refused_by_name_before_torch_is_imported(command: str, message: str, folder: Path) -> None:
+    before = sorted(folder.iterdir())
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command.split()], cwd=folder, env=os.environ, capture_output=True, text=True
+    )
+    assert done.returncode in (1, 2) and message in done.stderr and "torch was imported" not in done.stderr, done.stderr
+    assert f"kanachan {command.split()[0]}: error: " in done.stderr and "Errno" not in done.stderr
+    assert len(done.stderr.splitlines()) == (3 if done.returncode == 2 else 1)
+    assert sorted(folder.iterdir()) == before
+
+
+def test_there_is_a_case_for_each_command_that_reads_files() -> None:
+    names = {name for commands in COMMANDS.values() for name in commands}
+    assert {command.split()[0] for command, _ in CASES} == names - {"simulate"}
