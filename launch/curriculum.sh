@@ -108,7 +108,7 @@ is_made() {
 
 if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/evaluation.of") != "${runs[*]}" ]]; then
     say "evaluating on the test split"
-    kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" >"$out/evaluation.txt"
+    kanachan-evaluate "${runs[@]}" "$shards" --json "$out/evaluation.json" --force >"$out/evaluation.txt"
     echo "${runs[*]}" >"$out/evaluation.of"
     python "$CHECKOUT/launch/reports/plot_reliability.py" "$out/evaluation.json" -o "$out/reliability.png"
 fi
@@ -125,7 +125,7 @@ calibrate() {
     is_made "$name.txt" && return
     say "calibrating $1 on the validation split, evaluating it on the test split"
     kanachan-calibrate "$run" "$shards" -o "$run/calibrated.safetensors" --force >"$name.part" &&
-        kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" >>"$name.part" &&
+        kanachan-evaluate --compare "$run" "$run/calibrated.safetensors" "$shards" --json "$name.json" --force >>"$name.part" &&
         mv "$name.part" "$name.txt" || unless_stopped $? "$1 is not calibrated"
 }
 for stage in "${calibrated[@]}"; do
@@ -135,7 +135,7 @@ if ! is_made "$out/policies.txt"; then
     say "evaluating advantage-weighted policies: imitation re-weighted by the values, up to a divergence of 0.05 nats"
     imitation=$out/$first_stage
     kanachan-evaluate --compare "$imitation" "${with_values[@]/#/$out/}" "$shards" --prior "$imitation" \
-        --divergence 0.05 --json "$out/policies.json" >"$out/policies.part" &&
+        --divergence 0.05 --json "$out/policies.json" --force >"$out/policies.part" &&
         mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no advantage-weighted policies"
 fi
 say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"

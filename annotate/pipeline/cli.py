@@ -15,7 +15,7 @@ from annotate.pipeline.run import Conversion, run
 from annotate.records.finding import SUFFIXES, Shard, names_one_record
 from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
 from annotate.replay.replay import annotate_game
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -121,6 +121,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         "--restart", action="store_true", help="start from scratch; discard what an interrupted run of this output left"
     )
     parser.add_argument("--strict", action="store_true", help="exit with status 3 if anything was left out")
+    add_force_option(parser)
     add_assumptions(parser)
     if other_format is not None:
         other_format.add_options(parser, what)
@@ -165,7 +166,10 @@ def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> O
         return StandardOutput()
     if names_one_record(options.output) and Path(options.output).exists():
         raise ValueError(f"{options.output}: exists and is named like a game record: name another, such as x.txt")
-    return TextOutput(options.output)
+    output = TextOutput(options.output)
+    if options.restart or not output.is_interrupted:
+        check_output(options.output, force=options.force)
+    return output
 
 
 def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:

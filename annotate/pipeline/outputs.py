@@ -116,6 +116,11 @@ class TextOutput:
         self.journal: Path | None = path.with_name(f".{path.name}.journal")
         self.left_out: Path | None = path.with_name(f"{path.name}.left-out.txt")
 
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an interrupted run of this output can be resumed."""
+        return self.journal is not None and self.journal.exists()
+
     def begin(self, saved: dict[str, Any] | None) -> None:
         size = saved["size"] if saved else 0
         if saved is None:

@@ -148,6 +148,8 @@ class Options:
     num_processes: int = 1
     annotations: str | None = None
     """a file for the annotation lines of all games"""
+    force: bool = False
+    """whether that file is replaced if it exists"""
 
     def __post_init__(self) -> None:
         for name, value in (("number of games", self.num_games), ("number of processes", self.num_processes)):
@@ -218,12 +220,12 @@ def run(options: Options) -> Report:
     """Simulates games into `options.folder`; files that exist are kept.
 
     Raises:
-        ValueError: the annotations cannot be written there; a file of the folder is damaged, or holds a game of other
-            settings.
+        ValueError: the annotations cannot be written there, or their file exists; a file of the folder is damaged, or
+            holds a game of other settings.
         OSError: nothing can be written, or a worker process was killed.
     """
     if options.annotations:
-        check_output(options.annotations, may_stream=True)
+        check_output(options.annotations, may_stream=True, force=options.force)
         if Path(options.annotations).absolute() == Path(options.folder).absolute():
             raise ValueError(f"{options.annotations}: the folder of the games; name another file for the annotations")
     report = Report()
@@ -316,6 +318,7 @@ def _parser() -> argparse.ArgumentParser:
         help="also write the annotation lines of the games; compressed by suffix (.gz, .zst); - is standard "
         "output. Unlike lines converted from the records they include the choices that another seat's claim hid",
     )
+    parser.add_argument("--force", action="store_true", help="replace the file of --annotations if it exists")
     parser.add_argument(
         "-j", "--processes", type=int, default=num_cores(), help="processes (default: all %(default)s cores)"
     )
@@ -338,6 +341,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             room=arguments.room,
             num_processes=arguments.processes,
             annotations=arguments.annotations,
+            force=arguments.force,
         )
         print(run(options).text(), file=sys.stderr)
 

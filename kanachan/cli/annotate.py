@@ -41,6 +41,7 @@ class ShardFormat:
             program="kanachan-annotate",
             force=options.force,
             hidden=options.hidden,
+            restart=options.restart,
         )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 from tqdm import tqdm
 
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, locking
 from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import StopRequest, noting_stop_signals
@@ -106,11 +106,13 @@ def _parser() -> argparse.ArgumentParser:
     add_bootstrap_option(parser)
     parser.add_argument("--json", metavar="FILE", help="where to write all metrics; the journal is FILE.games")
     parser.add_argument("--records", metavar="DIR", help="folder for the games as mjai records, one file a game")
-    parser.add_argument(
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument(
         "--resume",
         action="store_true",
         help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
+    add_force_option(existing)
     parser.add_argument(
         "-j",
         "--processes",
@@ -176,10 +178,12 @@ def _points(text: str) -> tuple[float, ...]:
 def _run(arguments: argparse.Namespace) -> int:
     match = _match(arguments)
     with _locked(arguments.json) as json_path:
+        journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
+        journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
         runner = MatchRunner(
             match,
             arguments.games,
-            Journal(json_path and json_path.with_name(f"{json_path.name}.games"), match, arguments.resume),
+            journal,
             ExecutionConfig(
                 processes=arguments.processes,
                 together=arguments.together,
@@ -187,6 +191,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 records=Path(arguments.records) if arguments.records else None,
             ),
         )
+        _check_existing(runner, arguments)
         if num_without := runner.num_without_record:
             print(
                 f"{PROGRAM}: {num_without:,} games of the journal have no record in {runner.execution.records}: they "
@@ -235,6 +240,16 @@ def _locked(json_name: str | None) -> Iterator[Path | None]:
             yield path
         finally:
             lock.unlink(missing_ok=True)
+
+
+def _check_existing(runner: MatchRunner, arguments: argparse.Namespace) -> None:
+    """Raises ValueError if the match would replace files that are not of the run that it resumes."""
+    if arguments.force:
+        return
+    if arguments.json and not runner.journal.results:
+        check_output(arguments.json, force=False)
+    if not arguments.resume and (path := runner.existing_record()) is not None:
+        raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
 
 
 def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing
 from annotate.runtime.terminal import run_cleanly
 
@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="what to write: .html, or a picture: .png, .svg, .pdf"
     )
-    parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    add_force_option(parser)
     arguments = parser.parse_args(argv)
     kind = Path(arguments.output).suffix.lower().removeprefix(".")
     if kind not in ("html", *_PICTURES):
@@ -35,9 +35,7 @@ def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> 
     from kanachan.training.curves import find_runs, read_runs
     from kanachan.training.curves_page import draw_picture, page
 
-    check_output(output)
-    if Path(output).exists() and not force:
-        raise ValueError(f"{output} exists: name another file, or replace it with --force")
+    check_output(output, force=force)
     runs = read_runs(find_runs(patterns))
     with replacing(Path(output)) as temporary:
         if kind == "html":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_exists
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -25,8 +25,7 @@ from kanachan.cli.options import (
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
-from kanachan.models.card import weights_file
-from kanachan.models.reference import name_of
+from kanachan.models.reference import resolved
 from kanachan.objectives.stages import STAGES
 
 if TYPE_CHECKING:
@@ -102,12 +101,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
     )
-    parser.add_argument(
-        "--json",
-        metavar="FILE",
-        help="where to write all metrics (default: evaluation-SPLIT.json next to each weights file, not for those of "
-        "the package)",
-    )
+    parser.add_argument("--json", metavar="FILE", help="where to write all metrics (default: nowhere)")
+    add_force_option(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
     add_bootstrap_option(parser)
     parser.add_argument(
@@ -123,12 +118,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     require_weights(*arguments.weights, arguments.prior)
-    _check_inputs(arguments)
+    _check_paths(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
 
-    _check_outputs(arguments)
     subjects = _subjects(arguments)
     held_out, predictions = _predictions(subjects, arguments)
     mixture = mixture_of(predictions.values(), held_out)
@@ -157,17 +151,22 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     try:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
     finally:  # the metrics are written even where the reader of the table has gone (`| head`)
-        _write(header, _entries(evaluations, comparisons), arguments)
+        if arguments.json is not None:
+            entries = _entries(evaluations, comparisons)
+            write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
 
 
-def _check_inputs(arguments: argparse.Namespace) -> None:
-    """Raises ValueError if a file or a split that is needed is missing."""
+def _check_paths(arguments: argparse.Namespace) -> None:
+    """Raises ValueError if a file or a split that is needed is missing, or the metrics cannot be written."""
     for path in arguments.predictions:
         require_exists(path)
     if not Path(arguments.shards).is_file():
         shards_of(arguments.shards, arguments.split)
     if arguments.divergence is not None:
         shards_of(arguments.shards, "validation")
+    if arguments.json is not None:
+        inputs = [arguments.shards, *arguments.predictions, *(str(resolved(path)) for path in arguments.weights)]
+        check_output(arguments.json, inputs, force=arguments.force)
 
 
 def _split(arguments: argparse.Namespace) -> str:
@@ -315,42 +314,6 @@ def _entries(
         else:
             entries[s.values]["policy"] = plain({"prior": s.path, "temperature": s.temperature, **metrics})
     return entries
-
-
-def _write(header: dict[str, Any], entries: dict[_Subject, dict[str, Any]], arguments: argparse.Namespace) -> None:
-    """Writes one file for each weights file, next to it, or one for all of them where the user named it."""
-    if arguments.json:
-        write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
-        return
-    for subject, entry in entries.items():
-        if subject.policy is None:
-            continue
-        path = _json_next_to(subject.path, arguments)
-        if path is None:
-            continue
-        write_json(path, {**header, "weights": [entry]})
-        print(f"{PROGRAM}: all metrics are in {path}", file=sys.stderr)
-
-
-def _json_next_to(weights: str, arguments: argparse.Namespace) -> Path | None:
-    """Returns the file that is written if --json names none; None for weights of the package, next to which nothing is
-    written."""
-    from kanachan.config import WEIGHTS_NAME
-
-    file = weights_file(weights)
-    if name_of(file) is not None:
-        return None
-    limited = f"-{arguments.limit}" if arguments.limit else ""
-    averaged = "-average-suits" if arguments.average_suits else ""
-    stem = "" if file.name == WEIGHTS_NAME else f"{file.stem}-"
-    return file.with_name(f"{stem}evaluation-{_split(arguments)}{averaged}{limited}.json")
-
-
-def _check_outputs(arguments: argparse.Namespace) -> None:
-    """Raises ValueError if the results could not be written in the end."""
-    for path in [arguments.json] if arguments.json else [_json_next_to(w, arguments) for w in arguments.weights]:
-        if path is not None:
-            check_output(str(path))
 
 
 def _about(subject: _Subject) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.extras import require
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "-o", "--output", metavar="DIR", help="folder to write the encoder for transformers to; made if it is missing"
     )
     parser.add_argument("--onnx", metavar="DIR", help="folder to write the ONNX files to; made if it is missing")
+    add_force_option(parser)
     parser.add_argument(
         "--check",
         metavar="SHARDS",
@@ -72,6 +73,9 @@ def _export(arguments: argparse.Namespace) -> None:
     require_weights(arguments.weights)
     if arguments.check is not None:
         shards_of(arguments.check, "validation")
+    for folder in (arguments.output, arguments.onnx):
+        if folder is not None and not arguments.force and Path(folder).is_dir() and any(Path(folder).iterdir()):
+            raise ValueError(f"{folder}: not empty: name another folder, or replace files in it with --force")
     # Heavy imports come only now, after the arguments have been found valid.
     if arguments.onnx is not None:
         from kanachan.inference.onnx_export import require_packages

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
     )
     add_options(parser)
+    add_force_option(parser)
     parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
     parser.add_argument("--split", choices=SPLITS, help="with --unpack: this split alone")
     arguments = parser.parse_args(argv)
@@ -60,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.unpack:
         if arguments.annotations or any(named.values()):
             raise ValueError("--unpack takes one folder of shards, and no files of annotations")
-        num_rows = unpack(Path(arguments.unpack), arguments.output, arguments.split)
+        num_rows = unpack(Path(arguments.unpack), arguments.output, arguments.split, force=arguments.force)
         print(f"{num_rows:,} decisions written to {arguments.output}", file=sys.stderr)
         return 0
     if arguments.split:

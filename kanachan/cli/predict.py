@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from annotate.annotation import Annotation, parse_line
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, require_exists, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
@@ -73,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     group = add_options(parser, held_out="--held-out")
     group.add_argument("--held-out", metavar="SHARDS", help="with --divergence: folder made by kanachan-pack")
+    add_force_option(parser)
     add_batch_option(parser)
     add_device_option(parser)
     return parser
@@ -84,10 +85,12 @@ def _predict(arguments: argparse.Namespace) -> None:
         require_exists(arguments.lines)
     if arguments.held_out is not None:
         shards_of(arguments.held_out, "validation")
+    check_output(
+        arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True, force=arguments.force
+    )
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.inference.policy import Policy, chosen_device
 
-    check_output(arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True)
     policy: Policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     if arguments.prior is not None:
         policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)

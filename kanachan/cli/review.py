@@ -14,7 +14,7 @@ from annotate.game.settings import add_assumptions
 from annotate.records.addresses import ReplayAddress, is_address, parse_address
 from annotate.records.reading import find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
-from annotate.runtime.arguments import CommandParser
+from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
@@ -62,12 +62,12 @@ def _parser() -> argparse.ArgumentParser:
         "player; or all, for one page of all players (default: tw of a Tenhou address)",
     )
     parser.add_argument("-o", "--output", metavar="HTML", required=True, help="the page to write")
-    parser.add_argument("--force", action="store_true", help="replace existing files")
     parser.add_argument(
         "--json",
         metavar="FILE",
         help="also write what the page shows as JSON; compressed by suffix (.gz, .zst), - is standard output",
     )
+    add_force_option(parser)
     parser.add_argument(
         "--threshold",
         type=float,
@@ -154,15 +154,11 @@ def _addressed(game: Game, address: ReplayAddress, record: str) -> Game:
 
 def _check_outputs(arguments: argparse.Namespace) -> None:
     inputs = [arguments.record, *(str(resolved(path)) for path in arguments.weights)]
-    check_output(arguments.output, inputs)
+    check_output(arguments.output, inputs, force=arguments.force)
     if arguments.json is not None:
-        check_output(arguments.json, inputs, may_stream=True)
+        check_output(arguments.json, inputs, may_stream=True, force=arguments.force)
         if Path(arguments.json).absolute() == Path(arguments.output).absolute():
             raise ValueError(f"--json {arguments.json}: the page is written there; name another file")
-    if not arguments.force:
-        for output in (arguments.output, arguments.json):
-            if output is not None and Path(output).is_file():
-                raise ValueError(f"{output}: exists already; --force replaces it")
 
 
 def _game(path: str, number: int | None) -> tuple[Game, str]:

@@ -73,7 +73,7 @@ def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packi
     return account(list(sources), list(packing.fractions), packing, tally)
 
 
-def unpack(folder: Path, out: str, split: str | None = None) -> int:
+def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
     """Writes a split, or all that exist, as annotation text; returns the number of lines.
 
     The id of a game becomes 16 hexadecimal digits, its key in the shards; the hidden field is written if they have
@@ -85,7 +85,7 @@ def unpack(folder: Path, out: str, split: str | None = None) -> int:
     from kanachan.data.columns import annotations_of_columns
     from kanachan.data.shards import open_shards
 
-    check_output(out, may_stream=True)
+    check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
     opened = [open_shards(folder, name, hidden=None) for name in splits]
     with writing_text(out) as text:

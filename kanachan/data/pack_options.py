@@ -97,7 +97,6 @@ def add_options(parser: argparse._ActionsContainer) -> None:
     )
     parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a shard (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the order of the rows (default: %(default)s)")
-    parser.add_argument("--force", action="store_true", help="replace existing shards in the folder")
 
 
 def packing_of(options: argparse.Namespace) -> Packing:

@@ -54,10 +54,11 @@ class ShardOutput:
         program: str,
         force: bool,
         hidden: bool,
+        restart: bool = False,
     ) -> None:
         """Prepares the output of annotations of one vocabulary, with or without hidden hands.
 
-        Raises ValueError if `folder` is a file, or holds shards and `force` is not given.
+        Raises ValueError if `folder` is a file; or if it holds shards, `force` is not given and no run is resumed.
         """
         require_folder(folder)
         self.name = str(folder)
@@ -80,7 +81,7 @@ class ShardOutput:
         self._schema = keyed_schema(vocabulary, hidden=hidden)
         self._is_new_folder = not folder.exists()
         old = self._shards()
-        if old and not force and not self.journal.exists():
+        if old and not force and (restart or not self.journal.exists()):
             raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
 
     def begin(self, saved: dict[str, Any] | None) -> None:

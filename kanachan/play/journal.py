@@ -14,24 +14,26 @@ class Journal:
 
     Args:
         path: None: results are not written to a file.
+        resume: read the results of an earlier run.
+        force: replace the file of an earlier run, once a game has ended.
 
     Raises:
-        ValueError: the file is there but `resume` is false, is damaged, or is of another match.
+        ValueError: the file is there but neither `resume` nor `force` is given, is damaged, or is of another match.
     """
 
-    def __init__(self, path: Path | None, match: Match, resume: bool) -> None:
+    def __init__(self, path: Path | None, match: Match, *, resume: bool = False, force: bool = False) -> None:
         self.path = path
         self.results: dict[GameKey, GameResult] = {}
         self._header = json.dumps({"arena": 2, **asdict(match)})
         content = path.read_bytes() if path is not None and path.exists() else b""
         # the game of a line that was cut off is played again
         whole = content[: content.rfind(b"\n") + 1]
-        if path is None or whole.count(b"\n") < 2:  # a header alone is of a run that ended before its first game
+        is_empty = whole.count(b"\n") < 2  # a header alone is of a run that ended before its first game
+        if path is None or force or is_empty:
             return
         if not resume:
             raise ValueError(
-                f"{path}: the games of an earlier run; continue them by --resume, or remove the file to "
-                "start from scratch"
+                f"{path}: the games of an earlier run: continue them with --resume, or start from scratch with --force"
             )
         first, *lines = whole.decode(errors="replace").splitlines()
         self._check(first, self._header)
@@ -52,8 +54,8 @@ class Journal:
         if differing:
             name = differing[0]
             raise ValueError(
-                f"{self.path}: of another match: {name} is {theirs[name]} there, {ours[name]} here; remove the file to "
-                "start from scratch"
+                f"{self.path}: of another match: {name} is {theirs[name]} there, {ours[name]} here; "
+                "start from scratch with --force"
             )
 
     def _add(self, result: GameResult) -> None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from annotate.game.record_writer import SUFFIX
@@ -50,10 +51,17 @@ class MatchRunner:
     @property
     def num_without_record(self) -> int:
         """How many games of the journal have no file in the folder for records; 0 without such a folder."""
-        records = self.execution.records
-        if records is None:
-            return 0
-        return sum(not (records / f"{self.match.game_id(game)}{SUFFIX}").exists() for game in self.journal.results)
+        paths = map(self._record, self.journal.results)
+        return sum(path is not None and not path.exists() for path in paths)
+
+    def existing_record(self) -> Path | None:
+        """Returns a record that exists of a game to be played, None if there is none."""
+        paths = map(self._record, self.missing)
+        return next((path for path in paths if path is not None and path.exists()), None)
+
+    def _record(self, game: GameKey) -> Path | None:
+        folder = self.execution.records
+        return None if folder is None else folder / f"{self.match.game_id(game)}{SUFFIX}"
 
     def run(self, on_result: Callable[[GameResult], object], stop: StopRequest) -> MatchRun:
         """Plays the missing games until all have ended, a stop is requested or an error occurs; returns the error.

@@ -71,6 +71,7 @@ class Checkout:
 def annotate(checkout: Checkout, files: list[str]) -> Measured:
     """Measures decisions per second of kanachan-annotate."""
     output = checkout.work / "annotations.txt"
+    output.unlink(missing_ok=True)
     seconds = checkout.run("kanachan-annotate", *files, "-o", output, "-j", "1")
     return Measured(output.read_bytes().count(b"\n") / seconds, _hash(output.read_bytes()))
 
@@ -80,8 +81,10 @@ def pack(checkout: Checkout) -> Measured:
     lines = (checkout.work / "annotations.txt").read_bytes()
     arguments = ["annotations.txt", "-o", "shards", "--fractions", "0.8,0.1,0.1", "--force"]
     seconds = checkout.run("kanachan-pack", *arguments)
-    checkout.run("kanachan-pack", "--unpack", "shards", "-o", "unpacked.txt")
-    return Measured(lines.count(b"\n") / seconds, _hash((checkout.work / "unpacked.txt").read_bytes()))
+    unpacked = checkout.work / "unpacked.txt"
+    unpacked.unlink(missing_ok=True)
+    checkout.run("kanachan-pack", "--unpack", "shards", "-o", unpacked)
+    return Measured(lines.count(b"\n") / seconds, _hash(unpacked.read_bytes()))
 
 
 def train(checkout: Checkout, size: str, steps: int, number: int) -> Measured:

@@ -42,7 +42,7 @@ def write_lines(path: Path, annotations: Sequence[Annotation]) -> str:
 def unpacked(folder: Path, *arguments: str) -> list[str]:
     """The lines in the shards, in their order, with keys for games."""
     out = folder.parent / "unpacked.txt"
-    assert pack_command(["--unpack", str(folder), "-o", str(out), *arguments]) == 0
+    assert pack_command(["--unpack", str(folder), "-o", str(out), "--force", *arguments]) == 0
     return out.read_text().splitlines()
 
 

@@ -96,7 +96,7 @@ def test_strict_reports_by_its_exit_status_that_something_was_left_out(games: Pa
     arguments = ["-o", str(tmp_path / "lines.txt"), "--strict", str(next(games.glob("*.gz")))]
 
     assert annotate(arguments) == 0
-    assert annotate([*arguments, str(tmp_path / "empty.xml")]) == 3
+    assert annotate([*arguments, str(tmp_path / "empty.xml"), "--force"]) == 3
 
 
 def test_a_game_that_comes_twice_is_written_once(
@@ -133,6 +133,17 @@ def test_output_that_is_a_folder_is_refused_before_anything_is_done(
     assert annotate([str(games), "-o", str(tmp_path)]) == 1
 
     assert f"{tmp_path}: a folder; a file is expected" in capsys.readouterr().err
+
+
+def test_a_file_is_replaced_only_by_force(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("mine")
+    command = [str(sorted(games.iterdir())[0]), "-o", str(path)]
+    assert annotate(command) == 1
+    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+    assert annotate([*command, "--force"]) == 0
+    assert path.read_text() != "mine"
 
 
 def test_a_record_is_not_overwritten(games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

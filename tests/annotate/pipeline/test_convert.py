@@ -39,7 +39,7 @@ def write(path: Path, *games: list[str]) -> str:
 
 def written(folder: Path, *arguments: str) -> list[str]:
     """Returns the annotation lines of records."""
-    assert annotate([*arguments, "-o", str(folder / "lines.txt"), "-j", "1"]) == 0
+    assert annotate([*arguments, "-o", str(folder / "lines.txt"), "-j", "1", "--force"]) == 0
     return (folder / "lines.txt").read_text().splitlines()
 
 

@@ -128,7 +128,7 @@ def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
     arguments = [str(games), "-o", str(tmp_path / "a.txt"), "-j", "1"]
 
     full = subprocess.run(
-        [sys.executable, "-c", COMMAND, *arguments],
+        [sys.executable, "-c", COMMAND, *arguments, "--force"],
         capture_output=True,
         text=True,
         # a file that may not grow behaves as a disk that is full
@@ -140,6 +140,19 @@ def test_a_full_disk_leaves_the_previous_file_and_a_run_that_can_be_resumed(
     assert "the same command resumes" in full.stderr
     assert (tmp_path / "a.txt").read_text() == "the former content\n"
     assert finish(*arguments).returncode == 0
+    assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
+
+
+def test_an_interrupted_run_over_a_former_file_is_started_again_only_by_force(
+    games: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    broken_off(games, tmp_path / "a.txt", 200_000)
+    (tmp_path / "a.txt").write_text("mine")
+    command = [str(games), "-o", str(tmp_path / "a.txt"), "--restart"]
+    assert annotate(command) == 1
+    assert "replace it with --force" in capsys.readouterr().err
+    assert (tmp_path / "a.txt").read_text() == "mine"
+    assert annotate([*command, "--force"]) == 0
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
 
 
@@ -294,8 +307,9 @@ def test_other_programs_read_what_is_compressed_game_by_game(whole: Path) -> Non
 def test_shards_together_hold_every_line_once(games: Path, whole: Path, tmp_path: Path) -> None:
     lines = []
     for number in (1, 2, 3):
-        assert annotate([str(games), "-o", str(tmp_path / "part.txt"), "--shard", f"{number}/3"]) == 0
-        lines.append((tmp_path / "part.txt").read_text().splitlines())
+        part = tmp_path / f"part-{number}.txt"
+        assert annotate([str(games), "-o", str(part), "--shard", f"{number}/3"]) == 0
+        lines.append(part.read_text().splitlines())
     assert all(lines)
     assert sorted(sum(lines, [])) == sorted((whole / "a.txt").read_text().splitlines())
 

@@ -229,6 +229,33 @@ def test_the_command_reports_an_error_in_one_line(simulated: Path, capsys: pytes
     assert "kanachan-simulate: error: " in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_annotation_lines_are_replaced_only_by_force_while_games_are_kept_without_it(
+    simulated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = tmp_path / "lines.txt"
+    lines.write_text("mine")
+    command = [
+        "-n",
+        "3",
+        "--seed",
+        "1",
+        "-o",
+        str(simulated),
+        "--style",
+        "east",
+        "-j",
+        "1",
+        "--annotations",
+        str(lines),
+    ]
+    assert simulate(command) == 1
+    assert f"{lines}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert lines.read_text() == "mine"
+    assert simulate([*command, "--force"]) == 0
+    assert "3 games, 3 of them simulated before" in capsys.readouterr().err
+    assert lines.read_text() != "mine"
+
+
 def test_a_folder_as_the_file_of_annotations_is_refused_before_any_game(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a folder; a file is expected"):
         run(replace(options(tmp_path / "records"), annotations=str(tmp_path)))

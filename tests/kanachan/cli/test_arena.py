@@ -109,11 +109,44 @@ def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
 ) -> None:
     (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
     assert arena(tmp_path) == 1
-    assert "continue them by --resume" in capsys.readouterr().err
+    assert "continue them with --resume, or start from scratch with --force" in capsys.readouterr().err
+    assert journal(tmp_path) == journal(run)
     assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
     assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
     assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
     assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [[], ["--resume"]])
+def test_a_result_without_a_journal_is_replaced_only_by_force(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("mine")
+    assert arena(tmp_path, *options) == 1
+    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert path.read_text() == "mine"
+    assert not (tmp_path / "result.json.games").exists()
+
+
+def test_a_match_starts_from_scratch_by_force(run: Path, tmp_path: Path) -> None:
+    for name in ("result.json", "result.json.games"):
+        (tmp_path / name).write_bytes((run / name).read_bytes())
+    assert arena(tmp_path, "--seed", "8", "--force") == 0
+    assert len(journal(tmp_path)) == 5 and journal(tmp_path) != journal(run)
+
+
+def test_records_are_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = tmp_path / "records"
+    command = ["rule", "random", "-n", "4", *SHORT, "--processes", "1", "--records", str(records)]
+    assert main(command) == 0
+    record = sorted(records.iterdir())[0]
+    record.write_text("mine")
+    assert main(command) == 1
+    assert "--force" in (message := capsys.readouterr().err) and f"{record}: exists" in message
+    assert record.read_text() == "mine"
+    assert main([*command, "--force"]) == 0
+    assert record.read_bytes() != b"mine"
 
 
 def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:

@@ -298,25 +298,42 @@ def test_networks_of_a_stage_are_compared_with_the_first_on_the_same_decisions(
 
 
 def test_the_same_call_gives_the_same_output_and_fits_the_screen(
-    weights: dict[StageName, Path], shards: Path, capsys: pytest.CaptureFixture[str]
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = [*(str(path.parent) for path in weights.values()), str(shards), *DRAWS]
     texts = []
-    for _ in range(2):
-        assert main(arguments) == 0
-        texts.append(
-            (capsys.readouterr().out, *(p.with_name("evaluation-test.json").read_text() for p in weights.values()))
-        )
+    for number in range(2):
+        out = tmp_path / f"{number}.json"
+        assert main([*arguments, "--json", str(out)]) == 0
+        texts.append((capsys.readouterr().out, out.read_text()))
     assert texts[0] == texts[1]
     tables = texts[0][0].split("Imitation:")[1]  # the text before it contains paths
     assert max(map(len, tables.splitlines())) <= 110  # untrained networks are very wrong
 
 
-def test_some_of_the_decisions_are_distinguished_from_all_of_them(weights: dict[StageName, Path], shards: Path) -> None:
-    path = weights["imitation"]
-    assert main([str(path), str(shards), "--limit", "20", *DRAWS]) == 0
-    content = json.loads(path.with_name("evaluation-test-20.json").read_text())
+def test_some_of_the_decisions_are_distinguished_from_all_of_them(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.json"
+    assert main([str(weights["imitation"]), str(shards), "--limit", "20", "--json", str(out), *DRAWS]) == 0
+    content = json.loads(out.read_text())
     assert (content["decisions"], content["limit"]) == (20, 20)
+
+
+def test_metrics_are_written_only_on_request_and_over_no_file_without_force(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = weights["imitation"], tmp_path / "out.json"
+    before = sorted(path.parent.iterdir())
+    assert main([str(path), str(shards), *DRAWS]) == 0
+    assert sorted(path.parent.iterdir()) == before
+    out.write_text("mine")
+    command = [str(path), str(shards), "--json", str(out), *DRAWS]
+    assert main(command) == 1
+    assert f"{out}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert main([*command, "--force"]) == 0
+    assert json.loads(out.read_text())["split"] == "test"
 
 
 def test_without_a_train_split_there_is_no_baseline(
@@ -333,9 +350,9 @@ def test_without_a_train_split_there_is_no_baseline(
 
 
 def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(shards: Path, tmp_path: Path) -> None:
-    path = written(tmp_path, "rank", baseline=0.0)
-    assert main([str(path), str(shards), *DRAWS]) == 0
-    (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
+    path, out = written(tmp_path, "rank", baseline=0.0), tmp_path / "out.json"
+    assert main([str(path), str(shards), "--json", str(out), *DRAWS]) == 0
+    (entry,) = json.loads(out.read_text())["weights"]
     assert set(entry["values"]) == {"action", "scores"}
     assert set(entry["log_likelihood"]["order"]) == {"scores"}
     assert set(entry["less_scores"]) == {"rank"}

@@ -90,6 +90,19 @@ def test_files_may_be_compressed(weights: dict[StageName, str], lines: Path, tmp
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == (tmp_path / "out.txt").read_bytes()
 
 
+def test_a_file_is_replaced_only_by_force(
+    weights: dict[StageName, str], lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.txt"
+    out.write_text("mine")
+    command = [weights["imitation"], str(lines), "-o", str(out)]
+    assert main(command) == 1
+    assert f"{out}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert main([*command, "--force"]) == 0
+    assert len(out.read_text().splitlines()) == len(LINES)
+
+
 def test_lines_can_come_from_standard_input(
     weights: dict[StageName, str],
     lines: Path,

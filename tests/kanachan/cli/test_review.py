@@ -461,7 +461,7 @@ def test_a_review_replaces_no_file_without_force(
     for existing in (out, data):
         existing.write_text("mine")
         assert main(command) == 1
-        assert f"{existing}: exists already; --force replaces it" in capsys.readouterr().err
+        assert f"{existing}: exists: name another file, or replace it with --force" in capsys.readouterr().err
         assert existing.read_text() == "mine"
         existing.unlink()
     out.write_text("mine")

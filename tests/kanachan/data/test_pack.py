@@ -35,6 +35,18 @@ def test_a_split_can_be_unpacked_alone(tmp_path: Path) -> None:
     assert lines[0] + lines[1] == unpacked(tmp_path / "shards")
 
 
+def test_text_is_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
+    out = tmp_path / "lines.txt"
+    out.write_text("mine")
+    command = ["--unpack", str(tmp_path / "shards"), "-o", str(out)]
+    assert main(command) == 1
+    assert f"{out}: exists: name another file, or replace it with --force" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert main([*command, "--force"]) == 0
+    assert len(out.read_text().splitlines()) == len(ANNOTATIONS)
+
+
 def test_no_game_is_in_two_splits(tmp_path: Path) -> None:
     main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.5,0.25,0.25"])
     games = [

@@ -205,9 +205,9 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
 
 
 def test_without_the_option_nothing_is_compared(shards: Path, tmp_path: Path) -> None:
-    path = written(tmp_path)
-    assert main([str(path), str(shards), "--bootstrap", "10"]) == 0
-    (entry,) = json.loads((tmp_path / "evaluation-test.json").read_text())["weights"]
+    path, out = written(tmp_path), tmp_path / "out.json"
+    assert main([str(path), str(shards), "--bootstrap", "10", "--json", str(out)]) == 0
+    (entry,) = json.loads(out.read_text())["weights"]
     assert "comparison" not in entry
 
 

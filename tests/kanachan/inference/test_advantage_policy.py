@@ -194,7 +194,7 @@ def test_predicting_with_a_temperature(weights: dict[str, str], lines: str, tmp_
     assert [line.rpartition("\t")[0] for line in out.read_text().splitlines()] == [format_line(a) for a in ANNOTATIONS]
     for numbers, prediction in zip(numbers_of(out), expected, strict=True):
         assert numbers == pytest.approx(prediction.shown.tolist(), abs=1e-6) and sum(numbers) == pytest.approx(1)
-    assert main([*given, "--temperature", "inf"]) == 0
+    assert main([*given, "--temperature", "inf", "--force"]) == 0
     for numbers, prior in zip(numbers_of(out), Policy.load(weights["imitation"]).predictions(ANNOTATIONS), strict=True):
         assert numbers == pytest.approx(prior.shown.tolist(), abs=1e-6)
 
@@ -213,7 +213,7 @@ def test_predicting_with_a_divergence(
         for policy, prior in zip(numbers_of(out), numbers_of(plain), strict=True)
     ]
     assert np.mean(divergences) == pytest.approx(0.05, rel=1e-3)
-    assert main([*given, "--divergence", "99", "--held-out", str(shards)]) == 1
+    assert main([*given, "--divergence", "99", "--held-out", str(shards), "--force"]) == 1
     assert "99.0 nats is out of reach" in capsys.readouterr().err
 
 

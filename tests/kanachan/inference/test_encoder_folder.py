@@ -85,10 +85,27 @@ def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monk
     assert isinstance(names["situation"], torch.Tensor) and names["situation"].shape == (6, 16)
 
 
+@pytest.mark.parametrize("option", ["--output", "--onnx"])
+def test_files_of_a_folder_are_replaced_only_by_force(
+    weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "card.json").write_text("mine")
+    assert main([str(weights), option, str(tmp_path)]) == 1
+    assert f"{tmp_path}: not empty: name another folder, or replace files in it with --force" in capsys.readouterr().err
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
+
+
+def test_an_encoder_is_replaced_by_force(weights: Path, exported: Path) -> None:
+    before = (exported / "model.safetensors").read_bytes()
+    (exported / "model.safetensors").write_bytes(b"")
+    assert main([str(weights), "-o", str(exported), "--force"]) == 0
+    assert (exported / "model.safetensors").read_bytes() == before
+
+
 def test_a_readme_of_something_else_is_not_overwritten(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "README.md").write_text("mine")
-    assert main([str(weights), "-o", str(tmp_path)]) == 1
+    assert main([str(weights), "-o", str(tmp_path), "--force"]) == 1
     assert "is not of an export" in capsys.readouterr().err
     assert (tmp_path / "README.md").read_text() == "mine"

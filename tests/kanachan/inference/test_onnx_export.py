@@ -138,8 +138,8 @@ def test_a_network_of_another_vocabulary_is_refused(exported: Path, tmp_path: Pa
 def test_the_policy_of_a_later_stage_equals_its_network(stage: StageName, tmp_path: Path) -> None:
     weights = written(tmp_path / stage, stage, actor_first=False)
     shards = packed(tmp_path / "shards", 0, validation=50)
-    assert main([str(weights), "--onnx", str(tmp_path), "--check", str(shards)]) == 0
-    found = outputs_of(tmp_path / "policy.onnx", LINES)
+    assert main([str(weights), "--onnx", str(tmp_path / "onnx"), "--check", str(shards)]) == 0
+    found = outputs_of(tmp_path / "onnx" / "policy.onnx", LINES)
     policy = Policy.load(weights)
     predictions = policy.predictions(ANNOTATIONS)
     require_same(found["scores"], [prediction.score for prediction in predictions], policy.objective.scale)
@@ -161,7 +161,7 @@ def test_a_readme_of_another_origin_is_not_overwritten(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "README.md").write_text("mine")
-    assert main([str(weights), "--onnx", str(tmp_path)]) == 1
+    assert main([str(weights), "--onnx", str(tmp_path), "--force"]) == 1
     assert "README.md is not of an export, and would be overwritten: name another folder" in capsys.readouterr().err
     assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 

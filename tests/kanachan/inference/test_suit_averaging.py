@@ -72,7 +72,7 @@ def test_the_mean_is_measured_and_reported_as_such(tmp_path: Path, capsys: pytes
     shards, weights = packed(tmp_path / "shards", train=60, test=40), written(tmp_path / "network")
     likelihoods = []
     for more in ((), ("--average-suits",)):
-        metrics_path = tmp_path / "metrics.json"
+        metrics_path = tmp_path / f"metrics{len(more)}.json"
         assert evaluate([str(weights), str(shards), "--json", str(metrics_path), "--bootstrap", "5", *more]) == 0
         content = json.loads(metrics_path.read_text())
         assert content["average_suits"] is bool(more)

@@ -149,7 +149,7 @@ def test_it_predicts_a_number_for_each_candidate(trained: Path, tmp_path: Path) 
     scores = [[float(number) for number in numbers.split(",")] for _, _, numbers in rows]
     assert [len(row) for row in scores] == [len(annotation.actions) for annotation in annotations]
     assert all(-1 < score < 0 for row in scores for score in row)
-    assert predict.main([str(trained), lines, "--explain", "-o", str(out)]) == 0
+    assert predict.main([str(trained), lines, "--explain", "-o", str(out), "--force"]) == 0
     assert out.read_text().count(DealIn.meaning) == NUM_LINES
 
 

@@ -72,12 +72,13 @@ def test_two_processes_have_the_losses_and_the_weights_of_one(trained: Path, sta
             torch.testing.assert_close(weights[key], tensor, rtol=0, atol=1e-4)
 
 
-def test_the_weights_of_all_strategies_evaluate_the_same(trained: Path, shards: Path) -> None:
+def test_the_weights_of_all_strategies_evaluate_the_same(trained: Path, shards: Path, tmp_path: Path) -> None:
     metrics = []
     for name in ("plain", *STRATEGIES):
-        out = trained / f"rank-{name}"
-        assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
-        metrics.append(_numbers(json.loads((out / "evaluation-validation.json").read_text())))
+        run, out = trained / f"rank-{name}", tmp_path / f"{name}.json"
+        options = ["--split", "validation", "--bootstrap", "10", "--json", str(out)]
+        assert evaluate([str(run), str(shards), *options]) == 0
+        metrics.append(_numbers(json.loads(out.read_text())))
     assert len(metrics[0]) > 10
     for other in metrics[1:]:
         assert other == pytest.approx(metrics[0], rel=1e-3, abs=1e-3)
