@@ -6,12 +6,15 @@ Shares only the vocabulary and the parser with the program that writes the lines
 of the game independently, without an engine, from the content of the lines.
 """
 
+import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
+
+from tqdm import tqdm
 
 from annotate.checks.games import GameLines
 from annotate.runtime.files import reading_text
@@ -95,12 +98,12 @@ class Part:
     problem: str | None = None
 
 
-def parts_of(path: str) -> Iterator[Part]:
-    """Yields the games of a file of annotation lines, one after another."""
+def parts_of(path: str, progress: Callable[[int], object] | None = None) -> Iterator[Part]:
+    """Yields the games of a file of annotation lines, one after another; calls `progress` as `reading_text` does."""
     seen: set[int] = set()  # hashes of names, so that a large file takes little memory
     game, lines, number = None, list[str](), 0
     try:
-        with reading_text(path) as text:
+        with reading_text(path, progress) as text:
             for number, line in enumerate(text, 1):
                 name = line.partition("\t")[0]
                 if name != game or len(lines) == _MOST_LINES:
@@ -139,15 +142,18 @@ def verify_part(part: Part) -> Verification:
     return result
 
 
-def verify(paths: Iterable[str], num_processes: int) -> Verification:
+def verify(paths: Sequence[str], num_processes: int) -> Verification:
     """Checks files of annotation lines (plain, .gz, .zst, - for standard input) with `num_processes` processes.
 
     Raises:
         OSError: a file cannot be opened.
     """
     total = Verification()
-    parts = chain.from_iterable(map(parts_of, paths))
-    with closing(in_order(verify_part, parts, num_processes)) as results:
-        for result in results:
-            total.add(result)
+    num_bytes = sum(os.path.getsize(path) for path in paths if path != "-")
+    with tqdm(total=num_bytes or None, unit="B", unit_scale=True, disable=None, smoothing=0.05) as bar:
+        parts = chain.from_iterable(parts_of(path, bar.update) for path in paths)
+        with closing(in_order(verify_part, parts, num_processes)) as results:
+            for result in results:
+                total.add(result)
+                bar.set_postfix_str(f"{total.games:,} games", refresh=False)
     return total

@@ -30,8 +30,8 @@ def _explain(conversion: Conversion, number: int) -> str:
     records = list(islice(records_of(find_records(conversion.paths)), 2))
     if len(records) != 1:
         raise ValueError("--explain needs one file; of an archive one member, as in archive.zip!folder/game.xml")
-    annotations = _annotations_of(records[0], conversion, most=max(number, 1))
-    if not 1 <= number <= len(annotations):
+    annotations = _annotations_of(records[0], conversion, most=number)
+    if number > len(annotations):
         raise ValueError(f"{records[0].name}: --explain {number} is not in 1 ... {len(annotations)}")
     return describe(*annotations[number - 1])
 
@@ -176,7 +176,7 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
     parser = _parser(other_format)
     options = parser.parse_args(argv)
-    require_positive(parser, options, "processes")
+    require_positive(parser, options, "processes", "explain")
 
     def body() -> int:
         if options.verify:

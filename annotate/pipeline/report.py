@@ -79,19 +79,7 @@ class Report:
         Args:
             whole_list: name of the file that lists all that was left out.
         """
-        lines = [
-            f"{self.files:>12,} files",
-            f"{self.games:>12,} games",
-            f"{self.rounds:>12,} rounds",
-            f"{self.decisions:>12,} decision points",
-            "",
-            f"{'kind':<12}{'taken':>12}{'possible':>12}",
-        ]
-        lines += [f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS]
-        lines += [
-            "",
-            f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
-        ]
+        lines = self._counts() if self.decisions else [f"{self.files:>12,} files, without a decision point"]
         if self.automatic:
             kinds = ", ".join(f"{kind} {self.automatic[kind]:,}" for kind in KINDS if self.automatic[kind])
             lines.append(
@@ -112,6 +100,19 @@ class Report:
         else:
             lines.append("nothing else left out")
         return "\n".join(lines)
+
+    def _counts(self) -> list[str]:
+        return [
+            f"{self.files:>12,} files",
+            f"{self.games:>12,} games",
+            f"{self.rounds:>12,} rounds",
+            f"{self.decisions:>12,} decision points",
+            "",
+            f"{'kind':<12}{'taken':>12}{'possible':>12}",
+            *(f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS),
+            "",
+            f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
+        ]
 
 
 @cache

@@ -165,6 +165,7 @@ class _Run:
             try:
                 for games, report in results:
                     self._take(waiting.popleft(), games, report)
+                    progress.set_postfix_str(f"{self._report.games:,} games", refresh=False)
                     progress.update(report.size)
                     if stop.received is not None:
                         break

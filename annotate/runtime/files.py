@@ -8,8 +8,8 @@ import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -30,7 +30,8 @@ MISSING = "no such file or folder"
 def replacing(path: Path) -> Iterator[Path]:
     """Yields a temporary name next to `path`; renames it to `path` at the end, removes it if anything was raised.
 
-    A link stays, and its target is replaced; what is not a regular file (a device, a pipe) is written into.
+    Folders that are made for it are removed too if they stay empty. A link stays, and its target is replaced; what is
+    not a regular file (a device, a pipe) is written into.
     """
     if path.exists() and not (path.is_file() or path.is_dir()):
         with tempfile.TemporaryDirectory() as folder:
@@ -39,6 +40,7 @@ def replacing(path: Path) -> Iterator[Path]:
                 shutil.copyfileobj(written, special)
         return
     path = path.resolve() if path.is_symlink() else path
+    new_folders = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -48,6 +50,9 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # the first that is not empty
+            for parent in new_folders:
+                parent.rmdir()
 
 
 def require_exists(path: str | Path) -> None:
@@ -128,8 +133,12 @@ def writing_text(path: str) -> Iterator[IO[str]]:
 
 
 @contextmanager
-def reading_text(path: str) -> Iterator[IO[str]]:
+def reading_text(path: str, progress: Callable[[int], object] | None = None) -> Iterator[IO[str]]:
     """Opens a text stream from `path`, decompressed by its suffix; "-" is standard input.
+
+    Args:
+        progress: called with the number of bytes of the file that were read since the last call; not for standard
+            input.
 
     Raises:
         ValueError: while reading: the file is damaged or cut off, or not text. The message starts with `path`.
@@ -137,7 +146,8 @@ def reading_text(path: str) -> Iterator[IO[str]]:
     if path == "-":
         yield sys.stdin
         return
-    with open(path, "rb") as raw:
+    opened = open(path, "rb") if progress is None else io.BufferedReader(_Counted(path, progress))
+    with opened as raw:
         binary: IO[bytes] = raw
         if path.endswith(".gz"):
             binary = cast(IO[bytes], gzip.GzipFile(fileobj=raw))
@@ -167,6 +177,24 @@ def decompressing(raw: IO[bytes]) -> IO[bytes]:
     if compression == "zstd":
         return cast(IO[bytes], io.BufferedReader(_Decompressed(raw, _SMALL_CHUNK), _CHUNK))
     return raw
+
+
+class _Counted(io.FileIO):
+    """A file that reports how many bytes of it were read."""
+
+    def __init__(self, path: str, progress: Callable[[int], object]) -> None:
+        super().__init__(path)
+        self._progress = progress
+
+    def readinto(self, buffer: Any) -> int | None:
+        size = super().readinto(buffer)
+        self._progress(size or 0)
+        return size
+
+    def readall(self) -> bytes:
+        content = super().readall()
+        self._progress(len(content))
+        return content
 
 
 class _Decompressed(io.RawIOBase):

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import active_children
 from pathlib import Path
 from typing import get_args
 
@@ -240,9 +241,18 @@ def run(options: Options) -> Report:
     return report
 
 
+def num_kept(options: Options) -> int:
+    """Returns how many of the games are in their folder."""
+    return sum(_path(options, index).exists() for index in range(options.num_games))
+
+
+def _path(options: Options, index: int) -> Path:
+    return Path(options.folder, f"{game_id(options.seed, index)}{SUFFIX}")
+
+
 def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
     """Writes the record of one game unless it exists; returns the game's report, and its annotation lines if wanted."""
-    path = Path(options.folder, f"{game_id(options.seed, index)}{SUFFIX}")
+    path = _path(options, index)
     is_kept, is_annotated = path.exists(), options.annotations is not None
     report = Report(num_kept=int(is_kept))
     if is_kept:
@@ -330,7 +340,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
 
-    def body() -> None:
+    def body() -> int:
         options = Options(
             vocabulary=FOUR_PLAYERS,
             folder=arguments.output,
@@ -343,6 +353,18 @@ def simulate(argv: Sequence[str] | None = None) -> int:
             annotations=arguments.annotations,
             force=arguments.force,
         )
-        print(run(options).text(), file=sys.stderr)
+        try:
+            report = run(options)
+        except KeyboardInterrupt:
+            for process in active_children():  # which play the games to their end that they have begun
+                process.join()
+            print(
+                f"{parser.prog}: interrupted; {num_kept(options):,} of {options.num_games:,} games are kept in "
+                f"{options.folder}: the same command simulates the others",
+                file=sys.stderr,
+            )
+            return 130
+        print(report.text(), file=sys.stderr)
+        return 0
 
     return run_cleanly(parser.prog, body)

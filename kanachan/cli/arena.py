@@ -274,9 +274,14 @@ def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) ->
             file=sys.stderr,
         )
     if stop.received is not None:
-        print(
-            f"{PROGRAM}: interrupted; --resume continues" if json_path else f"{PROGRAM}: interrupted", file=sys.stderr
-        )
+        if not run.results:
+            what = (
+                "interrupted before a game had ended, so there is no result and nothing to resume: games advance "
+                "together, and the first end late; wait for longer, or give a smaller --together"
+            )
+        else:
+            what = "interrupted; --resume continues" if json_path else "interrupted"
+        print(f"{PROGRAM}: {what}", file=sys.stderr)
 
 
 def _hashes(spec: AgentSpec) -> tuple[str, ...]:

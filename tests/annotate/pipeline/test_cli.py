@@ -172,6 +172,25 @@ def test_explain_reads_annotation_lines_too(games: Path, tmp_path: Path, capsys:
     assert capsys.readouterr().out == from_record
 
 
+def test_explain_of_a_decision_that_is_not_there_names_the_range(
+    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    annotate([str(next(games.glob("*.gz"))), "-o", str(tmp_path / "lines.txt")])
+    num_lines = len((tmp_path / "lines.txt").read_text().splitlines())
+    assert annotate([str(tmp_path / "lines.txt"), "--explain", "99999"]) == 1
+    assert f"--explain 99999 is not in 1 ... {num_lines}\n" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        annotate([str(tmp_path / "lines.txt"), "--explain", "0"])
+    assert "--explain must be at least 1, not 0" in capsys.readouterr().err
+
+
+def test_a_report_without_a_decision_has_no_table_of_zeros(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.xml").write_text("<html/>")
+    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 1
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert (first.strip(), second) == ("1 files, without a decision point", "1 left out:")
+
+
 def test_explain_names_the_bad_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "lines.txt").write_text("game\t1,2\t0\n")
 

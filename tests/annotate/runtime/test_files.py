@@ -75,6 +75,20 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
     assert read(written(tmp_path / f"empty-{name}", "")) == ""
 
 
+@pytest.mark.parametrize("name", ["lines.txt", "lines.txt.gz", "lines.txt.zst"])
+def test_the_progress_of_reading_adds_up_to_the_size_of_the_file(tmp_path: Path, name: str) -> None:
+    sizes: list[int] = []
+    with reading_text(str(written(tmp_path / name)), sizes.append) as file:
+        assert file.read() == TEXT
+    assert sum(sizes) == (tmp_path / name).stat().st_size
+
+
+def test_new_folders_of_a_file_that_is_not_written_are_removed(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "new" / "folder" / "file"):
+        raise KeyboardInterrupt
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_suffix_determines_the_compression(tmp_path: Path) -> None:
     assert written(tmp_path / "plain.txt").read_bytes() == TEXT.encode()
     assert gzip.decompress(written(tmp_path / "a.gz").read_bytes()) == TEXT.encode()

@@ -211,6 +211,17 @@ def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys:
     assert result_of(tmp_path)["games"] == num_journalled(games)
 
 
+def test_ctrl_c_before_a_game_has_ended_reports_why_there_is_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pressing = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    pressing.start()
+    status = arena(tmp_path, "--processes", "1", "--together", "4000", players=("rule", "rule:flush"), games=4000)
+    printed = capsys.readouterr()
+    assert status == 128 + signal.SIGINT and printed.out == ""
+    assert "interrupted before a game had ended, so there is no result and nothing to resume" in printed.err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_path: Path) -> None:
