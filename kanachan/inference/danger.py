@@ -23,7 +23,7 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
 FEATURES = ("constant", "winner", "riichi", "turn", "wait")
-COEFFICIENTS = (-11.7, 0.44, 1.92, 2.16, 0.72)
+COEFFICIENTS = (-12.62, 0.80, 0.92, 2.65, 0.73)
 """of `FEATURES`"""
 _LEAST_WAIT = 0.01
 _RANKS_OF_SUIT = 9

@@ -150,7 +150,9 @@ def _requested(argv: list[str]) -> Request:
     defaults = [default_file] if default_file else []
     size = _first_setting(argv, defaults, "model.size")
     init = _first_setting(argv, defaults, "init")
-    sizes = sizes_of_init(init) if init is not None and resume is None and size is None else {}
+    out = _first_setting(argv, defaults, "run.out")
+    starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
+    sizes = sizes_of_init(init) if init is not None and starts and size is None else {}
     parser = _parser(defaults, size if size in MODEL_SIZES else DEFAULT_SIZE, sizes)
     if not {"--help", "-h", "--print_config"} & {argument.partition("=")[0] for argument in argv}:
         _check(parser, argv, files, defaults)
@@ -164,9 +166,9 @@ def _requested(argv: list[str]) -> Request:
     require_folder(config.data.path)
     _require_tensorboard(config.run)
     if saved_file is not None:
-        out = _on_command_line(argv, "run.out")
-        if out is not None and Path(out).resolve() != saved_file.parent.resolve():
-            raise ValueError(f"--output {out}: --resume {resume} continues in its own folder; remove --output")
+        given = _on_command_line(argv, "run.out")
+        if given is not None and Path(given).resolve() != saved_file.parent.resolve():
+            raise ValueError(f"--output {given}: --resume {resume} continues in its own folder; remove --output")
         config = replace(config, run=replace(config.run, out=str(saved_file.parent)))
         if not holds_run(saved_file.parent):
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")

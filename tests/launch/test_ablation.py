@@ -236,7 +236,7 @@ def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(
     ablation: dict[str, ModuleType], tmp_path: Path
 ) -> None:
     (variant,) = [v for v in ablation["variants"].VARIANTS if (v.stage, v.name) == ("rank", "slow-encoder")]
-    arguments = Namespace(shards=str(tmp_path), steps=40, init=str(tmp_path))
+    arguments = Namespace(shards=str(tmp_path), steps=40, init=str(written(tmp_path / "init")))
     for settings, rate in (([], 1e-3), (["--optim.learning_rate", "6e-4"], 6e-4)):
         train = ablation["main"].training_of(variant, tmp_path, 0, arguments, settings)
         optim = requested(train).config.optim

@@ -68,6 +68,12 @@ def test_the_sizes_of_init_are_taken_unless_they_are_given(data: Path, tmp_path:
     assert asked(data, "rank", "--init", init, "--model.width", "16").config.model.layers == MODEL_SIZES["tiny"].layers
 
 
+def test_a_run_that_resumes_if_there_is_one_takes_the_sizes_of_init_too(data: Path, tmp_path: Path) -> None:
+    init = str(written(tmp_path / "imitation"))
+    request = asked(data, "rank", "--init", init, "--resume", "auto")
+    assert not request.resume and request.config.model.width == MODEL_SIZES["tiny"].width
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
