@@ -10,6 +10,7 @@ weights again. Half precision halves the file; a network that is loaded from it 
 
 import argparse
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -162,7 +163,7 @@ def _commands(run: Weights) -> list[str]:
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["init"]:
         command += ["--init", config["init"]]
-    usual = plain(requested(["--stage", config["stage"], "--data.path", "."]).config)
+    usual = plain(requested(["--stage", config["stage"], "--data.path", ".", "--run.out", os.devnull + "/run"]).config)
     for section in ("data", "model", "objective", "optim", "run"):
         for name, value in config[section].items():
             if (section, name) != ("data", "path") and usual[section].get(name) != value:
