@@ -21,7 +21,8 @@ from annotate.records.finding import check_paths, find_files
 from annotate.records.reading import read_record, records_of
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
-from kanachan.data.shards import open_shards, splits_in
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 

@@ -24,8 +24,9 @@ from kanachan.training.checkpointing import (
 )
 from kanachan.training.data_source import ENDLESS, DataSource, Share, SourceData
 from kanachan.training.ema import EMA, averaged
-from kanachan.training.loggers import MetricsFile, Progress
+from kanachan.training.loggers import MetricsFile
 from kanachan.training.module import StageModule
+from kanachan.training.progress import Progress
 from kanachan.training.strategies import network_tensors, tensors_of_network
 from kanachan.training.trainable_module import TrainableModule, trainable
 from kanachan.training.trainer import _steps
