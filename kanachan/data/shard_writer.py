@@ -24,7 +24,15 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import FORMAT_VERSION, publish_shards, rows_of_columns
 from kanachan.data.text import check_rows
 
-_SOURCES = ("columns.py", "pack_options.py", "external_sort.py", "shard_writer.py", "shards.py", "dataset_card.py")
+_SOURCES = (
+    "columns.py",
+    "pack_options.py",
+    "external_sort.py",
+    "shard_writer.py",
+    "shards.py",
+    "shard_folder.py",
+    "dataset_card.py",
+)
 """files of this folder on which shards and their temporary files depend"""
 
 

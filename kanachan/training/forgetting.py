@@ -50,8 +50,8 @@ class PreviousStage:
         weights = read_weights(path)
         self.lineage = lineage_of(weights)
         """the stages up to this one"""
-        self.settings: Mapping[str, Any] = weights.card["config"]
-        """of its run"""
+        self.settings: Mapping[str, Any] = weights.card.get("config", {})
+        """of its run, as far as its card has them"""
 
     def save_copy(self) -> None:
         """Copies the weights file into the run's folder; only one process of a run may call it."""

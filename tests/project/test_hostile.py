@@ -84,8 +84,9 @@ def test_weights_run_nothing(
 ) -> None:
     path = tmp_path / "weights.safetensors"
     write(path, Trap(sprung))  # type: ignore[operator]
-    assert run("rank", shards, tmp_path / "run", "--init", str(path)) == 1
-    assert f"error: {path}: not a complete weights file" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        run("rank", shards, tmp_path / "run", "--init", str(path))
+    assert f"error: --init {path}: not a complete weights file" in capsys.readouterr().err
     assert predict([str(path), os.devnull]) == 1
     assert not sprung.exists()
 

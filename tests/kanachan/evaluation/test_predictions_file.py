@@ -119,6 +119,7 @@ def test_lines_that_are_not_annotations_are_refused_by_file_and_line(tmp_path: P
 def test_predictions_for_shards_are_refused_with_advice(
     weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = packed(tmp_path / "shards", train=0, test=60)
-    assert evaluate.main([weights, str(folder), "--predictions", "mine.txt", *DRAWS]) == 1
+    folder, mine = packed(tmp_path / "shards", train=0, test=60), tmp_path / "mine.txt"
+    mine.touch()
+    assert evaluate.main([weights, str(folder), "--predictions", str(mine), *DRAWS]) == 1
     assert "kanachan-pack --unpack" in capsys.readouterr().err

@@ -220,6 +220,6 @@ def test_every_checkpoint_of_another_learner_is_checked_for_finite_weights(tmp_p
 
 
 def test_a_run_on_an_endless_source_needs_a_number_of_steps() -> None:
-    assert _steps(RunConfig(steps=7), StreamSource()) == 7
+    assert _steps(RunConfig(steps=7), 4, StreamSource()) == 7
     with pytest.raises(ValueError, match="run.steps is missing: made-up decisions"):
-        _steps(RunConfig(), StreamSource())
+        _steps(RunConfig(), 4, StreamSource())
