@@ -261,7 +261,9 @@ def test_annotation_lines_are_replaced_only_by_force_while_games_are_kept_withou
 
 
 def test_an_interruption_reports_how_many_games_are_kept(tmp_path: Path) -> None:
-    program = "import sys; from annotate.simulation.simulate import simulate; sys.exit(simulate())"
+    # a shell without job control starts what it puts into the background with SIGINT ignored, and children inherit that
+    program = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    program += "from annotate.simulation.simulate import simulate; sys.exit(simulate())"
     command = [sys.executable, "-c", program]
     command += ["-n", "10000", "-o", str(tmp_path / "games"), "--style", "east", "-j", "2"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
