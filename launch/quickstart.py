@@ -33,6 +33,8 @@ SHOWN = 3
 MOST_TRIED = 50
 """records among which one is looked for that can be reviewed"""
 BATCH = 64
+FEW_FILES = 100
+"""of records, below which more games are held out, so that they measure something"""
 NUM_SPLITS = 3
 """train, validation, test"""
 
@@ -244,9 +246,17 @@ def make_shards(work: Path, num_files: int) -> Path:
     shards, part = work / "shards", work / "shards.part"
     if shards.exists():
         return shards
-    say("packing annotations into shards; every tenth game is held out for validation, every tenth for the test")
+    one_in = 5 if num_files < FEW_FILES else 10
+    say(f"packing annotations into shards; one game in {one_in} is held out for validation, as many for the test")
     shutil.rmtree(part, ignore_errors=True)
-    run("kanachan-pack", work / "annotations.txt.zst", "-o", part, "--fractions", "0.8,0.1,0.1")
+    run(
+        "kanachan-pack",
+        work / "annotations.txt.zst",
+        "-o",
+        part,
+        "--fractions",
+        f"{1 - 2 / one_in},{1 / one_in},{1 / one_in}",
+    )
     if len(splits_in(part)) < NUM_SPLITS:
         raise ValueError(
             f"too few games to hold out some for validation and test ({num_files:,} files of records): "
