@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.metadata import version
 
 from annotate.runtime.arguments import CALLED_AS, suggestion
+from annotate.runtime.terminal import run_cleanly
 
 PROGRAM = "kanachan"
 COMMANDS: Mapping[str, Mapping[str, str]] = {
@@ -36,8 +37,7 @@ _ELSEWHERE = {"simulate": ("annotate.simulation.simulate", "simulate")}
 def main(argv: Sequence[str] | None = None) -> int:
     name, *rest = (sys.argv[1:] if argv is None else argv) or ["--help"]
     if name in ("-h", "--help"):
-        print(_usage())
-        return 0
+        return run_cleanly(PROGRAM, lambda: print(_usage()))
     if name == "--version":
         print(PROGRAM, version("kanachan"))
         return 0
