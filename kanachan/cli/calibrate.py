@@ -98,6 +98,8 @@ def _calibrate(arguments: argparse.Namespace) -> None:
         if output.samefile(weights.path) and (output.parent / CARD_NAME).is_file():
             write_card(output.parent / CARD_NAME, card)  # the readable copy next to the weights of a run
     print(_summary(card))
+    if arguments.output is None:
+        print("no file written: -o FILE writes the weights with this temperature")
 
 
 def _summary(card: dict[str, Any]) -> str:

@@ -109,7 +109,8 @@ def test_nothing_is_written_without_a_name_nor_over_a_file_without_force(
     path = sharpened(original, 3, tmp_path / "weights.safetensors")
     before = path.read_bytes()
     assert main([str(path), shards, *DRAWS]) == 0
-    assert capsys.readouterr().out.startswith("temperature ")
+    printed = capsys.readouterr().out
+    assert printed.startswith("temperature ") and "no file written: -o FILE" in printed
     assert main([str(path), shards, "-o", str(path), *DRAWS]) == 1
     assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
     assert [file.read_bytes() for file in tmp_path.iterdir()] == [before]
