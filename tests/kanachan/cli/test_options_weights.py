@@ -79,12 +79,11 @@ def test_evaluate_writes_nothing_into_the_package(shards: Path, tmp_path: Path) 
     assert json.loads((tmp_path / "e.json").read_text())["weights"][0]["path"] == "reference"
 
 
-def test_calibrate_needs_a_file_to_write(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert calibrate.main(["reference", str(shards)]) != 0
-    assert "-o" in capsys.readouterr().err
-    out = tmp_path / "calibrated.safetensors"
-    done = calibrate.main(["reference", str(shards), "-o", str(out), "--bootstrap", "10"])
-    assert done == 0 or "no temperature" in capsys.readouterr().err  # random decisions may have none
+def test_calibrate_reads_the_weights_of_the_package(shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status = calibrate.main(["reference", str(shards), "--bootstrap", "10"])
+    printed = capsys.readouterr()
+    # random decisions have no best temperature, which only a network that was loaded can find out
+    assert "temperature" in printed.out if status == 0 else "no temperature up to" in printed.err
 
 
 def test_export(tmp_path: Path) -> None:
