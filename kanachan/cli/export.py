@@ -95,8 +95,11 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
+    from transformers.utils.logging import disable_progress_bar
+
     from kanachan.inference.encoder_folder import export_encoder
 
+    disable_progress_bar()  # of writing one file
     num_parameters = export_encoder(policy, out)
     print(
         f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {policy.card['model']['width']}"
