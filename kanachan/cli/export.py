@@ -99,7 +99,7 @@ def _to_transformers(policy: "NetworkPolicy", out: Path) -> None:
 
     from kanachan.inference.encoder_folder import export_encoder
 
-    disable_progress_bar()  # of writing one file
+    disable_progress_bar()  # type: ignore[no-untyped-call]  # of writing one file
     num_parameters = export_encoder(policy, out)
     print(
         f"{out}: encoder of stage {policy.stage}, {num_parameters:,} parameters, width {policy.card['model']['width']}"
