@@ -10,11 +10,11 @@ _TAKEN = ("chi", "pon", "daiminkan")
 
 
 @dataclass(slots=True)
-class HeldMeld:
-    """A call or kan, tiles by mjai's names."""
+class Meld:
+    """A call or kan; its tiles have mjai's names, or the specification's."""
 
     kind: str
-    consumed: list[str]
+    own: list[str]
     """tiles from the hand, except the one added to a pon"""
     called: str | None = None
     source: int | None = None
@@ -23,11 +23,11 @@ class HeldMeld:
 
     @property
     def tiles(self) -> list[str]:
-        return [*self.consumed, *(tile for tile in (self.called, self.added) if tile is not None)]
+        return [*self.own, *(tile for tile in (self.called, self.added) if tile is not None)]
 
 
 class Hands:
-    """The hands after each event passed to `follow`.
+    """The hands after each event passed to `follow`, tiles by mjai's names.
 
     Args:
         start: start_kyoku.
@@ -36,7 +36,7 @@ class Hands:
     def __init__(self, start: Event) -> None:
         self.concealed: list[list[str]] = [list(hand) for hand in start["tehais"]]
         """by seat, with the drawn tile last"""
-        self.melds: list[list[HeldMeld]] = [[] for _ in self.concealed]
+        self.melds: list[list[Meld]] = [[] for _ in self.concealed]
         self.drawn: list[str | None] = [None] * len(self.concealed)
         """by seat: the tile drawn in the turn in progress"""
 
@@ -54,10 +54,10 @@ class Hands:
             meld.kind, meld.added = kind, event["pai"]
         elif kind in _TAKEN:
             self._remove(seat, event["consumed"])
-            self.melds[seat].append(HeldMeld(kind, list(event["consumed"]), event["pai"], event["target"]))
+            self.melds[seat].append(Meld(kind, list(event["consumed"]), event["pai"], event["target"]))
         elif kind == "ankan":
             self._remove(seat, event["consumed"])
-            self.melds[seat].append(HeldMeld(kind, list(event["consumed"])))
+            self.melds[seat].append(Meld(kind, list(event["consumed"])))
 
     def _remove(self, seat: int, names: Sequence[str], *, is_drawn: bool = False) -> None:
         hand = self.concealed[seat]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import kind_of
+from annotate.game.hands import Meld
 from annotate.game.tiles import TILE_OF_MJAI
 from annotate.vocabulary import (
     CHI_TILES,
@@ -34,23 +35,6 @@ class Discard:
     riichi: bool
     called: bool = False
     """whether another seat has taken it"""
-
-
-@dataclass(slots=True)
-class Meld:
-    """A call or kan."""
-
-    kind: str
-    own: list[str]
-    """tiles from the hand, except the one added to a pon"""
-    called: str | None = None
-    source: int | None = None
-    """the seat that discarded `called`"""
-    added: str | None = None
-
-    @property
-    def tiles(self) -> list[str]:
-        return [*self.own, *(tile for tile in (self.called, self.added) if tile is not None)]
 
 
 @dataclass(slots=True)

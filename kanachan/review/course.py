@@ -4,15 +4,14 @@ A place is a number of events of the record. Tiles have the specification's name
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from annotate.annotation import Annotation
-from annotate.game.hands import Hands, HeldMeld
+from annotate.game.hands import Hands, Meld
 from annotate.game.record import Event, Round
 from annotate.game.tiles import TILE_OF_MJAI
 from annotate.vocabulary import TILE_NAMES, Vocabulary, tile34_of
-from kanachan.review.board import Meld
 
 Data = dict[str, Any]
 _PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
@@ -72,7 +71,7 @@ class Course:
             hands.follow(event)
             furiten = [frozenset(own | other) for own, other in zip(discarded, passed, strict=True)]
             self.moments.append(Moment(*_shown(hands), furiten))
-        self.melds = [[_meld(meld) for meld in melds] for melds in hands.melds]
+        self.melds = [[_renamed(meld) for meld in melds] for melds in hands.melds]
         """by seat, at the end"""
 
     @property
@@ -128,14 +127,9 @@ def _shown(hands: Hands) -> tuple[list[list[str]], list[str | None]]:
     return concealed, drawn
 
 
-def _meld(meld: HeldMeld) -> Meld:
-    return Meld(
-        meld.kind,
-        list(map(name_of, meld.consumed)),
-        None if meld.called is None else name_of(meld.called),
-        meld.source,
-        None if meld.added is None else name_of(meld.added),
-    )
+def _renamed(meld: Meld) -> Meld:
+    called, added = (None if tile is None else name_of(tile) for tile in (meld.called, meld.added))
+    return replace(meld, own=list(map(name_of, meld.own)), called=called, added=added)
 
 
 def _described(events: Sequence[Event], index: int) -> Data | None:

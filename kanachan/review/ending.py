@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from annotate.game.hands import Meld
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.winning import Win
 from annotate.vocabulary import TILE_NAMES, tile34_of
-from kanachan.review.board import Meld
 from kanachan.review.course import Course, name_of, sorted_tiles, winning_tile
 
 Data = dict[str, Any]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from annotate.annotation import Annotation
+from annotate.game.hands import Meld
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game, annotation_of
 from annotate.words import describe_action
@@ -21,7 +22,7 @@ from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
-from kanachan.review.board import Meld, table_of
+from kanachan.review.board import table_of
 from kanachan.review.page import embedded, page
 from kanachan.review.predictions import kinds_offered, reviewed_predictions
 from kanachan.review.report import Reviewer, review_of

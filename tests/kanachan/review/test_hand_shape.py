@@ -1,6 +1,7 @@
 """Shanten, waits, furiten and accepted tiles of a hand."""
 
-from kanachan.review.board import Discard, Meld, TableView
+from annotate.game.hands import Meld
+from kanachan.review.board import Discard, TableView
 from kanachan.review.hand_shape import HandShape
 
 
