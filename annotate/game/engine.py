@@ -45,6 +45,7 @@ _MELD_TYPES = {
     "pon": MeldType.Pon,
     "daiminkan": MeldType.Daiminkan,
     "ankan": MeldType.Ankan,
+    "kakan": MeldType.Kakan,
 }
 
 # attributes of the engine's classes are slow to look up
@@ -375,7 +376,7 @@ def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]]) -
 
     Args:
         hand: the concealed tiles by mjai's names, 3n + 1.
-        melds: kind (a kan of a pon as daiminkan) and tiles of each meld.
+        melds: kind and tiles of each meld.
     """
     pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
     engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]

@@ -76,6 +76,6 @@ def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
     for event in events:
         hands.follow(event)
     return [
-        is_tenpai(hand, [("daiminkan" if meld.kind == "kakan" else meld.kind, meld.tiles) for meld in melds])
+        is_tenpai(hand, [(meld.kind, meld.tiles) for meld in melds])
         for hand, melds in zip(hands.concealed, hands.melds, strict=True)
     ]
