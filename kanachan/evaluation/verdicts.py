@@ -7,23 +7,16 @@ from typing import Literal, NamedTuple
 from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 
 Measure = Literal["nats", "squared error"]
-Result = Literal[
-    "better_than_scores",
-    "no_better_than_scores",
-    "worse_than_scores",
-    "better_than_chance",
-    "no_better_than_chance",
-    "worse_than_chance",
-    "no_baseline",
-    "too_few_games",
-]
-_TOO_FEW = "too few games to learn from, or too many steps on them"
+_BASELINES = {"scores": ("the scores alone", "too few games"), "chance": ("chance", "too few steps, or games")}
+"""the name of each in a sentence, and what a network lacks that is no better"""
 
 
 class Verdict(NamedTuple):
     """What the intervals of an evaluation say of a network."""
 
-    result: Result
+    result: str
+    """`better_than_`, `no_better_than_` or `worse_than_`, and `scores` or `chance`; or `no_baseline`;
+    or `too_few_games`"""
     is_better: bool
     """values: better than the scores alone; imitation: better than chance; the interval excludes zero"""
     sentence: str
@@ -37,16 +30,7 @@ class Verdict(NamedTuple):
 
 def verdict_on_imitation(less_chance: Estimate, num_games: int) -> Verdict:
     """Compares the log-likelihood of the action taken with that of a uniform choice."""
-    amount = _amount(less_chance, "nats")
-    result: Result
-    if less_chance.high < 0:
-        result, sentence = "worse_than_chance", f"worse than chance ({amount}): {_TOO_FEW}"
-    elif num_games < FEWEST_GAMES:
-        result, sentence = "too_few_games", _no_verdict(num_games)
-    elif less_chance.low > 0:
-        result, sentence = "better_than_chance", f"better than chance by {amount}"
-    else:
-        result, sentence = "no_better_than_chance", f"no better than chance ({amount}): too few steps, or games"
+    result, sentence = _against("chance", less_chance, "nats", num_games)
     return Verdict(result, result == "better_than_chance", sentence, "nats", None, less_chance)
 
 
@@ -57,32 +41,35 @@ def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measu
         less_scores: None: the evaluation had no train split to fit the baseline to.
         num_games: of the split; with fewer than `FEWEST_GAMES` nothing is called better.
     """
-    result: Result
     if less_chance.high < 0:
-        result, sentence = "worse_than_chance", f"worse than chance ({_amount(less_chance, measure)}): {_TOO_FEW}"
+        result, sentence = _against("chance", less_chance, measure, num_games)
     elif less_scores is None:
         result, sentence = "no_baseline", "not compared with the scores alone: that needs a train split of two games"
-    elif less_scores.high < 0:
-        amount = _amount(less_scores, measure)
-        result, sentence = "worse_than_scores", f"worse than the scores alone ({amount}): {_TOO_FEW}"
-    elif num_games < FEWEST_GAMES:
-        result, sentence = "too_few_games", _no_verdict(num_games)
-    elif less_scores.low > 0:
-        result, sentence = "better_than_scores", f"better than the scores alone by {_amount(less_scores, measure)}"
     else:
-        amount = _amount(less_scores, measure)
-        result, sentence = "no_better_than_scores", f"no better than the scores alone ({amount}): too few games"
+        result, sentence = _against("scores", less_scores, measure, num_games)
     return Verdict(result, result == "better_than_scores", sentence, measure, less_scores, less_chance)
+
+
+def _against(baseline: str, difference: Estimate, measure: Measure, num_games: int) -> tuple[str, str]:
+    """Returns the result of a comparison with one of `_BASELINES`, and the sentence."""
+    (name, lacks), amount = _BASELINES[baseline], _amount(difference, measure)
+    if difference.high < 0:
+        return (
+            f"worse_than_{baseline}",
+            f"worse than {name} ({amount}): too few games to learn from, or too many steps on them",
+        )
+    if num_games < FEWEST_GAMES:
+        needed = f"{num_games} in this split, at least {FEWEST_GAMES} are needed"
+        return "too_few_games", f"too few games for a verdict: {needed}"
+    if difference.low > 0:
+        return f"better_than_{baseline}", f"better than {name} by {amount}"
+    return f"no_better_than_{baseline}", f"no better than {name} ({amount}): {lacks}"
 
 
 def less_chance_of_ranks(log_likelihood: Estimate, num_ranks: int) -> Estimate:
     """Returns the log-likelihood of the rank minus that of equally probable ranks."""
     value, low, high = (number + math.log(num_ranks) for number in log_likelihood[:3])
     return Estimate(value, low, high, log_likelihood.decisions)
-
-
-def _no_verdict(num_games: int) -> str:
-    return f"too few games for a verdict: {num_games} in this split, at least {FEWEST_GAMES} are needed"
 
 
 def _amount(difference: Estimate, measure: Measure) -> str:
