@@ -1,4 +1,4 @@
-"""The games of the benchmark: their ids, one file a split, and what the ids tell of table and date."""
+"""The games of the benchmark: their ids, one file a split, and the table and date that an id of Tenhou contains."""
 
 import re
 from collections import Counter

@@ -13,13 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kanachan.evaluation.bootstrap import (
-    REPLICATES,
-    Estimate,
-    Statistic,
-    cluster_bootstrap,
-    ratio_statistic,
-)
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.reliability import Mask

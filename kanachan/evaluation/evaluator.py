@@ -70,7 +70,7 @@ class Evaluation:
     """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
     values: dict[str, dict[str, Estimate]]
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
-    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank))"""
+    scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
     log_likelihood: dict[str, dict[str, Estimate]]
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
