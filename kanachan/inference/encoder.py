@@ -15,8 +15,7 @@ from annotate.vocabulary import known_vocabularies, vocabulary_with
 from kanachan.config import ModelConfig
 from kanachan.data.batch import TokenLayout
 from kanachan.data.decisions import Rows
-from kanachan.inference.situation_inputs import SITUATION_INPUTS, inputs_of_rows
-from kanachan.models.attention import PaddedAttention
+from kanachan.inference.situation_inputs import SITUATION_INPUTS, encoded, inputs_of_rows
 from kanachan.models.transformer import Encoder
 
 
@@ -88,8 +87,7 @@ class KanachanEncoder(PreTrainedModel):  # type: ignore[no-untyped-call]
         return_dict: bool | None = None,
     ) -> BaseModelOutputWithPooling | tuple[Tensor, Tensor]:
         """Computes the outputs for inputs as of `inputs_of`; `kanachan.data.batch.Batch` documents each."""
-        attention = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
-        own_BOD, _ = attention.split(self.encoder(table, standing, numbers, attention))
+        own_BOD = encoded(self.encoder, table, standing, tiles, numbers, events, groups, seen)
         if return_dict is False:
             return own_BOD, own_BOD[:, 0]
         return BaseModelOutputWithPooling(last_hidden_state=own_BOD, pooler_output=own_BOD[:, 0])

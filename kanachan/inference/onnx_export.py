@@ -21,8 +21,7 @@ from annotate.vocabulary import TABLE, Vocabulary
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.inference.policy import NetworkPolicy, scale_logits
-from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS
-from kanachan.models.attention import PaddedAttention
+from kanachan.inference.situation_inputs import DECISION_INPUTS, SITUATION_INPUTS, encoded
 
 ENCODER_NAME, POLICY_NAME, ABOUT_NAME = "encoder.onnx", "policy.onnx", "README.md"
 MOST_CHECKED = 512  # decisions
@@ -75,8 +74,7 @@ class EncoderGraph(nn.Module):
         groups: Tensor,
         seen: Tensor,
     ) -> tuple[Tensor, ...]:
-        attention = PaddedAttention(tiles, events, groups, seen, table[:, :0], standing.shape[1])
-        own_BOD, _ = attention.split(self.encoder(table, standing, numbers, attention))
+        own_BOD = encoded(self.encoder, table, standing, tiles, numbers, events, groups, seen)
         return own_BOD[:, 0], own_BOD
 
 

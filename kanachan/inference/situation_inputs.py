@@ -1,4 +1,7 @@
-"""Decisions to the inputs of exported networks: tensors by name."""
+"""Decisions to the inputs of exported networks: tensors by name; and their encoder.
+
+Shapes: B situations, O own tokens (itself, its seats, its tiles; padded), D width.
+"""
 
 from torch import Tensor
 
@@ -7,6 +10,8 @@ from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.columns import columns_of_observations
 from kanachan.data.decisions import Rows, observations_of
 from kanachan.data.symmetry import SeatRotation
+from kanachan.models.attention import PaddedAttention
+from kanachan.models.transformer import Encoder
 
 SITUATION_INPUTS = {
     "table": "table_BS",
@@ -40,3 +45,20 @@ def inputs_of_rows(rows: Rows, vocabulary: Vocabulary, *, actor_first: bool) -> 
         columns = SeatRotation(vocabulary).actor_first(columns)
     batch = collate(columns, TokenLayout(vocabulary))
     return {name: getattr(batch, field) for name, field in DECISION_INPUTS.items()}
+
+
+def encoded(
+    encoder: Encoder,
+    table: Tensor,
+    standing: Tensor,
+    tiles: Tensor,
+    numbers: Tensor,
+    events: Tensor,
+    groups: Tensor,
+    seen: Tensor,
+) -> Tensor:
+    """Encodes `SITUATION_INPUTS`, given in their order: [B, O, D], of which the first token is the situation."""
+    no_candidates = table[:, :0]
+    attention = PaddedAttention(tiles, events, groups, seen, no_candidates, standing.shape[1])
+    own_BOD, _ = attention.split(encoder(table, standing, numbers, attention))
+    return own_BOD
