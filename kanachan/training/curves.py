@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
 from kanachan.training.command_line import CONFIG_NAME
-from kanachan.training.metric_names import AXIS, BY_STAGE, SECTIONS
-
-METRICS_NAME = "metrics.csv"
+from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, SECTIONS
 
 
 class Run(NamedTuple):
@@ -53,7 +51,7 @@ def find_runs(patterns: Sequence[str]) -> list[Path]:
             raise ValueError(f"{pattern}: {MISSING}, and as a pattern it matches nothing")
         found = [folder for path in named for folder in _runs_in(path)]
         if not found:
-            raise ValueError(f"{pattern}: no {METRICS_NAME} in it: name the folder of a run, its --run.out")
+            raise ValueError(f"{pattern}: no {METRICS_NAME} in it: name the folder of a run, its --output")
         folders |= dict.fromkeys(found)
     return list(folders)
 

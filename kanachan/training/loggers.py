@@ -9,7 +9,6 @@ from lightning.pytorch.loggers import Logger, TensorBoardLogger
 
 from annotate.runtime.files import replacing
 
-METRICS_NAME = "metrics.csv"
 TENSORBOARD_NAME = "tensorboard"
 _STEP = "step"
 

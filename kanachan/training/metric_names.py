@@ -5,6 +5,7 @@ Columns keep their names for ever, because old runs and dashboards have them; wh
 
 from collections.abc import Mapping
 
+METRICS_NAME = "metrics.csv"
 AXIS = "train/samples"
 KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
 

@@ -43,8 +43,8 @@ from kanachan.training.devices import Devices, World, devices_of, is_launched, t
 from kanachan.training.ema import EMA
 from kanachan.training.forgetting import PreviousStage, open_previous_stage
 from kanachan.training.initialization import InitialNetwork, initial_network
-from kanachan.training.loggers import METRICS_NAME, MetricsFile, tensorboard_logger
-from kanachan.training.metric_names import in_words
+from kanachan.training.loggers import MetricsFile, tensorboard_logger
+from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.module import StageModule
 from kanachan.training.progress import Progress
 from kanachan.training.shard_source import ShardSource
