@@ -136,7 +136,7 @@ def _label(run: Run, column: str, columns: Sequence[str]) -> str:
 
 
 def as_json(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns what the page shows; a number that is not finite ends its curve's line and is left out."""
+    """Returns what the page shows; numbers that are not finite are left out."""
     finite = {
         section: [
             {
@@ -150,5 +150,5 @@ def as_json(runs: Sequence[Run]) -> dict[str, Any]:
         ]
         for section, panels in panels_of(runs).items()
     }
-    listed = [{"name": run.name, "stage": run.stage, "ended": run.has_ended, "rows": len(run.rows)} for run in runs]
+    listed = [{"name": run.name, "stage": run.stage, "ended": run.has_ended} for run in runs]
     return {"runs": listed, "sections": finite}
