@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 
 def require(extra: str, packages: tuple[str, ...]) -> None:
-    """Raises ValueError, which says what to install, if a package is missing."""
+    """Raises ValueError, naming what to install, if a package is missing."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         names = " and ".join(missing)
