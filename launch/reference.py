@@ -10,7 +10,6 @@ weights again. Half precision halves the file; a network that is loaded from it 
 
 import argparse
 import json
-import os
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,7 +20,7 @@ from kanachan.config import SPLITS
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.models.reference import name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
-from kanachan.training.command_line import plain, requested
+from kanachan.training.command_line import plain, stage_defaults
 
 LICENCE = "MIT"
 _MEASURED = ("agreement", "values", "log_likelihood", "less_scores", "chance")
@@ -163,7 +162,7 @@ def _commands(run: Weights) -> list[str]:
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["init"]:
         command += ["--init", config["init"]]
-    usual = plain(requested(["--stage", config["stage"], "--data.path", ".", "--run.out", os.devnull + "/run"]).config)
+    usual = plain(stage_defaults(config["stage"]))
     for section in ("data", "model", "objective", "optim", "run"):
         for name, value in config[section].items():
             if (section, name) != ("data", "path") and usual[section].get(name) != value:

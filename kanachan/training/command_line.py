@@ -8,7 +8,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_type_hints
@@ -26,10 +25,17 @@ from kanachan.config import (
     ObjectiveConfig,
     OptimConfig,
     RunConfig,
+    StageName,
     TrainConfig,
 )
 from kanachan.objectives.stages import STAGES, require_stage
-from kanachan.training.request_checks import require_folder, require_init, sizes_of_init, warnings_of
+from kanachan.training.request_checks import (
+    require_folder,
+    require_init,
+    require_tensorboard,
+    sizes_of_init,
+    warnings_of,
+)
 from kanachan.training.setting_errors import check_command_line, check_file
 
 PROGRAM = "kanachan-train"
@@ -83,6 +89,13 @@ def requested(argv: Sequence[str]) -> Request:
     except (ArgumentError, ValueError, OSError) as error:
         _exit_with(str(error))
     return request
+
+
+def stage_defaults(stage: StageName) -> TrainConfig:
+    """Returns the configuration of a run of which only the stage is given; the path of its data is the current folder."""
+    files = [stage_file(stage)]
+    size = _first_setting([], files, "model.size") or DEFAULT_SIZE
+    return _config(_parser(files, size, {}).parse_args(["--data.path=."]))
 
 
 def stage_path(stage: str) -> Path:
@@ -164,7 +177,7 @@ def _requested(argv: list[str]) -> Request:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
     require_folder(config.data.path)
-    _require_tensorboard(config.run)
+    require_tensorboard(config.run)
     if saved_file is not None:
         given = _on_command_line(argv, "run.out")
         if given is not None and Path(given).resolve() != saved_file.parent.resolve():
@@ -226,11 +239,6 @@ def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
     if stage not in STAGES:
         return None
     return stage_file(stage) if not has_config or stage_path(stage).is_file() else None
-
-
-def _require_tensorboard(run: RunConfig) -> None:
-    if run.tensorboard and find_spec("tensorboard") is None:
-        raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
 
 
 def _resumes(out: Path, resume: str | None) -> bool:

@@ -2,11 +2,12 @@
 are valid but rarely meant, which are warnings."""
 
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from annotate.runtime.files import MISSING
-from kanachan.config import TrainConfig
+from kanachan.config import RunConfig, TrainConfig
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
 from kanachan.objectives.stages import STAGES, previous_stage
@@ -27,6 +28,12 @@ def require_shards(data_path: str) -> None:
     """Raises ValueError if there are no shards to train on in the folder."""
     if "train" not in splits_in(data_path):
         raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
+
+
+def require_tensorboard(run: RunConfig) -> None:
+    """Raises ValueError if the run writes for TensorBoard, which is not installed."""
+    if run.tensorboard and find_spec("tensorboard") is None:
+        raise ValueError("run.tensorboard: TensorBoard is not installed: pip install tensorboard, or leave it off")
 
 
 def sizes_of_init(init: str) -> dict[str, int]:
