@@ -12,29 +12,16 @@ from annotate.replay.replay import annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
 from kanachan.objectives.stages import STAGES
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
 from tests.support.review_page import differences, reviewed
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
-from tests.support.tiny_weights import written
 
 SEAT = 1
 EVIL = "</script><script>window.injected=1</script><img src=x onerror='window.injected=2'>"
 HAND = "[...document.querySelectorAll('[data-hand]')].map((tile) => tile.dataset.hand)"
 PLACE = "Number(document.body.dataset.decision)"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("weights")
-    return [str(written(folder / stage, stage)) for stage in STAGES]
 
 
 @pytest.fixture(scope="module")

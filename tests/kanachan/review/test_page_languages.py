@@ -1,18 +1,16 @@
 """The languages of the page of kanachan-review."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kanachan.objectives.stages import STAGES
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.paths import ROOT
 from tests.support.review_page import reviewed
 from tests.support.reviewed import events_of, write_record
-from tests.support.tiny_weights import written
 
 ASSETS = ROOT / "kanachan" / "review" / "assets"
 FOREIGN = ["ja", "zh"]
@@ -61,15 +59,8 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
 
 
 @pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def made(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
     folder = tmp_path_factory.mktemp("page")
-    weights = [str(written(folder / stage, stage)) for stage in STAGES]
     events = events_of(5, "8")
     events[0] = {**events[0], "names": PLAYERS}
     return reviewed(write_record(folder / "game.jsonl", events), weights, folder, "all")

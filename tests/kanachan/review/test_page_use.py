@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from kanachan.objectives.stages import STAGES
-from tests.support.browser import Browser, browser
+from tests.support.browser import Browser
 from tests.support.review_page import differences, hidden_parts, place, reviewed
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
-from tests.support.tiny_weights import written
 
 NAMES = ["Alice", "Bob", "Carol", "Dave"]
 SIZES = [(1366, 768), (1400, 900), (400, 800)]
@@ -22,18 +21,6 @@ TEXT = """(() => {
   return body.textContent;
 })()"""
 ENDING = "document.body.dataset.ending"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("profile")) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("weights")
-    return [str(written(folder / stage, stage)) for stage in STAGES]
 
 
 @pytest.fixture(scope="module")

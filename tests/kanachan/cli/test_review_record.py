@@ -1,0 +1,148 @@
+"""kanachan-review: the record, the game and the seats that are reviewed, and their tables."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.game.hands import Meld
+from annotate.records.reading import read_games
+from annotate.replay.replay import annotate_game, annotation_of
+from kanachan.cli.review import main
+from kanachan.review.board import table_of
+from tests.support.rare_rounds import ROUNDS
+from tests.support.review_runs import SEAT, Reviewed, review_with
+from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
+from tests.support.rounds import V, options, play_round
+from tests.support.writers.all_formats import tenhou_xml
+from tests.support.writers.majsoul_made import simulated
+
+
+def test_hands_rivers_and_melds_are_those_of_the_record(tmp_path: Path) -> None:
+    num_melds = 0
+    for seed in range(3):
+        events = events_of(seed)
+        (game,) = read_games(str(write_record(tmp_path / "game.jsonl", events)))
+        seen = {
+            (recorded[0]["bakaze"], recorded[0]["oya"], recorded[0]["honba"], seat): seen_in(recorded, seat)
+            for recorded in rounds_of(events)
+            for seat in range(V.num_seats)
+        }
+        pons = {key: [event["consumed"] for event in r.events if event["type"] == "pon"] for r, key in _keyed(game)}
+        for annotation in annotate_game(game).annotations:
+            table = table_of(annotation, V)
+            key = ("ESW"[table.wind], table.dealer, table.honba)
+            shown = asdict(table_of(annotation, V, pons[key]))
+            assert shown_of(shown) in seen[*key, table.seat][num_public(shown)]
+            num_melds += sum(map(len, table.melds))
+    assert num_melds > 100
+
+
+def _keyed(game: Any) -> list[tuple[Any, tuple[str, int, int]]]:
+    starts = [(recorded, recorded.events[0]) for recorded in game.rounds]
+    return [(recorded, (start["bakaze"], start["oya"], start["honba"])) for recorded, start in starts]
+
+
+@pytest.mark.parametrize(
+    "name, seat, kind, meld",
+    [
+        ("a robbed kan", 3, "kakan", Meld("kakan", ["3p", "3p"], "3p", 0, "3p")),
+        ("the second of two kans robbed", 3, "kakan", Meld("kakan", ["7p", "7p"], "7p", 0, "7p")),
+        ("a closed kan of a wind and thirteen orphans", 2, "ankan", Meld("ankan", ["1z"] * 4)),
+        ("three who may win", 3, "discard", None),
+    ],
+)
+def test_what_a_decision_reacts_to_is_recorded(name: str, seat: int, kind: str, meld: Meld | None) -> None:
+    script, hands, wall = ROUNDS[name]
+    decision = [d for d in play_round(script, hands, **wall).of(seat) if "ron" in options(d)][-1]
+    table = table_of(annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4), V)
+    assert table.last_kind == kind and table.last_seat is not None
+    assert (None if table.last_meld is None else table.melds[table.last_seat][table.last_meld]) == meld
+
+
+def test_rounds_in_which_the_seat_decides_nothing_are_shown(reviewed: Reviewed, tmp_path: Path) -> None:
+    record, data = write_record(tmp_path / "short.jsonl", with_empty_rounds()), tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", "2", "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--json", str(data)]) == 0
+    review = json.loads(data.read_text())
+    assert [(found["name"], found["first"], found["decisions"], found["result"]) for found in review["rounds"]] == [
+        ("East 1-0", 0, 0, "round aborted"),
+        ("East 1-1", 0, 17, "exhaustive draw, not tenpai"),
+        ("East 2-2", 17, 0, "ron of the right seat on the left seat"),
+        ("East 3-0", 17, 18, "exhaustive draw, not tenpai"),
+        ("East 4-1", 35, 0, "ron of the seat across on the right seat"),
+    ]
+    assert [found["deltas"] for found in review["rounds"][::2]] == [[0] * 4, [0, -2600, 0, 2600], [2300, 0, 0, -2300]]
+    assert [decision["round"] for decision in review["decisions"]] == [1] * 17 + [3] * 18
+
+
+def test_a_game_among_several_can_be_chosen(reviewed: Reviewed, tmp_path: Path) -> None:
+    record = write_record(tmp_path / "two.jsonl", events_of(6), events_of(5))
+    data = tmp_path / "out.json"
+    command = [str(record), reviewed.weights["imitation"], "--seat", str(SEAT), "-o", str(tmp_path / "out.html")]
+    assert main([*command, "--game", "2", "--json", str(data)]) == 0
+    assert json.loads(data.read_text())["game"] == reviewed.review["game"]
+
+
+def test_all_seats_are_in_one_review_as_alone(reviewed: Reviewed, tmp_path: Path) -> None:
+    everyone = review_with(reviewed, tmp_path, "--seat", "all")
+    assert [part["seat"] for part in everyone["reviews"]] == [0, 1, 2, 3]
+    alone = review_with(reviewed, tmp_path, "--seat", "1")
+    shared = {key: value for key, value in everyone.items() if key != "reviews"}
+    joined = {**shared, **everyone["reviews"][1]}
+    assert joined["decisions"][0]["table"] == alone["decisions"][0]["table"]
+    assert joined.keys() == alone.keys()
+    assert joined["models"][0]["rating"] == pytest.approx(alone["models"][0]["rating"])
+
+
+LOG = "2021070100gm-00a9-0000-0123abcd"
+ADDRESS = f"https://tenhou.net/0/?log={LOG}&tw=1"
+
+
+def test_an_address_is_reviewed_with_its_file_and_its_seat(
+    reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = simulated(5, rules="tenhou")
+    (tmp_path / "mine.xml").write_bytes(tenhou_xml(made))
+    (tmp_path / f"{LOG}.xml").write_bytes(tenhou_xml(made))
+    monkeypatch.chdir(tmp_path)
+    for named in (["mine.xml"], []):
+        command = [ADDRESS, *named, reviewed.weights["imitation"], "-o", "out.html", "--json", "out.json", "--force"]
+        assert main(command) == 0
+        review = json.loads(Path("out.json").read_text())
+        assert (review["seat"], review["source"]["log"]) == (1, LOG)
+        assert review["players"][1]["name"] == "\u8ab01"
+        assert review["rounds"][2]["link"] == f"https://tenhou.net/0/?log={LOG}&tw=1&ts=2"
+
+
+def test_an_address_alone_is_answered_with_what_to_download_and_run(
+    reviewed: Reviewed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    weights = reviewed.weights["imitation"]
+    assert main([ADDRESS, weights, "-o", "out.html"]) == 1
+    error = capsys.readouterr().err
+    assert f"open https://tenhou.net/0/log/?{LOG}" in error
+    assert f"kanachan-review '{ADDRESS}' {LOG}.xml {weights} -o out.html" in error
+    uuid = "210815-6da08e40-2605-42fb-a5e3-f8aa5940362a"
+    assert main([f"https://game.mahjongsoul.com/?paipu={uuid}", weights, "-o", "out.html"]) == 1
+    assert f"{uuid}.json" in capsys.readouterr().err
+
+
+def test_the_file_of_an_address_must_be_its_game(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / f"{LOG[:-1]}e.xml"
+    other.write_bytes(tenhou_xml(simulated(5, rules="tenhou")))
+    assert main([ADDRESS, str(other), reviewed.weights["imitation"], "-o", str(tmp_path / "out.html")]) == 1
+    assert f"the game {LOG[:-1]}e, but the address is of {LOG}" in capsys.readouterr().err
+
+
+def test_a_player_is_chosen_by_name(reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start, *events = events_of(5)
+    record = write_record(tmp_path / "named.jsonl", [{**start, "names": ["Alice", "Bob", "Carol", "Dave"]}, *events])
+    assert review_with(reviewed, tmp_path, "--seat", "Carol", record=record)["seat"] == 2
+    assert main([str(record), reviewed.weights["imitation"], "-o", str(tmp_path / "x.html"), "--seat", "Eve"]) == 1
+    assert "no player has this name: 0 Alice, 1 Bob, 2 Carol, 3 Dave, all" in capsys.readouterr().err
