@@ -20,8 +20,6 @@ from kanachan.review.predictions import ReviewedPrediction
 
 ALL = "all"
 """the row of the summary over all kinds of decision"""
-NUM_WORST = 12
-"""length of the list of the largest losses"""
 BAD_MOVE = 0.05
 """the probability below which the action taken is a bad move"""
 _SPREAD_QUANTILE = 0.9
@@ -53,19 +51,16 @@ def model_of(
     annotations: Sequence[Annotation],
     kinds: Sequence[Sequence[str]],
     rows: Sequence[ReviewedPrediction],
-    threshold: float,
+    answers: Sequence[Data],
 ) -> Data:
     """Returns a network and its opinion of the whole game.
 
     Args:
         kinds: of each decision.
         rows: its predictions for each decision.
+        answers: its opinions of each decision, of `answers_of`.
     """
     policy = reviewer.policy
-    scale = reviewer.scale(rows)
-    answers = [
-        prediction_of(reviewer, row, a.chosen, scale, threshold) for row, a in zip(rows, annotations, strict=True)
-    ]
     num_bad = sum(answer["is_bad"] for answer in answers)
     has_rating = reviewer.has_probability and bool(rows)
     return {
@@ -76,27 +71,32 @@ def model_of(
         "unit": "probability" if reviewer.has_probability else "points",
         "steps": policy.card.get("steps"),
         "temperature": policy.temperature,
-        "scale": rounded(scale),
+        "scale": rounded(reviewer.scale(rows)),
         **_standing(policy),
         "rating": rounded(_rating(annotations, rows)) if has_rating else None,
         "differing": sum(answer["differs"] for answer in answers),
         "bad_moves": num_bad if has_rating else None,
         "bad_moves_per_100": rounded(100 * num_bad / len(rows)) if has_rating else None,
         "summary": _summary(reviewer, kinds, annotations, rows),
-        "worst": _worst(rows),
+        "worst": _worst(annotations, answers),
     }
 
 
-def prediction_of(
-    reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, scale: float, threshold: float
-) -> Data:
-    """Returns a network's opinion of one decision."""
-    gap = prediction.gap / scale
+def answers_of(
+    reviewer: Reviewer, annotations: Sequence[Annotation], rows: Sequence[ReviewedPrediction], threshold: float
+) -> list[Data]:
+    """Returns a network's opinion of each decision."""
+    scale = reviewer.scale(rows)
+    return [_answer(reviewer, row, a.chosen, scale, threshold) for row, a in zip(rows, annotations, strict=True)]
+
+
+def _answer(reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, scale: float, threshold: float) -> Data:
+    gap = rounded(prediction.gap / scale)
     return {
         "shown": _rounded(prediction.shown),
         "best": prediction.best,
         "loss": _rounded(prediction.loss),
-        "gap": _rounded(gap),
+        "gap": gap,
         "differs": prediction.best != chosen and gap >= threshold,
         "is_bad": reviewer.has_probability and float(prediction.shown[chosen]) < BAD_MOVE,
         "rank_probability": _rounded(prediction.rank_probability),
@@ -133,10 +133,10 @@ def _rounded(value: Any) -> Any:
     return [_rounded(v) for v in value] if np.ndim(value) else rounded(float(value))
 
 
-def _worst(rows: Sequence[ReviewedPrediction]) -> list[int]:
-    """Returns the decisions with the largest losses, the largest first."""
-    losing = [i for i, prediction in enumerate(rows) if prediction.loss > 0]
-    return sorted(losing, key=lambda i: -rows[i].loss)[:NUM_WORST]
+def _worst(annotations: Sequence[Annotation], answers: Sequence[Data]) -> list[int]:
+    """Returns the decisions in which the network prefers another action, the largest gap first."""
+    others = [i for i, annotation in enumerate(annotations) if answers[i]["best"] != annotation.chosen]
+    return sorted(others, key=lambda i: -answers[i]["gap"])
 
 
 def _summary(

@@ -9,7 +9,7 @@ from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.review.danger import dangers
-from kanachan.review.models import Reviewer, model_of, prediction_of
+from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
 from kanachan.review.rounds import ReviewedRound, rounds_of, value_of
 
@@ -115,25 +115,24 @@ def _review_of_seat(
     predictions, plausible = reviewed_predictions(policies, annotations, chunk)
     kinds = kinds_offered(annotations, game.vocabulary)
     danger = dangers(policies, annotations, chunk)
-    scales = [reviewer.scale(rows) for reviewer, rows in zip(reviewers, predictions, strict=True)]
+    answers = [
+        answers_of(reviewer, annotations, rows, threshold)
+        for reviewer, rows in zip(reviewers, predictions, strict=True)
+    ]
     described: list[Data] = []
     decisions: list[Data] = []
     for number, found in enumerate(rounds):
         first = len(decisions)
         described.append(found.described(seat, first))
         for i, known in enumerate(found.decisions(seat, danger[first : first + len(own[number])]), start=first):
-            answers = [
-                prediction_of(reviewer, rows[i], annotations[i].chosen, scale, threshold)
-                for reviewer, rows, scale in zip(reviewers, predictions, scales, strict=True)
-            ]
-            chosen = {"chosen": annotations[i].chosen, "plausible": plausible[i], "answers": answers}
-            decisions.append({"round": number, "kinds": kinds[i], **known, **chosen})
+            judged = {"chosen": annotations[i].chosen, "plausible": plausible[i], "answers": [of[i] for of in answers]}
+            decisions.append({"round": number, "kinds": kinds[i], **known, **judged})
     return {
         "seat": seat,
         "final": _final(game, annotations[0]),
         "models": [
-            model_of(reviewer, annotations, kinds, rows, threshold)
-            for reviewer, rows in zip(reviewers, predictions, strict=True)
+            model_of(reviewer, annotations, kinds, rows, of_game)
+            for reviewer, rows, of_game in zip(reviewers, predictions, answers, strict=True)
         ],
         "rounds": described,
         "decisions": decisions,

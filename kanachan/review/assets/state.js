@@ -55,8 +55,7 @@ function isDifferent(decision, model) {
 
 // The decisions that differ, the largest difference first.
 function differences(model) {
-  const found = data.decisions.flatMap((decision, i) => (isDifferent(decision, model) ? [i] : []));
-  return found.sort((a, b) => data.decisions[b].answers[model].gap - data.decisions[a].answers[model].gap);
+  return data.models[model].worst.filter((i) => isDifferent(data.decisions[i], model));
 }
 
 // Addresses -----------------------------------------------------------------------------------------------------------

@@ -60,10 +60,12 @@ def test_networks_of_several_stages_are_shown_side_by_side(reviewed: Reviewed) -
             assert (shown["rank_probability"] is None) == (prediction.rank_probability is None)
 
 
-def test_the_largest_losses_come_first(reviewed: Reviewed) -> None:
+def test_the_largest_gaps_come_first(reviewed: Reviewed) -> None:
+    decisions = reviewed.review["decisions"]
     for number, model in enumerate(reviewed.review["models"]):
-        losses = [decision["answers"][number]["loss"] for decision in reviewed.review["decisions"]]
-        assert [losses[i] for i in model["worst"]] == sorted(losses, reverse=True)[: len(model["worst"])]
+        gaps = [decision["answers"][number]["gap"] for decision in decisions]
+        assert [gaps[i] for i in model["worst"]] == sorted(gaps, reverse=True)[: len(model["worst"])]
+        assert {i for i, d in enumerate(decisions) if d["answers"][number]["best"] != d["chosen"]} == {*model["worst"]}
 
 
 def test_the_summary_counts_kinds_of_decisions(reviewed: Reviewed) -> None:
