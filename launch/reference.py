@@ -20,7 +20,8 @@ from kanachan.config import SPLITS
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.models.reference import name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
-from kanachan.training.command_line import plain, stage_defaults
+from kanachan.training.command_line import stage_defaults
+from kanachan.training.run_folder import plain
 
 LICENCE = "MIT"
 _MEASURED = ("agreement", "values", "log_likelihood", "less_scores", "chance")

@@ -5,36 +5,40 @@ of the command line. Imports nothing heavy, so that --help and messages about wr
 """
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_type_hints
 
-import yaml
 from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_settings
 
 from annotate.runtime.arguments import CALLED_AS
-from annotate.runtime.files import MISSING, replacing
+from annotate.runtime.files import MISSING
 from kanachan.config import (
     MODEL_SIZES,
-    WEIGHTS_NAME,
-    DataConfig,
-    ModelConfig,
-    ObjectiveConfig,
-    OptimConfig,
-    RunConfig,
     StageName,
     TrainConfig,
 )
-from kanachan.objectives.stages import STAGES, require_stage
+from kanachan.objectives.stages import STAGES
 from kanachan.training.request_checks import (
     require_folder,
     require_init,
     require_tensorboard,
     sizes_of_init,
     warnings_of,
+)
+from kanachan.training.run_folder import (
+    CHECKPOINTS,
+    CONFIG_NAME,
+    LENGTH,
+    MAY_CHANGE,
+    SECTIONS,
+    holds_run,
+    load_config,
+    require_same,
+    settings_in,
 )
 from kanachan.training.setting_errors import check_command_line, check_file
 
@@ -46,31 +50,8 @@ _USAGE = (
 DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. A setting that is not given
 here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 DEFAULT_SIZE = "small"
-CONFIG_NAME = "config.yaml"
-CHECKPOINTS = "checkpoints"
-
-# Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak")
-_PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
-_STORED = ("checkpoint_every",)
-_READ = ("path", "verify")
-MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)) | frozenset(
-    f"data.{name}" for name in _READ
-)
-
-_LENGTH = frozenset({"run.steps", "run.passes"})
-"""settings that --resume RUN may change too: the run is trained further"""
-
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
 """the settings that a model size determines"""
-
-_SECTIONS: dict[str, type] = {
-    "data": DataConfig,
-    "model": ModelConfig,
-    "objective": ObjectiveConfig,
-    "optim": OptimConfig,
-    "run": RunConfig,
-}
 
 
 @dataclass(frozen=True)
@@ -92,7 +73,7 @@ def requested(argv: Sequence[str]) -> Request:
 
 
 def stage_defaults(stage: StageName) -> TrainConfig:
-    """Returns the configuration of a run of which only the stage is given; the path of its data is the current folder."""
+    """Returns the settings of a run that names its stage and, as the path of its data, the current folder."""
     files = [stage_file(stage)]
     size = _first_setting([], files, "model.size") or DEFAULT_SIZE
     return _config(_parser(files, size, {}).parse_args(["--data.path=."]))
@@ -112,44 +93,6 @@ def stage_file(stage: str) -> Path:
     if not path.is_file():
         raise ValueError(f"{path} is missing: the installation is incomplete")
     return path
-
-
-def save_config(config: TrainConfig, path: Path) -> None:
-    """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
-    with replacing(path) as temporary:
-        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
-
-
-def load_config(path: Path) -> TrainConfig:
-    """Reads a configuration that `save_config` wrote.
-
-    Raises ValueError naming the file and the key if a key is unknown or missing.
-    """
-    values = _yaml(path)
-    try:
-        sections = {name: kind(**values.pop(name)) for name, kind in _SECTIONS.items()}
-        sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
-        config = TrainConfig(**sections, **values)
-    except (TypeError, KeyError, AttributeError) as error:
-        raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
-    require_stage(config.stage)
-    return config
-
-
-def plain(config: Any) -> dict[str, Any]:
-    """Converts the configuration to nested dicts, lists and scalars."""
-    return {key: _plain(value) for key, value in asdict(config).items()}
-
-
-def holds_run(folder: Path) -> bool:
-    """Returns whether the folder holds a run that has ended or could be resumed."""
-    return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    return list(value) if isinstance(value, tuple) else value
 
 
 def _requested(argv: list[str]) -> Request:
@@ -196,7 +139,7 @@ def _check(
 ) -> None:
     """Raises ValueError if a setting is unknown, has a value of another type, or is missing."""
     types = {
-        f"{name}.{key}": kind for name, section in _SECTIONS.items() for key, kind in get_type_hints(section).items()
+        f"{name}.{key}": kind for name, section in SECTIONS.items() for key, kind in get_type_hints(section).items()
     }
     types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[tuple(STAGES)]}
     types |= {"init": str | None, "resume": str | None}
@@ -214,7 +157,7 @@ def _config_file(name: str) -> dict[str, Any]:
     if not Path(name).is_file():
         what = "a folder, not a YAML file" if Path(name).is_dir() else MISSING
         raise ValueError(f"--config {name}: {what}")
-    return _yaml(Path(name))
+    return settings_in(Path(name))
 
 
 def _resumed(config: TrainConfig, argv: list[str], *, is_named: bool) -> TrainConfig:
@@ -230,7 +173,7 @@ def _resumed(config: TrainConfig, argv: list[str], *, is_named: bool) -> TrainCo
         given = {name for name in _SIZES if _first_setting(argv, [], f"model.{name}") is not None}
         taken = {name: getattr(saved.model, name) for name in _SIZES if name not in given}
         config = replace(config, model=replace(config.model, **taken))
-    _require_same(saved, config, MAY_CHANGE | _LENGTH if is_named else MAY_CHANGE)
+    require_same(saved, config, MAY_CHANGE | LENGTH if is_named else MAY_CHANGE)
     return config
 
 
@@ -248,26 +191,6 @@ def _resumes(out: Path, resume: str | None) -> bool:
     if resume is None:
         raise ValueError(f"{out} already holds a run: continue it with --resume {out}, or choose another --output")
     return True
-
-
-def _require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:
-    saved, given = _flat(was), _flat(now)
-    changed = [key for key in saved if saved[key] != given[key] and key not in may_change]
-    if changed:
-        listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
-        advice = "start a new one with another --output"
-        if _LENGTH.issuperset(changed):
-            advice = f"to train it further, give --resume {now.run.out} and the new length alone"
-        raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
-
-
-def _flat(config: TrainConfig) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in plain(config).items():
-        flat.update(
-            {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
-        )
-    return flat
 
 
 def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> ArgumentParser:
@@ -304,7 +227,7 @@ def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> Ar
         f"if there is one. --resume RUN with another run.steps or run.passes trains a run further, also one that has "
         f"ended. May be changed then: {', '.join(sorted(MAY_CHANGE - {'run.out'}))}",
     )
-    for name, kind in _SECTIONS.items():
+    for name, kind in SECTIONS.items():
         parser.add_class_arguments(kind, name)
         if name == "model":
             parser.add_argument(
@@ -321,7 +244,7 @@ def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> Ar
 def _config(values: Namespace) -> TrainConfig:
     sections = {
         name: kind(**{setting.name: values[f"{name}.{setting.name}"] for setting in fields(kind)})
-        for name, kind in _SECTIONS.items()
+        for name, kind in SECTIONS.items()
     }
     return TrainConfig(stage=values.stage, init=values.init, **sections)
 
@@ -335,7 +258,7 @@ def _first_setting(argv: list[str], defaults: Sequence[Path], key: str) -> str |
     files = [*defaults, *(Path(name) for name in _all_on_command_line(argv, "config"))]
     for path in reversed(files):
         if value is None and path.is_file():
-            entry: Any = _yaml(path)
+            entry: Any = settings_in(path)
             for part in key.split("."):
                 entry = entry.get(part) if isinstance(entry, dict) else None
             value = None if entry is None else str(entry)
@@ -382,18 +305,6 @@ def _all_on_command_line(argv: list[str], key: str) -> list[str]:
         for argument, following in zip(argv, [*argv, ""][1:], strict=True)
         if argument == option or argument.startswith(option + "=")
     ]
-
-
-def _yaml(path: Path) -> dict[str, Any]:
-    try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ValueError(f"{path}: not YAML: {error}") from error
-    if values is None:
-        return {}
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: settings are expected, as `section: {{name: value}}`")
-    return values
 
 
 def _called(text: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
-from kanachan.training.command_line import CONFIG_NAME
 from kanachan.training.metric_names import AXIS, BY_STAGE, METRICS_NAME, SECTIONS
+from kanachan.training.run_folder import CONFIG_NAME
 
 
 class Run(NamedTuple):

@@ -36,7 +36,7 @@ from kanachan.training.checkpointing import (
     newest_checkpoint,
     remove_unfinished,
 )
-from kanachan.training.command_line import CHECKPOINTS, CONFIG_NAME, Request, save_config
+from kanachan.training.command_line import Request
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
@@ -47,6 +47,7 @@ from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.module import StageModule
 from kanachan.training.progress import Progress
+from kanachan.training.run_folder import CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.shard_source import ShardSource
 from kanachan.training.strategies import (
     chosen_strategy,

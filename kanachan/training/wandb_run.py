@@ -16,7 +16,7 @@ from lightning.pytorch.loggers import WandbLogger
 
 from kanachan.config import TrainConfig
 from kanachan.models.weights import commit_of_program
-from kanachan.training.command_line import plain
+from kanachan.training.run_folder import plain
 
 RELIABILITY_CHART = "calibration/reliability"
 _ID_NAME = "wandb_id.txt"

@@ -8,9 +8,9 @@ import lightning as L
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
 from kanachan.training.checkpointing import BEST_NAME, LAST_NAME, CheckpointCallback, read_checkpoint
-from kanachan.training.command_line import CHECKPOINTS, plain
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
+from kanachan.training.run_folder import CHECKPOINTS, plain
 from kanachan.training.strategies import network_tensors, tensors_of_network
 
 

@@ -6,7 +6,8 @@ import pytest
 import yaml
 
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, OptimConfig, TrainConfig
-from kanachan.training.command_line import load_config, requested, save_config
+from kanachan.training.command_line import requested
+from kanachan.training.run_folder import load_config, save_config
 
 
 def config_of(*arguments: str) -> TrainConfig:
@@ -250,7 +251,7 @@ def test_the_help_describes_how_to_validate_on_the_whole_split(capsys: pytest.Ca
 def test_tensorboard_that_is_not_installed_is_an_error_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("kanachan.training.command_line.find_spec", lambda name: None)
+    monkeypatch.setattr("kanachan.training.request_checks.find_spec", lambda name: None)
     with pytest.raises(SystemExit):
         requested(["--stage", "imitation", "--data.path", str(tmp_path), "--run.tensorboard", "true"])
     assert "run.tensorboard: TensorBoard is not installed: pip install tensorboard" in capsys.readouterr().err

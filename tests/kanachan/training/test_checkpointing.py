@@ -13,8 +13,8 @@ import torch
 from kanachan.cli import pack, train
 from kanachan.data.batch import Batch
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.command_line import load_config
 from kanachan.training.module import StageModule
+from kanachan.training.run_folder import load_config
 from tests.support.forked import made_by_one
 from tests.support.stopped import signal_after_rows, wait_for_rows
 from tests.support.tiny_runs import arguments, rows_of, run, same_weights

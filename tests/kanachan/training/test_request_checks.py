@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from kanachan.config import MODEL_SIZES
-from kanachan.training.command_line import Request, requested, save_config
+from kanachan.training.command_line import Request, requested
+from kanachan.training.run_folder import save_config
 from tests.support.tiny_weights import written
 
 

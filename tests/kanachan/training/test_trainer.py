@@ -16,8 +16,8 @@ from kanachan.config import RunConfig, StageName
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.stages import STAGES
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.command_line import load_config
 from kanachan.training.devices import devices_of
+from kanachan.training.run_folder import load_config
 from tests.support.stopped import signal_after_rows
 from tests.support.tiny_runs import (
     CLOCKED,

@@ -1,0 +1,115 @@
+"""What the folder of a run holds, and what of its settings may change when it is resumed."""
+
+from collections.abc import Collection
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from annotate.runtime.files import replacing
+from kanachan.config import (
+    WEIGHTS_NAME,
+    DataConfig,
+    ModelConfig,
+    ObjectiveConfig,
+    OptimConfig,
+    RunConfig,
+    TrainConfig,
+)
+from kanachan.objectives.stages import require_stage
+
+CONFIG_NAME = "config.yaml"
+CHECKPOINTS = "checkpoints"
+
+SECTIONS: dict[str, type] = {
+    "data": DataConfig,
+    "model": ModelConfig,
+    "objective": ObjectiveConfig,
+    "optim": OptimConfig,
+    "run": RunConfig,
+}
+
+# Settings that a resumed run may change: where things are and how they are shown, never what is computed.
+_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak")
+_PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
+_STORED = ("checkpoint_every",)
+_READ = ("path", "verify")
+MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)) | frozenset(
+    f"data.{name}" for name in _READ
+)
+
+LENGTH = frozenset({"run.steps", "run.passes"})
+"""settings that --resume RUN may change too: the run is trained further"""
+
+
+def save_config(config: TrainConfig, path: Path) -> None:
+    """Writes the resolved configuration; `kanachan-train --config FILE` repeats the run."""
+    with replacing(path) as temporary:
+        temporary.write_text(yaml.safe_dump(plain(config), sort_keys=False), encoding="utf-8")
+
+
+def load_config(path: Path) -> TrainConfig:
+    """Reads a configuration that `save_config` wrote.
+
+    Raises ValueError naming the file and the key if a key is unknown or missing.
+    """
+    values = settings_in(path)
+    try:
+        sections = {name: kind(**values.pop(name)) for name, kind in SECTIONS.items()}
+        sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
+        config = TrainConfig(**sections, **values)
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
+    require_stage(config.stage)
+    return config
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """Converts the configuration to nested dicts, lists and scalars."""
+    return {key: _plain(value) for key, value in asdict(config).items()}
+
+
+def holds_run(folder: Path) -> bool:
+    """Returns whether the folder holds a run that has ended or could be resumed."""
+    return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
+
+
+def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:
+    """Raises ValueError if a setting differs that may not change."""
+    saved, given = _flat(was), _flat(now)
+    changed = [key for key in saved if saved[key] != given[key] and key not in may_change]
+    if changed:
+        listed = ", ".join(f"{key} was {saved[key]}, is {given[key]}" for key in changed)
+        advice = "start a new one with another --output"
+        if LENGTH.issuperset(changed):
+            advice = f"to train it further, give --resume {now.run.out} and the new length alone"
+        raise ValueError(f"a resumed run keeps its settings ({listed}): {advice}")
+
+
+def settings_in(path: Path) -> dict[str, Any]:
+    """Reads the settings of a YAML file; raises ValueError if it holds something else."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: not YAML: {error}") from error
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: settings are expected, as `section: {{name: value}}`")
+    return values
+
+
+def _flat(config: TrainConfig) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in plain(config).items():
+        flat.update(
+            {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
+        )
+    return flat
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    return list(value) if isinstance(value, tuple) else value
