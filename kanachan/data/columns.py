@@ -90,6 +90,14 @@ def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
     return seats
 
 
+def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
+    """Returns the index of each row's token in a block [B]; every row has exactly one."""
+    block = vocabulary.sparse[block_name]
+    values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]
+    assert len(values) == len(sparse), f"{len(values)} tokens of {block_name} in {len(sparse)} rows"
+    return values.astype(np.int64) - block.first
+
+
 def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
     """Computes 64-bit keys [B] of the game, the round and the deciding seat of each row, before seats are rotated."""
     is_of_round = np.zeros(vocabulary.sparse.size, bool)

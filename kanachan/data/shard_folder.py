@@ -5,6 +5,8 @@ from pathlib import Path
 from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
 
+ROUNDS = "rounds"
+"""subfolder of a folder of shards with the shards of its rounds, which have the same names"""
 SPLIT_ADVICE = (
     "name another with --split, or pack again with more games set aside (kanachan-pack --fractions 0.8,0.1,0.1), or "
     "with files of their own (--validation, --test)"

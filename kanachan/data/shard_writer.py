@@ -20,8 +20,9 @@ from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import FORMAT_VERSION, publish_shards, rows_of_columns
+from kanachan.data.shards import publish_shards, rows_of_columns
 from kanachan.data.text import check_rows
 
 _SOURCES = (
@@ -30,6 +31,7 @@ _SOURCES = (
     "external_sort.py",
     "shard_writer.py",
     "shards.py",
+    "shard_file.py",
     "shard_folder.py",
     "dataset_card.py",
 )

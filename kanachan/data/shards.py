@@ -1,13 +1,12 @@
 """The shard format: Arrow IPC streams that `datasets.Dataset.from_file` opens too, memory-mapped and gathered here.
 
-A split is the files `<split>-00000.arrow`, …, each one record batch. The schema's metadata, under "kanachan",
+A split is the files `<split>-00000.arrow`, …, each one record batch (`kanachan.data.shard_file`), with metadata that
 describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
 annotations have the hidden field there is one more column, `hidden`, with its hands; the wall is not stored.
 
 Shapes: B rows, N numeric features, R results.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,17 +18,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from annotate.annotation import HIDDEN
-from annotate.runtime.files import replacing
-from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
+from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.columns import Columns, Ragged, deciding_seats
 from kanachan.data.dataset_card import CARD_NAME, may_replace
+from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import shard_name, shards_of
 
-FORMAT_VERSION = 1
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
-_METADATA_KEY = b"kanachan"
-_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 
 
 def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
@@ -83,24 +79,9 @@ def write_shard(
         rows: in the columns of `schema`.
         made: how the data were made, as JSON values; stored in every shard.
     """
-    description = {
-        "format_version": FORMAT_VERSION,
-        "vocabulary": vocabulary.name,
-        "fingerprint": vocabulary.fingerprint,
-        "split": split,
-        "shard": number,
-        "shards": of,
-        "rows": rows.num_rows,
-        "checksum": _checksum(_ShardBuffers(rows)),
-        "made": made,
-    }
+    checksum = _checksum(_ShardBuffers(rows))
     path = folder / shard_name(split, number)
-    described = schema(vocabulary, hidden=has_hidden(rows)).with_metadata(
-        {_METADATA_KEY: json.dumps(description).encode()}
-    )
-    with replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
-        with pa.ipc.new_stream(file, described) as stream:
-            stream.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=described))
+    write_shard_file(path, rows, describe_shard(vocabulary, split, number, of, rows.num_rows, checksum, made))
     return path
 
 
@@ -135,14 +116,7 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
     folder, paths = Path(folder), shards_of(folder, split)
     opened = [_open_shard(path) for path in paths]
     descriptions = [description for description, _ in opened]
-    for number, (path, description) in enumerate(zip(paths, descriptions, strict=True)):
-        if (description["split"], description["shard"]) != (split, number):
-            raise ValueError(f"{path}: its metadata name shard {description['shard']} of {description['split']!r}")
-        if description["shards"] != len(opened) or description["made"] != descriptions[0]["made"]:
-            raise ValueError(
-                f"{path}: is one of {description['shards']} shards that were packed together, but the folder contains "
-                f"{len(opened)}, or some of another packing"
-            )
+    require_one_packing(split, paths, descriptions)
     if hidden is not False:
         without = [path for path, (_, rows) in zip(paths, opened, strict=True) if not has_hidden(rows)]
         if hidden and without:
@@ -295,39 +269,11 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
 
 
 def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
-    try:
-        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
-            description = _description(path, stream.schema)
-            batches = list(stream)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a shard, or cut off ({error})") from None
-    with open(path, "rb") as file:
-        file.seek(-len(_END_OF_STREAM), 2)
-        is_whole = file.read() == _END_OF_STREAM
-    if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
-        raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
+    description, rows = open_shard_file(path)
     vocabulary = vocabulary_named(description["vocabulary"])
-    if not batches[0].schema.equals(schema(vocabulary, hidden=has_hidden(batches[0]))):
-        raise ValueError(f"{path}: other columns than a shard has: {batches[0].schema.names}")
-    return description, batches[0]
-
-
-def _description(path: Path, found: pa.Schema) -> dict[str, Any]:
-    metadata = found.metadata or {}
-    if _METADATA_KEY not in metadata:
-        raise ValueError(f"{path}: an Arrow file, but not a shard made by kanachan-pack")
-    description: dict[str, Any] = json.loads(metadata[_METADATA_KEY])
-    if description["format_version"] != FORMAT_VERSION:
-        raise ValueError(
-            f"{path}: format version {description['format_version']}, this program reads {FORMAT_VERSION}; pack the "
-            "annotations again"
-        )
-    if vocabulary_with(description["vocabulary"], description["fingerprint"]) is None:
-        raise ValueError(
-            f"{path}: packed with the vocabulary {description['vocabulary']} {description['fingerprint']}, but this "
-            f"program's is {known_vocabularies()}; annotate and pack the records again"
-        )
-    return description
+    if not rows.schema.equals(schema(vocabulary, hidden=has_hidden(rows))):
+        raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
+    return description, rows
 
 
 def _checksum(mapped: _ShardBuffers) -> str:

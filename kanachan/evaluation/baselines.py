@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
-from kanachan.data.columns import Columns, Ragged
+from kanachan.data.columns import Columns, token_value
 from kanachan.objectives.targets import Results, SeatOrders, final_ranks_from_actor
 
 Floats = NDArray[np.float64]
@@ -221,14 +221,6 @@ def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     grade_B = np.zeros(len(columns), np.int64)
     grade_B[row[is_own_grade]] = value[is_own_grade]
     return grade_B
-
-
-def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
-    """Returns the index of each row's token in a block [B]; every row has exactly one."""
-    block = vocabulary.sparse[block_name]
-    values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]
-    assert len(values) == len(sparse), f"{len(values)} tokens of {block_name} in {len(sparse)} rows"
-    return values.astype(np.int64) - block.first
 
 
 def _one_hot(value_B: NDArray[np.int64], size: int) -> NDArray[np.bool_]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
-from kanachan.data.columns import Columns
-from kanachan.evaluation.baselines import own_grade, token_value
+from kanachan.data.columns import Columns, token_value
+from kanachan.evaluation.baselines import own_grade
 from kanachan.objectives.targets import Results, final_rank, grading_delta
 
 

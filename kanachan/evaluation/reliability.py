@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-from kanachan.data.columns import Columns
-from kanachan.evaluation.baselines import token_value
+from kanachan.data.columns import Columns, token_value
 from kanachan.evaluation.bootstrap import REPLICATES, Floats
 from kanachan.evaluation.calibration import Bin, reliability
 from kanachan.evaluation.decision_metrics import DecisionRows

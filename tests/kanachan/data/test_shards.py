@@ -127,7 +127,7 @@ def test_a_missing_split_is_an_error_that_names_what_is_there(folder: Path, tmp_
 
 
 def test_another_format_version_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kanachan.data.shards.FORMAT_VERSION", 2)
+    monkeypatch.setattr("kanachan.data.shard_file.FORMAT_VERSION", 2)
     with pytest.raises(ValueError, match=r"train-00000\.arrow: format version 1, this program reads 2"):
         open_shards(folder, "train")
 

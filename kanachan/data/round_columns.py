@@ -1,0 +1,129 @@
+"""The rounds of games as columns of numbers: how each started, what it brought, and how its game ended. No torch here.
+
+Shapes: N rounds, S seats (0 is the first dealer of the game), B decisions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.columns import Columns, splitmix64, token_value
+
+STICK = 1000
+"""points of a riichi stick"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundColumns:
+    """Some rounds, one row for each, sorted by game and, within a game, by their order."""
+
+    game: NDArray[np.uint64]  # [N], game_key of the game's id
+    number: NDArray[np.uint8]
+    """[N], place among the rounds of its game that are known, from 0"""
+    wind: NDArray[np.uint8]  # [N], 0 East
+    dealer: NDArray[np.uint8]  # [N], a seat
+    honba: NDArray[np.int32]  # [N]
+    deposits: NDArray[np.int32]
+    """[N], riichi sticks on the table at the start"""
+    room: NDArray[np.uint8]  # [N]
+    style: NDArray[np.uint8]  # [N], 0 East only, 1 East and South
+    grade: NDArray[np.uint8]  # [N, S]
+    score: NDArray[np.int32]  # [N, S], at the start
+    delta: NDArray[np.int32]
+    """[N, S], all that the round changed: `score + delta` are the scores at the start of the next one"""
+    final_score: NDArray[np.int32]
+    """[N, S], at the end of the game, with leftover deposits"""
+    rank: NDArray[np.uint8]  # [N, S], at the end of the game, 0 first
+    grading_delta: NDArray[np.int32]  # [N, S], by the game
+
+    def __len__(self) -> int:
+        return len(self.game)
+
+    @property
+    def num_seats(self) -> int:
+        return self.score.shape[1]
+
+    @property
+    def is_last(self) -> NDArray[np.bool_]:
+        """Whether a row is the last of its game [N]."""
+        is_last = np.ones(len(self), bool)
+        is_last[:-1] = self.game[1:] != self.game[:-1]
+        return is_last
+
+    @property
+    def is_whole(self) -> NDArray[np.bool_]:
+        """Whether what follows a round is known [N]: the next row is the round that followed, or for the last row of a
+        game the game ended with it. Scores, deposits, dealer and honba decide."""
+        after_NS = self.score + self.delta
+        deposits_N = self.deposits - self.delta.sum(axis=1) // STICK  # those left on the table
+        is_whole = (after_NS + STICK * deposits_N[:, None] * (self.rank == 0) == self.final_score).all(axis=1)
+        place = self.wind.astype(np.int64) * self.num_seats + self.dealer
+        is_repeated = (place[1:] == place[:-1]) & (self.honba[1:] == self.honba[:-1] + 1)
+        is_advanced = (place[1:] == place[:-1] + 1) & ((self.honba[1:] == 0) | (self.honba[1:] == self.honba[:-1] + 1))
+        is_followed = (is_repeated | is_advanced) & (after_NS[:-1] == self.score[1:]).all(axis=1)
+        is_followed &= self.deposits[1:] == deposits_N[:-1]
+        is_whole[:-1] = np.where(self.is_last[:-1], is_whole[:-1], is_followed)
+        return is_whole
+
+    def rows(self, first: int, last: int) -> Self:
+        """Returns the rows `first` up to, but not including, `last`, without copying."""
+        return type(self)(**{f.name: getattr(self, f.name)[first:last] for f in fields(self)})
+
+    def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
+        """Copies some rows, by their places or by a mask."""
+        return type(self)(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def concatenated(parts: Sequence[RoundColumns]) -> RoundColumns:
+    """Joins rounds, of which there must be some parts, in their order."""
+    return RoundColumns(
+        **{f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(RoundColumns)}
+    )
+
+
+class RoundIndex:
+    """The places of rounds, by their game, wind, dealer and honba."""
+
+    def __init__(self, rounds: RoundColumns) -> None:
+        self._rounds = rounds
+        key_N = _keys(rounds.game, rounds.wind, rounds.dealer, rounds.honba)
+        self._row_N = np.argsort(key_N, kind="stable")
+        self._key_N = key_N[self._row_N]
+
+    def rows_of(self, columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+        """Returns the row of the round of each decision [B], -1 where there is none; before seats are rotated."""
+        wind_B, dealer_B = (token_value(columns.sparse, vocabulary, name) for name in ("wind", "round"))
+        return self.find(columns.game, wind_B, dealer_B, columns.numeric[:, vocabulary.numeric.index("honba")])
+
+    def find(
+        self,
+        game_B: NDArray[np.uint64],
+        wind_B: NDArray[np.integer],
+        dealer_B: NDArray[np.integer],
+        honba_B: NDArray[np.integer],
+    ) -> NDArray[np.int64]:
+        """Returns the row of each of these rounds [B], -1 where there is none."""
+        if len(self._row_N) == 0:
+            return np.full(len(game_B), -1)
+        place_B = np.searchsorted(self._key_N, _keys(game_B, wind_B, dealer_B, honba_B))
+        row_B = self._row_N[np.minimum(place_B, len(self._row_N) - 1)]
+        is_found_B = self._rounds.game[row_B] == game_B
+        for name, value_B in (("wind", wind_B), ("dealer", dealer_B), ("honba", honba_B)):
+            is_found_B &= getattr(self._rounds, name)[row_B] == value_B
+        return np.where(is_found_B, row_B, -1)
+
+
+def _keys(
+    game_B: NDArray[np.uint64],
+    wind_B: NDArray[np.integer],
+    dealer_B: NDArray[np.integer],
+    honba_B: NDArray[np.integer],
+) -> NDArray[np.uint64]:
+    round_B = wind_B.astype(np.uint64) << np.uint64(8) | dealer_B.astype(np.uint64)
+    return splitmix64(
+        game_B ^ splitmix64(honba_B.astype(np.int64).astype(np.uint64)) ^ splitmix64(round_B << np.uint64(32))
+    )

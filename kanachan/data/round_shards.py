@@ -1,0 +1,124 @@
+"""Shards of rounds: `rounds/<split>-00000.arrow`, …, in a folder of shards, one row for each round of each game.
+
+They are in the format of the shards of decisions (`kanachan.data.shard_file`), and written, replaced and published
+with them. Rows are sorted by game and by their order in it; a game is in one file.
+"""
+
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from annotate.vocabulary import Vocabulary, vocabulary_named
+from kanachan.data.round_columns import RoundColumns, concatenated
+from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
+from kanachan.data.shard_folder import ROUNDS, shard_name, splits_in
+
+_PACK_AGAIN = "kanachan-pack FOLDER -o NEW makes a folder with rounds from one without"
+
+
+def round_schema(vocabulary: Vocabulary) -> pa.Schema:
+    """Returns the columns of a shard of rounds."""
+    by_seat = {
+        name: pa.list_(number, vocabulary.num_seats)
+        for name, number in (
+            ("grade", pa.uint8()),
+            ("score", pa.int32()),
+            ("delta", pa.int32()),
+            ("final_score", pa.int32()),
+            ("rank", pa.uint8()),
+            ("grading_delta", pa.int32()),
+        )
+    }
+    plain = {
+        "game": pa.uint64(),
+        "number": pa.uint8(),
+        "wind": pa.uint8(),
+        "dealer": pa.uint8(),
+        "honba": pa.int32(),
+        "deposits": pa.int32(),
+        "room": pa.uint8(),
+        "style": pa.uint8(),
+    }
+    return pa.schema([pa.field(name, type_, nullable=False) for name, type_ in (plain | by_seat).items()])
+
+
+def rows_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> pa.RecordBatch:
+    """Converts columns to rows of `round_schema`."""
+    schema = round_schema(vocabulary)
+    arrays = []
+    for field in schema:
+        column = getattr(rounds, field.name)
+        if pa.types.is_fixed_size_list(field.type):
+            values = pa.array(np.ascontiguousarray(column).reshape(-1), field.type.value_type)
+            arrays.append(pa.FixedSizeListArray.from_arrays(values, type=field.type))
+        else:
+            arrays.append(pa.array(column, field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def rounds_of_rows(rows: pa.RecordBatch) -> RoundColumns:
+    """Converts rows back to columns, without copying."""
+    columns = {}
+    for field in rows.schema:
+        column = rows[field.name]
+        if pa.types.is_fixed_size_list(field.type):
+            columns[field.name] = column.flatten().to_numpy().reshape(rows.num_rows, field.type.list_size)
+        else:
+            columns[field.name] = column.to_numpy()
+    return RoundColumns(**columns)
+
+
+def write_rounds(
+    folder: Path, split: str, number: int, of: int, rounds: RoundColumns, vocabulary: Vocabulary, made: dict[str, Any]
+) -> Path:
+    """Writes shard `number` of `of` of the rounds of a split into the subfolder of a folder of shards.
+
+    Args:
+        rounds: sorted; those of a game are in one shard.
+        made: how the data were made, as JSON values; the same as in the shards of decisions.
+    """
+    rows = rows_of_rounds(rounds, vocabulary)
+    description = describe_shard(vocabulary, split, number, of, len(rounds), _checksum(rounds), made)
+    path = folder / ROUNDS / shard_name(split, number)
+    write_shard_file(path, rows, description)
+    return path
+
+
+def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> RoundColumns:
+    """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several.
+
+    Args:
+        verify: compare checksums.
+
+    Raises:
+        ValueError: there are none, or a file is cut off, missing, damaged or not packed together with the decisions
+            next to it; names it.
+    """
+    folder = Path(folder)
+    if split not in splits_in(folder / ROUNDS):
+        raise ValueError(f"{folder}: holds no rounds of the split {split!r}; {_PACK_AGAIN}")
+    paths = splits_in(folder / ROUNDS)[split]
+    opened = [open_shard_file(path) for path in paths]
+    descriptions = [description for description, _ in opened]
+    require_one_packing(split, paths, descriptions)
+    decisions = splits_in(folder).get(split)
+    if decisions and open_shard_file(decisions[0])[0]["made"] != descriptions[0]["made"]:
+        raise ValueError(f"{paths[0]}: was not packed together with {decisions[0]}; {_PACK_AGAIN}")
+    parts = []
+    for path, (description, rows) in zip(paths, opened, strict=True):
+        if not rows.schema.equals(round_schema(vocabulary_named(description["vocabulary"]))):
+            raise ValueError(f"{path}: other columns than a shard of rounds has: {rows.schema.names}")
+        parts.append(rounds_of_rows(rows))
+        if verify and _checksum(parts[-1]) != description["checksum"]:
+            raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
+    return parts[0] if len(parts) == 1 else concatenated(parts)
+
+
+def _checksum(rounds: RoundColumns) -> str:
+    digest = sha256()
+    for name in RoundColumns.__slots__:
+        digest.update(np.ascontiguousarray(getattr(rounds, name)).data)
+    return digest.hexdigest()

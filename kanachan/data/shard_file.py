@@ -1,0 +1,94 @@
+"""One file of a shard: an Arrow IPC stream of one record batch, whose metadata describe it, under "kanachan".
+
+`datasets.Dataset.from_file` opens it too. Decisions (`kanachan.data.shards`) and rounds (`kanachan.data.round_shards`)
+are stored in such files.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from annotate.runtime.files import replacing
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_with
+
+FORMAT_VERSION = 1
+_METADATA_KEY = b"kanachan"
+_END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+
+
+def describe_shard(
+    vocabulary: Vocabulary, split: str, number: int, of: int, rows: int, checksum: str, made: dict[str, Any]
+) -> dict[str, Any]:
+    """Returns the description of shard `number` of `of` of a split, as JSON values."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "vocabulary": vocabulary.name,
+        "fingerprint": vocabulary.fingerprint,
+        "split": split,
+        "shard": number,
+        "shards": of,
+        "rows": rows,
+        "checksum": checksum,
+        "made": made,
+    }
+
+
+def write_shard_file(path: Path, rows: pa.RecordBatch, description: dict[str, Any]) -> None:
+    """Writes the file, which has its name only once it is complete; makes its folder if there is none."""
+    described = rows.schema.with_metadata({_METADATA_KEY: json.dumps(description).encode()})
+    with replacing(path) as temporary, pa.OSFile(str(temporary), "wb") as file:
+        with pa.ipc.new_stream(file, described) as stream:
+            stream.write_batch(pa.RecordBatch.from_arrays(rows.columns, schema=described))
+
+
+def open_shard_file(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
+    """Maps a file into memory and returns its description and rows.
+
+    Raises:
+        ValueError: the file is cut off, of another format version or not a shard, or made with a vocabulary that this
+            program does not have; names it.
+    """
+    try:
+        with pa.ipc.open_stream(pa.memory_map(str(path))) as stream:
+            description = _description(path, stream.schema)
+            batches = list(stream)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: not a shard, or cut off ({error})") from None
+    with open(path, "rb") as file:
+        file.seek(-len(_END_OF_STREAM), 2)
+        is_whole = file.read() == _END_OF_STREAM
+    if len(batches) != 1 or not is_whole or batches[0].num_rows != description["rows"]:
+        raise ValueError(f"{path}: cut off: {description['rows']} rows and the end of the stream expected")
+    return description, batches[0]
+
+
+def require_one_packing(split: str, paths: list[Path], descriptions: list[dict[str, Any]]) -> None:
+    """Checks that files are all shards of a split, in order, and were packed together; raises ValueError if not."""
+    for number, (path, description) in enumerate(zip(paths, descriptions, strict=True)):
+        if (description["split"], description["shard"]) != (split, number):
+            raise ValueError(f"{path}: its metadata name shard {description['shard']} of {description['split']!r}")
+        if description["shards"] != len(paths) or description["made"] != descriptions[0]["made"]:
+            raise ValueError(
+                f"{path}: is one of {description['shards']} shards that were packed together, but the folder contains "
+                f"{len(paths)}, or some of another packing"
+            )
+
+
+def _description(path: Path, found: pa.Schema) -> dict[str, Any]:
+    metadata = found.metadata or {}
+    if _METADATA_KEY not in metadata:
+        raise ValueError(f"{path}: an Arrow file, but not a shard made by kanachan-pack")
+    description: dict[str, Any] = json.loads(metadata[_METADATA_KEY])
+    if description["format_version"] != FORMAT_VERSION:
+        raise ValueError(
+            f"{path}: format version {description['format_version']}, this program reads {FORMAT_VERSION}; pack the "
+            "annotations again"
+        )
+    if vocabulary_with(description["vocabulary"], description["fingerprint"]) is None:
+        raise ValueError(
+            f"{path}: packed with the vocabulary {description['vocabulary']} {description['fingerprint']}, but this "
+            f"program's is {known_vocabularies()}; annotate and pack the records again"
+        )
+    return description
