@@ -1,7 +1,7 @@
 """Plays a table to its end, as a record, a rule-based player or a model chooses, and collects the decision points."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -95,17 +95,27 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
             decisions.append(decision)
             window.append((decision, turn))
         table.step({seat: choice.move for seat, choice in choices.items()})
-        if window and turns[0].target is not None:
-            outcome = _outcome(choices, writer.vocabulary)
-            for decision, turn in window:
-                taken = decision.observation.actions[decision.chosen]
-                decision.is_preempted = is_hidden(turn.options, outcome, taken, writer.vocabulary)
+        mark_preempted(window, [choice.token for choice in choices.values()], writer.vocabulary)
     return Play(decisions, num_unknown, automatic)
 
 
-def _outcome(choices: dict[int, Choice], vocabulary: Vocabulary) -> str:
+def mark_preempted(window: Sequence[tuple[Decision, Turn]], tokens: Iterable[int], vocabulary: Vocabulary) -> None:
+    """Sets `is_preempted` of decisions taken at the same time.
+
+    Args:
+        tokens: the actions of all seats at that time.
+    """
+    if not window or window[0][1].target is None:
+        return
+    outcome = _outcome(tokens, vocabulary)
+    for decision, turn in window:
+        taken = decision.observation.actions[decision.chosen]
+        decision.is_preempted = is_hidden(turn.options, outcome, taken, vocabulary)
+
+
+def _outcome(tokens: Iterable[int], vocabulary: Vocabulary) -> str:
     """Returns the claim that is carried out after a discard or kan, or "pass"."""
-    kinds = {vocabulary.action.block_of(choice.token).name for choice in choices.values()}
+    kinds = {vocabulary.action.block_of(token).name for token in tokens}
     for kind in ("ron", "daiminkan", "pon", "chi"):
         if kind in kinds:
             return kind

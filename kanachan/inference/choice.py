@@ -52,24 +52,31 @@ def log_probabilities(score_A: NDArray[Any], temperature: float | None) -> NDArr
 
 
 def choose(
-    actions: Sequence[int], prediction: Prediction, temperature: float | None = None, uniform: float | None = None
+    actions: Sequence[int],
+    prediction: Prediction,
+    temperature: float | None = None,
+    uniform: float | None = None,
+    explore: float = 0.0,
 ) -> Action:
     """Chooses one of the actions by their scores.
 
     Args:
         temperature: the scores are divided by it, and their softmax is sampled from; None takes the highest score.
         uniform: a random number in 0 ... 1, 1 excluded; needed with a temperature.
+        explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
     """
     score_A = prediction.score
     assert len(actions) == len(score_A)
     if temperature is None:
+        assert not explore, "an action of the highest score is not sampled"
         place = int(score_A.argmax())
-    else:
-        assert uniform is not None, "sampling needs a random number"
-        weight_A = np.exp(_logits(score_A, temperature))
-        below = np.searchsorted(weight_A.cumsum(), uniform * weight_A.sum(), side="right")
-        place = min(int(below), len(score_A) - 1)
-    log_probability = float(log_probabilities(score_A, temperature)[place])
+        return Action(actions[place], 0.0, prediction.value, prediction)
+    assert uniform is not None, "sampling needs a random number"
+    weight_A = np.exp(_logits(score_A, temperature))
+    weight_A = (1 - explore) * weight_A + explore * weight_A.sum() / len(weight_A)
+    below = np.searchsorted(weight_A.cumsum(), uniform * weight_A.sum(), side="right")
+    place = min(int(below), len(score_A) - 1)
+    log_probability = float(np.log(weight_A[place] / weight_A.sum()))
     return Action(actions[place], log_probability, prediction.value, prediction)
 
 

@@ -146,6 +146,7 @@ class Policy(ABC):
         temperature: float | None = None,
         uniforms: Sequence[float] | None = None,
         *,
+        explore: float = 0.0,
         seats: Sequence[Hashable] | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> list[Action]:
@@ -154,13 +155,14 @@ class Policy(ABC):
         Args:
             temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
             uniforms: a random number in 0 ... 1, 1 excluded, for each observation; needed with a temperature.
+            explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
             seats: see `evaluate`.
             batch: how many are evaluated at once.
         """
         predictions = self.evaluate(observations, seats, batch)
         drawn = [None] * len(observations) if uniforms is None else uniforms
         return [
-            choose(observation.actions, prediction, temperature, uniform)
+            choose(observation.actions, prediction, temperature, uniform, explore)
             for observation, prediction, uniform in zip(observations, predictions, drawn, strict=True)
         ]
 

@@ -68,7 +68,7 @@ class Agent(Protocol):
         ...
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
-        """Deletes the state of a game; `events` (mjai, all hands open) is its whole log."""
+        """Deletes the state of a game; `events` (mjai, all hands open) is its whole log, or empty if it was dropped."""
         ...
 
     def close(self) -> None:

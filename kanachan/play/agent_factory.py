@@ -7,13 +7,20 @@ from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 
 def make_agent(
-    spec: AgentSpec, sampler: SeededSampler, vocabulary: Vocabulary, device: str = "cpu", *, use_bf16: bool = False
+    spec: AgentSpec,
+    sampler: SeededSampler,
+    vocabulary: Vocabulary,
+    device: str = "cpu",
+    *,
+    use_bf16: bool = False,
+    explore: float = 0.0,
 ) -> Agent:
     """Creates the agent of a specification.
 
     Args:
         device: of the networks.
         use_bf16: multiply in bf16.
+        explore: the share of actions of a network with a temperature that are drawn from all with equal probabilities.
 
     Raises:
         ValueError: the weights cannot be read, or not be used together; or a program cannot be started.
@@ -29,4 +36,4 @@ def make_agent(
     # torch is imported only for agents with a network
     from kanachan.play.policy_agent import load_policy_agent
 
-    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16)
+    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)

@@ -7,9 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
 from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_RULES
+from annotate.game.settings import DEFAULT_RULES, table_seed
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
+from kanachan.play.game import GameSetup
 
 Format = Literal["1v3", "2v2"]
 Precision = Literal["fp32", "bf16"]
@@ -52,6 +53,22 @@ class Match:
     def game_id(self, game: GameKey) -> str:
         """Returns the name of a game's record."""
         return f"arena-{self.key}-{game.wall:06}-{game.seating}"
+
+    def setup(self, game: GameKey) -> GameSetup:
+        """Returns the setup of a game."""
+        seats = players_by_seat(self.format, game)
+        return GameSetup(
+            key=game,
+            id=self.game_id(game),
+            vocabulary=self.vocabulary,
+            rules=self.rules,
+            style=self.style,
+            room=self.room,
+            grades=tuple(self.grades[PLAYERS.index(player)] for player in seats),
+            seats=seats,
+            players=dict(zip(PLAYERS, self.players, strict=True)),
+            table_seed=table_seed(self.seed, game.wall),
+        )
 
 
 def _vocabulary_of(format_: Format) -> Vocabulary:

@@ -323,7 +323,9 @@ class MjaiAgent:
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         seated = self._seated.pop((game, seat), None)
-        if seated is not None:
+        if seated is not None and not events:
+            seated.program.close()
+        elif seated is not None:
             self._idle.setdefault(seat, []).append(seated.program)
             seated.end(events)
 

@@ -246,14 +246,18 @@ class PolicyAgent:
 
     Args:
         temperature: scores are divided by it, and their softmax is sampled from; None takes the highest score.
+        explore: the share of actions that are drawn from all with equal probabilities; needs a temperature.
     """
 
     plays_forced = False
 
-    def __init__(self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None) -> None:
+    def __init__(
+        self, policy: CachedPolicy, sampler: SeededSampler, temperature: float | None = None, explore: float = 0.0
+    ) -> None:
         self.policy = policy
         self._sampler = sampler
         self._temperature = temperature
+        self._explore = explore
 
     def group(self, request: ActRequest) -> BatchKey:
         shape = self.policy.shape(request.observation, _seat_of(request))
@@ -262,7 +266,8 @@ class PolicyAgent:
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         uniforms = None if self._temperature is None else [self._sampler.of(request) for request in requests]
         observations = [request.observation for request in requests]
-        return self.policy.act(observations, self._temperature, uniforms, seats=[_seat_of(r) for r in requests])
+        seats = [_seat_of(request) for request in requests]
+        return self.policy.act(observations, self._temperature, uniforms, explore=self._explore, seats=seats)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
         self.policy.forget((game, seat))
@@ -272,7 +277,13 @@ class PolicyAgent:
 
 
 def load_policy_agent(
-    spec: AgentSpec, sampler: SeededSampler, vocabulary: Vocabulary, device: str, *, use_bf16: bool
+    spec: AgentSpec,
+    sampler: SeededSampler,
+    vocabulary: Vocabulary,
+    device: str,
+    *,
+    use_bf16: bool,
+    explore: float,
 ) -> PolicyAgent:
     """Loads the agent of a specification with weights.
 
@@ -288,4 +299,4 @@ def load_policy_agent(
         policy = CachedPolicy(loaded, spec.points, use_bf16=use_bf16)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
-    return PolicyAgent(policy, sampler, spec.temperature)
+    return PolicyAgent(policy, sampler, spec.temperature, explore)

@@ -1,158 +1,17 @@
-"""Games of the arena that advance together, and the result of each.
-
-A wall is played once in each of its seatings, so that both players get the same tiles. The hands and draws of a seat
-are the same in all seatings up to the first choice that differs; later rounds have the same walls too.
-"""
+"""Games that advance together, so that agents receive the requests of many of them in one batch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Generic, TypeVar
 
-from annotate.game.engine import Table
-from annotate.game.features import ObservationEncoder
-from annotate.game.grading import mjsoul_deltas, ranks_of
 from annotate.game.record import Event
-from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
-from annotate.game.settings import table_seed
+from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
-from kanachan.play.match import PLAYERS, GameResult, Match, players_by_seat
+from kanachan.play.game import Game
 
-_CALLS = ("chi", "pon", "daiminkan")
 _MOST_MOVES_WAITED = 100  # calls of `advance`: a rare key would delay a game by thousands
 
-
-class Game:
-    """A game in progress."""
-
-    def __init__(self, match: Match, key: GameKey) -> None:
-        vocabulary = match.vocabulary
-        self.match = match
-        self.key = key
-        self.players = players_by_seat(match.format, key)
-        self.grades = tuple(match.grades[PLAYERS.index(player)] for player in self.players)
-        self.table = Table.of_game(match.rules, match.style, table_seed(match.seed, key.wall), vocabulary)
-        self._encoder = ObservationEncoder(vocabulary, match.room, match.style, self.grades)
-        self._num_requests = [0] * vocabulary.num_seats
-        self._decisions = [0] * vocabulary.num_seats
-        self._tokens: dict[int, int] = {}
-        self._awaited: set[int] = set()
-
-    @property
-    def waits(self) -> bool:
-        """Whether an action is missing that `requests` has requested."""
-        return bool(self._awaited)
-
-    def requests(self, players: Mapping[str, Agent]) -> list[ActRequest]:
-        """Returns the requests for the next actions, for which the game then waits; none when the game has ended.
-        Plays turns with only one option unless an agent `plays_forced`."""
-        while not self.table.done:
-            queried = [
-                turn
-                for turn in self.table.turns
-                if len(turn.options) > 1 or players[self.players[turn.seat]].plays_forced
-            ]
-            if queried:
-                break
-            self.step()
-        else:
-            return []
-        self._awaited = {turn.seat for turn in queried}
-        requests = []
-        for turn in queried:
-            self._decisions[turn.seat] += len(turn.options) > 1
-            request = ActRequest(
-                game=self.key,
-                number=self._num_requests[turn.seat],
-                turn=turn,
-                observation=self._encoder.observation(turn, self.table.progression),
-                unlogged=self.table.unlogged_ankan,
-            )
-            requests.append(request)
-            self._num_requests[turn.seat] += 1
-        return requests
-
-    def answer(self, seat: int, token: int) -> None:
-        """Sets the action that was requested of a seat; plays all actions once none is missing."""
-        self._awaited.remove(seat)
-        self._tokens[seat] = token
-        if not self.waits:
-            self.step()
-
-    def step(self) -> None:
-        """Plays one action of each seat; a seat without a request has only one option."""
-        moves = {}
-        for turn in self.table.turns:
-            token = self._tokens.get(turn.seat)
-            if token is None:
-                (token,) = turn.options
-            moves[turn.seat] = turn.options[token][0]
-        self._tokens.clear()
-        self.table.step(moves)
-
-    def finish(self, records: Path | None) -> tuple[GameResult, list[Event]]:
-        """Writes the record of a game that has ended, and returns its result and its events."""
-        match, table = self.match, self.table
-        deltas = list(mjsoul_deltas(table.scores, match.room, self.grades, match.style))
-        header = {
-            "id": match.game_id(self.key),
-            "rules": match.rules,
-            "style": match.style,
-            "room": match.room,
-            "grades": list(self.grades),
-            "grading_deltas": deltas,
-            "players": dict(zip(PLAYERS, match.players, strict=True)),
-            "seats": list(self.players),
-        }
-        events = recorded_events(table, header)
-        if records is not None:
-            write_record(str(records / f"{match.game_id(self.key)}{SUFFIX}"), events)
-        num_seats = len(self.players)
-        wins, won_points, deal_ins, calls, riichis = ([0] * num_seats for _ in range(5))
-        rounds = rounds_of(events)
-        for of_round in rounds:
-            _count(of_round, wins, won_points, deal_ins, calls, riichis)
-        result = GameResult(
-            wall=self.key.wall,
-            seating=self.key.seating,
-            players="".join(self.players),
-            ranks=list(ranks_of(table.scores)),
-            scores=table.scores,
-            grading_deltas=deltas,
-            rounds=len(rounds),
-            wins=wins,
-            won_points=won_points,
-            deal_ins=deal_ins,
-            calls=calls,
-            riichis=riichis,
-            decisions=self._decisions,
-        )
-        return result, events
-
-
-def _count(
-    events: list[Event],
-    wins: list[int],
-    won_points: list[int],
-    deal_ins: list[int],
-    calls: list[int],
-    riichis: list[int],
-) -> None:
-    """Adds the events of a round to the counts by seat."""
-    callers, declarers, payers = set(), set(), set()
-    for event in events:
-        kind, seat = event["type"], event.get("actor", -1)
-        if kind in _CALLS:
-            callers.add(seat)
-        elif kind == "reach":
-            declarers.add(seat)
-        elif kind == "hora":
-            wins[seat] += 1
-            won_points[seat] += event["deltas"][seat]
-            if event["target"] != seat:
-                payers.add(event["target"])
-    for seats, counts in ((callers, calls), (declarers, riichis), (payers, deal_ins)):
-        for seat in seats:
-            counts[seat] += 1
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(slots=True)
@@ -176,27 +35,32 @@ class _RequestQueue:
         return taken
 
 
-class BatchedGames:
-    """Games that advance together, so that an agent receives the requests of many of them in one batch. A game waits
-    until a batch of its key (`Agent.group`) is full, unless that takes too long or no other game can continue.
+class BatchedGames(Generic[ResultT]):
+    """Games that advance together. A game waits until a batch of its key (`Agent.group`) is full, unless that takes
+    too long or no other game can continue.
 
     Args:
+        begin: creates the game of a key.
         players: by letter.
-        records: a folder for the games' records.
+        finish: returns the result of a game that has ended, given the events of its record.
         on_result: is called with the result of a game before `Agent.end`, which may fail.
+        on_failure: is called with a game that its engine cannot continue, and the error; the game is dropped, and the
+            others go on. Without it the error is raised.
     """
 
     def __init__(
         self,
-        match: Match,
+        begin: Callable[[GameKey], Game],
         players: Mapping[str, Agent],
-        records: Path | None = None,
-        on_result: Callable[[GameResult], object] | None = None,
+        finish: Callable[[Game, list[Event]], ResultT],
+        on_result: Callable[[ResultT], object] | None = None,
+        on_failure: Callable[[GameKey, Exception], object] | None = None,
     ) -> None:
-        self._match = match
+        self._begin = begin
         self._players = players
-        self._records = records
+        self._finish = finish
         self._on_result = on_result
+        self._on_failure = on_failure
         self._games: dict[GameKey, Game] = {}
         self._waiting: dict[tuple[str, BatchKey], _RequestQueue] = {}
         """by player's letter and batch key; none is empty"""
@@ -208,9 +72,9 @@ class BatchedGames:
 
     def begin(self, key: GameKey) -> None:
         """Starts a game."""
-        self._games[key] = Game(self._match, key)
+        self._games[key] = self._begin(key)
 
-    def advance(self) -> list[GameResult]:
+    def advance(self) -> list[ResultT]:
         """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
 
         Returns:
@@ -223,21 +87,42 @@ class BatchedGames:
         After an error the games cannot be continued.
         """
         self._num_moves += 1
-        for game in self._games.values():
-            if game.waits:
-                continue
-            for request in game.requests(self._players):
-                letter = game.players[request.turn.seat]
+        for game in [game for game in self._games.values() if not game.waits]:
+            for request in self._requests(game):
+                letter = game.setup.seats[request.turn.seat]
                 group = self._players[letter].group(request)
                 queue = self._waiting.setdefault((letter, group), _RequestQueue(group.size, self._num_moves))
                 queue.requests.append(request)
         for letter, requests in self._ready().items():
             for request, action in zip(requests, self._players[letter].act(requests), strict=True):
+                game = self._games[request.game]
                 if action.token not in request.turn.options:
-                    name = self._match.players[PLAYERS.index(letter)]
-                    raise illegal(name, request, f"action {action.token}", self._match.vocabulary)
-                self._games[request.game].answer(request.turn.seat, action.token)
+                    setup = game.setup
+                    raise illegal(setup.players[letter], request, f"action {action.token}", setup.vocabulary)
+                self._answer(game, request.turn.seat, action)
         return self._end([game for game in self._games.values() if game.table.done])
+
+    def _requests(self, game: Game) -> list[ActRequest]:
+        try:
+            return game.requests(self._players)
+        except Exception as error:
+            self._drop(game, error)
+            return []
+
+    def _answer(self, game: Game, seat: int, action: Action) -> None:
+        try:
+            game.answer(seat, action)
+        except Exception as error:
+            self._drop(game, error)
+
+    def _drop(self, game: Game, error: Exception) -> None:
+        """Removes a game that cannot go on, none of whose requests waits: the engine works on a game only then."""
+        if self._on_failure is None:
+            raise error
+        del self._games[game.key]
+        for seat, letter in enumerate(game.setup.seats):
+            self._players[letter].end(game.key, seat, [])
+        self._on_failure(game.key, error)
 
     def _ready(self) -> dict[str, list[ActRequest]]:
         """Returns, by player's letter, the requests of full batches and those that have waited for long; if there are
@@ -253,16 +138,21 @@ class BatchedGames:
         self._waiting = {key: queue for key, queue in self._waiting.items() if queue.requests}
         return ready
 
-    def _end(self, games: Sequence[Game]) -> list[GameResult]:
+    def _end(self, games: Sequence[Game]) -> list[ResultT]:
         results, logs = [], []
         for game in games:
+            try:
+                events = game.recorded_events()
+            except Exception as error:
+                self._drop(game, error)
+                continue
             del self._games[game.key]
-            result, events = game.finish(self._records)
+            result = self._finish(game, events)
             results.append(result)
-            logs.append(events)
+            logs.append((game, events))
             if self._on_result is not None:
                 self._on_result(result)
-        for game, events in zip(games, logs, strict=True):
-            for seat, letter in enumerate(game.players):
+        for game, events in logs:
+            for seat, letter in enumerate(game.setup.seats):
                 self._players[letter].end(game.key, seat, events)
         return results

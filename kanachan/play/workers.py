@@ -20,7 +20,7 @@ from kanachan.play.agent import Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, GameResult, Match
-from kanachan.play.rollout import BatchedGames
+from kanachan.play.match_games import match_games
 
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
@@ -119,7 +119,7 @@ def _play_here(
 ) -> None:
     waiting, together = list(reversed(games)), _num_together(match, execution)
     with _agents(match, execution) as agents:
-        running = BatchedGames(match, agents, execution.records, on_result=on_result)
+        running = match_games(match, agents, execution.records, on_result=on_result)
         while (waiting or len(running)) and stop.received is None:
             while waiting and len(running) < together:
                 running.begin(waiting.pop())
@@ -160,7 +160,7 @@ def _work(pipe: Any, match: Match, execution: ExecutionConfig) -> None:
     signal.signal(signal.SIGTERM, _leave)
     try:
         with _agents(match, execution) as agents:
-            running = BatchedGames(match, agents, execution.records, on_result=pipe.send)
+            running = match_games(match, agents, execution.records, on_result=pipe.send)
             has_more = True
             while has_more or len(running):
                 while has_more and (not len(running) or pipe.poll()):

@@ -15,8 +15,8 @@ from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey,
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import PLAYERS, Match
+from kanachan.play.match_games import match_games
 from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
-from kanachan.play.rollout import BatchedGames
 from kanachan.play.workers import TOGETHER
 
 _MATCH = Match(players=("rule", "rule"), style=0)
@@ -125,7 +125,7 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
 
 def _advance(players: Mapping[str, Agent], continues: Callable[[], bool] = lambda: True) -> None:
     """Plays many games in parallel, to their ends or until `continues` returns False."""
-    hall = BatchedGames(_MATCH, players)
+    hall = match_games(_MATCH, players)
     for wall in range(TOGETHER // FOUR_PLAYERS.num_seats):
         for seating in range(FOUR_PLAYERS.num_seats):
             hall.begin(GameKey(wall, seating))

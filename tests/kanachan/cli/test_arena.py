@@ -26,7 +26,7 @@ from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import Match, num_seatings, players_by_seat
-from kanachan.play.rollout import BatchedGames
+from kanachan.play.match_games import match_games
 from tests.support.matches import SHORT, arena, journal, left_of, mjai, random_results, result_of
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
@@ -266,7 +266,7 @@ def test_an_external_program_plays_whole_games(tmp_path: Path, capsys: pytest.Ca
 def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_path: Path) -> None:
     match = Match(players=("rule:bold", "rule:flush"), format="2v2", rules=rules, style=style, room=2, grades=(9, 7))
     watched = [Watched(name, letter) for letter, name in zip("AB", match.players, strict=True)]
-    running = BatchedGames(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
+    running = match_games(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
     running.begin(GameKey(3, 1))
     while len(running):
         running.advance()

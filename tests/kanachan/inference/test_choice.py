@@ -35,3 +35,15 @@ def test_sampled_frequencies_and_log_probabilities_are_those_of_the_softmax(temp
 def test_a_number_near_1_chooses_a_possible_action() -> None:
     score = np.array([0.0, -2000.0], np.float32)
     assert choose((1, 2), Prediction(score, None, None, None), 1.0, math.nextafter(1.0, 0.0)).token == 1
+
+
+@pytest.mark.parametrize("explore", [0.1, 1.0])
+def test_a_share_of_the_actions_is_drawn_from_all_alike(explore: float) -> None:
+    softmax = np.exp(SCORE.astype(float) / 0.5)
+    mixed = (1 - explore) * softmax / softmax.sum() + explore / len(SCORE)
+    uniforms = (np.arange(10_000) + 0.5) / 10_000
+    drawn = [choose(ACTIONS, PREDICTION, 0.5, uniform, explore) for uniform in uniforms]
+    for action, probability in zip(ACTIONS, mixed, strict=True):
+        of_it = [found for found in drawn if found.token == action]
+        assert len(of_it) / len(drawn) == pytest.approx(probability, abs=2e-4)
+        assert all(found.log_probability == pytest.approx(math.log(probability), abs=1e-6) for found in of_it)

@@ -22,9 +22,9 @@ from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, Seede
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.match import GameResult, Match
+from kanachan.play.match_games import match_games
 from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyAgent
-from kanachan.play.rollout import BatchedGames
 from tests.support.matches import mjai
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
@@ -79,7 +79,7 @@ def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_00
         letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), V))
         for letter, text in zip("AB", match.players, strict=True)
     }
-    running, waiting, results = BatchedGames(match, players), list(games), []
+    running, waiting, results = match_games(match, players), list(games), []
     try:
         while waiting or len(running):
             while waiting and len(running) < together:

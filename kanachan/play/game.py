@@ -1,0 +1,183 @@
+"""A game in progress: its setup, the requests for actions, and, if wanted, the log of its decisions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from annotate.game.decisions import Decision, mark_preempted
+from annotate.game.engine import Table, Turn
+from annotate.game.features import ObservationEncoder
+from annotate.game.grading import mjsoul_deltas
+from annotate.game.record import Event, Rules
+from annotate.game.record_writer import SUFFIX, recorded_events, write_record
+from annotate.observation import Observation
+from annotate.vocabulary import Vocabulary
+from kanachan.inference.choice import Action
+from kanachan.play.agent import ActRequest, Agent, GameKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameSetup:
+    """All that a game depends on, except for its players' actions."""
+
+    key: GameKey
+    id: str
+    """of the record"""
+    vocabulary: Vocabulary
+    rules: Rules
+    style: int
+    """0 East only, 1 East and South"""
+    room: int
+    grades: tuple[int, ...]
+    """by seat"""
+    seats: tuple[str, ...]
+    """the letter of each seat's player"""
+    players: Mapping[str, str]
+    """the specification of each player, by letter"""
+    table_seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedDecision:
+    """A decision point with the behaviour of its player."""
+
+    decision: Decision
+    log_probability: float | None
+    """of the action, by the distribution that it was sampled from; None of players that have none"""
+    value: float | None
+    """the expected target of the player's stage before the action, where its network predicts it"""
+
+
+class DecisionLog:
+    """The decisions of a game, with hidden hands and wall, in the order of play."""
+
+    def __init__(self, encoder: ObservationEncoder) -> None:
+        self._encoder = encoder
+        self.decisions: list[LoggedDecision] = []
+        """also those that another seat's call or ron hid (`Decision.is_preempted`)"""
+        self._offered: dict[int, tuple[Turn, Observation, tuple[int, ...]]] = {}
+        """by seat: the turns that are being decided"""
+        self._window: list[tuple[Decision, Turn]] = []
+
+    def offer(self, turn: Turn, observation: Observation, table: Table) -> None:
+        """Notes what a seat must decide now; forced moves are no decisions."""
+        if len(turn.options) > 1:
+            self._offered[turn.seat] = turn, observation, self._encoder.hidden(turn.seat, table)
+
+    def choose(self, seat: int, action: Action, table: Table) -> None:
+        """Notes the action of a seat."""
+        if seat not in self._offered:
+            return
+        turn, observation, hidden = self._offered.pop(seat)
+        chosen = observation.actions.index(action.token)
+        decision = Decision(observation, seat, chosen, table.round_index, is_preempted=False, hidden=hidden)
+        self.decisions.append(LoggedDecision(decision, action.log_probability, action.value))
+        self._window.append((decision, turn))
+
+    def step(self, tokens: Mapping[int, int]) -> None:
+        """Notes that the actions of all seats are played, `tokens` by seat."""
+        mark_preempted(self._window, tokens.values(), self._encoder.vocabulary)
+        self._window = []
+
+
+class Game:
+    """A game in progress.
+
+    Args:
+        logs_decisions: whether it keeps a `DecisionLog`.
+    """
+
+    def __init__(self, setup: GameSetup, *, logs_decisions: bool = False) -> None:
+        vocabulary = setup.vocabulary
+        self.setup = setup
+        self.table = Table.of_game(setup.rules, setup.style, setup.table_seed, vocabulary)
+        self._encoder = ObservationEncoder(vocabulary, setup.room, setup.style, setup.grades, logs_decisions)
+        self.log = DecisionLog(self._encoder) if logs_decisions else None
+        self._num_requests = [0] * vocabulary.num_seats
+        self.decisions = [0] * vocabulary.num_seats
+        """by seat: turns with two or more possible actions"""
+        self._tokens: dict[int, int] = {}
+        self._awaited: set[int] = set()
+
+    @property
+    def key(self) -> GameKey:
+        return self.setup.key
+
+    @property
+    def waits(self) -> bool:
+        """Whether an action is missing that `requests` has requested."""
+        return bool(self._awaited)
+
+    def requests(self, players: Mapping[str, Agent]) -> list[ActRequest]:
+        """Returns the requests for the next actions, for which the game then waits; none when the game has ended.
+        Plays turns with only one option unless an agent `plays_forced`."""
+        while not self.table.done:
+            queried = [
+                turn
+                for turn in self.table.turns
+                if len(turn.options) > 1 or players[self.setup.seats[turn.seat]].plays_forced
+            ]
+            if queried:
+                break
+            self.step()
+        else:
+            return []
+        requests = [self._request(turn) for turn in queried]
+        self._awaited = {turn.seat for turn in queried}
+        return requests
+
+    def _request(self, turn: Turn) -> ActRequest:
+        self.decisions[turn.seat] += len(turn.options) > 1
+        observation = self._encoder.observation(turn, self.table.progression)
+        if self.log is not None:
+            self.log.offer(turn, observation, self.table)
+        number = self._num_requests[turn.seat]
+        self._num_requests[turn.seat] += 1
+        return ActRequest(self.key, number, turn, observation, unlogged=self.table.unlogged_ankan)
+
+    def answer(self, seat: int, action: Action) -> None:
+        """Sets the action that was requested of a seat; plays all actions once none is missing."""
+        self._awaited.remove(seat)
+        self._tokens[seat] = action.token
+        if self.log is not None:
+            self.log.choose(seat, action, self.table)
+        if not self.waits:
+            self.step()
+
+    def step(self) -> None:
+        """Plays one action of each seat; a seat without a request has only one option."""
+        moves = {}
+        for turn in self.table.turns:
+            if turn.seat not in self._tokens:
+                (self._tokens[turn.seat],) = turn.options
+            moves[turn.seat] = turn.options[self._tokens[turn.seat]][0]
+        if self.log is not None:
+            self.log.step(self._tokens)
+        self._tokens.clear()
+        self.table.step(moves)
+
+    @property
+    def grading_deltas(self) -> list[int]:
+        """The changes of grading points of a game that has ended, by seat."""
+        setup = self.setup
+        return list(mjsoul_deltas(self.table.scores, setup.room, setup.grades, setup.style))
+
+    def recorded_events(self) -> list[Event]:
+        """Returns the events of a game that has ended, as its record has them (mjai, all hands open)."""
+        setup = self.setup
+        header: dict[str, Any] = {
+            "id": setup.id,
+            "rules": setup.rules,
+            "style": setup.style,
+            "room": setup.room,
+            "grades": list(setup.grades),
+            "grading_deltas": self.grading_deltas,
+            "players": dict(setup.players),
+            "seats": list(setup.seats),
+        }
+        return recorded_events(self.table, header)
+
+    def write_record(self, folder: Path, events: list[Event]) -> None:
+        """Writes the record of a game that has ended, of which `events` are `recorded_events`."""
+        write_record(str(folder / f"{self.setup.id}{SUFFIX}"), events)
