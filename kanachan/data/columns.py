@@ -5,7 +5,7 @@ Shapes: B rows (decisions), N numeric features, R results.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from itertools import pairwise
 from struct import pack
@@ -68,6 +68,12 @@ class Columns(ObservationColumns):
     results: NDArray[np.int32]  # [B, R]
     hidden: Ragged | None = None
     """the hands of the next, the opposite and the previous seat (`hand` of the hidden field), if they are known"""
+    wall: Ragged | None = None
+    """self-play: the live wall in drawing order (`wall` of the hidden field)"""
+    log_probability: NDArray[np.float32] | None = None
+    """[B], self-play: of the action, by the distribution that it was sampled from; NaN if the player had none"""
+    value: NDArray[np.float32] | None = None
+    """[B], self-play: the expected target of the player's stage before the action; NaN if it predicted none"""
 
 
 def _span(column: Any, first: int, last: int) -> Any:
@@ -139,6 +145,23 @@ def columns_of_annotations(annotations: Sequence[Annotation], vocabulary: Vocabu
     )
 
 
+def columns_of_played(
+    annotations: Sequence[Annotation],
+    log_probability: Sequence[float | None],
+    value: Sequence[float | None],
+    vocabulary: Vocabulary,
+) -> Columns:
+    """Converts decisions of self-play, with hidden field, to columns, with what is known of the behaviour of each."""
+    first = vocabulary.hidden["wall"].first
+    walls = [tuple(token for token in a.hidden or () if token >= first) for a in annotations]
+    return replace(
+        columns_of_annotations(annotations, vocabulary),
+        wall=_ragged(walls),
+        log_probability=np.array(log_probability, np.float32),  # None becomes NaN
+        value=np.array(value, np.float32),
+    )
+
+
 def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> dict[str, Any]:
     sparse = _ragged([o.sparse for o in observations])
     return {
@@ -151,9 +174,12 @@ def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> di
 
 
 def annotations_of_columns(columns: Columns) -> list[Annotation]:
-    """Converts columns back; ids of games become their keys as 16 hexadecimal digits, and the hidden wall is lost."""
+    """Converts columns back; ids of games become their keys as 16 hexadecimal digits. The hidden field has the wall if
+    the columns have it."""
     sparse, progression, actions = map(_tuples, (columns.sparse, columns.progression, columns.actions))
     hidden = None if columns.hidden is None else _tuples(columns.hidden)
+    if hidden is not None and columns.wall is not None:
+        hidden = [hands + wall for hands, wall in zip(hidden, _tuples(columns.wall), strict=True)]
     return [
         Annotation(
             game=f"{game:016x}",

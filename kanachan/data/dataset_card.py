@@ -24,6 +24,9 @@ _MEANINGS = {
     "numeric": "numbers at the decision, named below",
     "results": "how the round and the game ended, named below",
     HIDDEN: "hands of the next, the opposite and the previous seat, which the player does not see (tokens)",
+    "wall": "the live wall in drawing order, which the player does not see (tokens of the hidden field)",
+    "log_probability": "of the action, by the distribution that the player sampled it from; NaN if it had none",
+    "value": "the player's expected target of its stage before the action; NaN if it predicted none",
 }
 
 
@@ -98,7 +101,8 @@ def _lines(lines: Iterable[str]) -> str:
 def _feature(field: pa.Field) -> str:
     """Returns the entry of a column in the form of `datasets.Features`."""
     if not pa.types.is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
-        return f"  - name: {field.name}\n    dtype: {field.type}"
+        dtype = "float32" if field.type == pa.float32() else field.type
+        return f"  - name: {field.name}\n    dtype: {dtype}"
     length = f"\n    length: {field.type.list_size}" if pa.types.is_fixed_size_list(field.type) else ""
     return f"  - name: {field.name}\n    list: {field.type.value_type}{length}"
 

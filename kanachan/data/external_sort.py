@@ -25,7 +25,7 @@ from kanachan.config import SPLITS
 from kanachan.data.columns import round_keys, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, dataset_card
 from kanachan.data.pack_options import Packing
-from kanachan.data.shards import RAGGED, columns_of_rows, has_hidden, schema, write_shard
+from kanachan.data.shards import RAGGED, columns_of_rows, has_behaviour, has_hidden, schema, write_shard
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -40,15 +40,15 @@ def splits_of_games(game_G: NDArray[np.uint64], fractions: tuple[float, float, f
     return np.where(position_G < fractions[0], 0, np.where(position_G < fractions[0] + fractions[1], 1, late))
 
 
-def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
+def keyed_schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: bool = False) -> pa.Schema:
     """Returns the columns of a shard, the key, and the hash that distinguishes rows with equal keys."""
     fields = [pa.field(name, pa.uint64(), nullable=False) for name in ("key", "content")]
-    return pa.schema([*schema(vocabulary, hidden=hidden), *fields])
+    return pa.schema([*schema(vocabulary, hidden=hidden, behaviour=behaviour), *fields])
 
 
 def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordBatch:
     """Adds the key (game, round, seat and the number of events seen), and a hash of the row's content without
-    hidden hands: rows have the same order with them and without."""
+    optional columns: rows have the same order with them and without."""
     columns = columns_of_rows(rows, vocabulary)
     round_B = splitmix64(round_keys(columns, vocabulary) ^ splitmix64(np.array([seed], np.uint64)))
     assert vocabulary.max_progression < 1 << _LENGTH_BITS
@@ -67,7 +67,7 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
         content_B = splitmix64(content_B + column.astype(np.uint64))
     return pa.RecordBatch.from_arrays(
         [*rows.columns, pa.array(key_B), pa.array(content_B)],
-        schema=keyed_schema(vocabulary, hidden=has_hidden(rows)),
+        schema=keyed_schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows)),
     )
 
 

@@ -77,7 +77,7 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
     """Writes a split, or all that exist, as annotation text; returns the number of lines.
 
     The id of a game becomes 16 hexadecimal digits, its key in the shards; the hidden field is written if they have
-    it, without the wall.
+    it, with the wall if they are of self-play.
     """
     import numpy as np
 
@@ -87,7 +87,7 @@ def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = Fa
 
     check_output(out, may_stream=True, force=force)
     splits = [split] if split else splits_in(folder) or SPLITS[:1]
-    opened = [open_shards(folder, name, hidden=None) for name in splits]
+    opened = [open_shards(folder, name, hidden=None, behaviour=True) for name in splits]
     with writing_text(out) as text:
         for shards in opened:
             for first in range(0, len(shards), 10_000):
@@ -142,9 +142,10 @@ def _write_runs(
     splits = _Splits()
     vocabulary: Vocabulary | None = None
     hidden: bool | None = None
+    behaviour = all(_has_behaviour(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
-            for found, rows, ids in _rows_of(path, vocabulary, bar.update):
+            for found, rows, ids in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
                 vocabulary = found
                 if hidden is None:
                     hidden = has_hidden(rows)
@@ -171,8 +172,16 @@ def _size(path: str) -> int:
     return sum(map(os.path.getsize, files))
 
 
+def _has_behaviour(path: str) -> bool:
+    """Returns whether all shards of a folder have the columns of self-play."""
+    from kanachan.data.shards import open_shards
+
+    present = splits_in(path) if os.path.isdir(path) else {}
+    return bool(present) and all(open_shards(path, split, behaviour=True).has_behaviour for split in present)
+
+
 def _rows_of(
-    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object]
+    path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
 ) -> Iterator[tuple[Vocabulary, "pa.RecordBatch", dict[int, str]]]:
     """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
     vocabulary, which must be the given one if there is one."""
@@ -196,7 +205,7 @@ def _rows_of(
     if not present:
         raise ValueError(f"{path}: holds no shards; kanachan-annotate makes annotations from game records")
     for split in present:
-        shards = open_shards(path, split, verify=True, hidden=None)
+        shards = open_shards(path, split, verify=True, hidden=None, behaviour=behaviour)
         vocabulary = vocabulary or shards.vocabulary
         shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):

@@ -2,7 +2,8 @@
 
 A split is the files `<split>-00000.arrow`, …, each one record batch (`kanachan.data.shard_file`), with metadata that
 describe what was packed and how. Game ids are stored as 64 bits of their hash (`kanachan.data.columns.game_key`). If
-annotations have the hidden field there is one more column, `hidden`, with its hands; the wall is not stored.
+annotations have the hidden field there is one more column, `hidden`, with its hands. Games of self-play have three more
+(`BEHAVIOUR`): the wall of the hidden field, and the behaviour's log-probability and value.
 
 Shapes: B rows, N numeric features, R results.
 """
@@ -26,10 +27,13 @@ from kanachan.data.shard_folder import shard_name, shards_of
 
 RAGGED = ("sparse", "progression", "actions")
 PLAIN = ("game", "chosen", "numeric", "results")
+WALL = "wall"
+_NUMBERS_OF_BEHAVIOUR = ("log_probability", "value")
+BEHAVIOUR = (WALL, *_NUMBERS_OF_BEHAVIOUR)
 
 
-def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
-    """Returns the columns of a shard, with or without hidden hands."""
+def schema(vocabulary: Vocabulary, *, hidden: bool = False, behaviour: bool = False) -> pa.Schema:
+    """Returns the columns of a shard, with or without hidden hands, and those of self-play."""
     tokens = pa.list_(pa.field("item", pa.uint16(), nullable=False))
     return pa.schema(
         [
@@ -39,6 +43,8 @@ def schema(vocabulary: Vocabulary, *, hidden: bool = False) -> pa.Schema:
             pa.field("numeric", pa.list_(pa.int32(), len(vocabulary.numeric)), nullable=False),
             pa.field("results", pa.list_(pa.int32(), len(vocabulary.results)), nullable=False),
             *([pa.field(HIDDEN, tokens, nullable=False)] if hidden else []),
+            *([pa.field(WALL, tokens, nullable=False)] if behaviour else []),
+            *(pa.field(name, pa.float32(), nullable=False) for name in _NUMBERS_OF_BEHAVIOUR if behaviour),
         ]
     )
 
@@ -47,11 +53,17 @@ def has_hidden(rows: pa.RecordBatch) -> bool:
     return HIDDEN in rows.schema.names
 
 
+def has_behaviour(rows: pa.RecordBatch) -> bool:
+    return WALL in rows.schema.names
+
+
 def rows_of_columns(columns: Columns, vocabulary: Vocabulary) -> pa.RecordBatch:
     """Converts columns to rows of `schema`."""
-    made = schema(vocabulary, hidden=columns.hidden is not None)
-    arrays = {"game": pa.array(columns.game), "chosen": pa.array(columns.chosen)}
-    for name in _ragged_names(columns.hidden is not None):
+    hidden, behaviour = columns.hidden is not None, columns.wall is not None
+    made = schema(vocabulary, hidden=hidden, behaviour=behaviour)
+    plain = ("game", "chosen", *_NUMBERS_OF_BEHAVIOUR) if behaviour else ("game", "chosen")
+    arrays = {name: pa.array(getattr(columns, name)) for name in plain}
+    for name in _ragged_names(hidden, behaviour):
         column: Ragged = getattr(columns, name)
         starts = pa.array(column.starts.astype(np.int32))
         arrays[name] = pa.ListArray.from_arrays(starts, pa.array(column.values), type=made.field(name).type)
@@ -101,12 +113,15 @@ def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> Non
         (folder / name).unlink(missing_ok=True)
 
 
-def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden: bool | None = False) -> "Shards":
+def open_shards(
+    folder: str | Path, split: str, *, verify: bool = False, hidden: bool | None = False, behaviour: bool = False
+) -> "Shards":
     """Maps all shards of a split into memory.
 
     Args:
         verify: read everything and compare checksums; without it, only structure and lengths are checked.
         hidden: whether the hidden hands are gathered too; None: if there are any.
+        behaviour: whether the columns of self-play are gathered too, if there are any.
 
     Raises:
         ValueError: the split is missing, or a shard is cut off, missing, damaged, of another format version, made
@@ -134,6 +149,7 @@ def open_shards(folder: str | Path, split: str, *, verify: bool = False, hidden:
         checksum,
         [_ShardBuffers(rows) for _, rows in opened],
         hidden=hidden,
+        behaviour=behaviour and all(has_behaviour(rows) for _, rows in opened),
     )
     if verify:
         for path, description, mapped in zip(paths, descriptions, shards.mapped, strict=True):
@@ -147,12 +163,14 @@ class _ShardBuffers:
 
     def __init__(self, rows: pa.RecordBatch) -> None:
         self.num_rows = rows.num_rows
-        ragged = _ragged_names(has_hidden(rows))
+        ragged = _ragged_names(has_hidden(rows), has_behaviour(rows))
         self.values: dict[str, NDArray[np.uint16]] = {n: rows[n].values.to_numpy() for n in ragged}
         self.offsets: dict[str, NDArray[np.int32]] = {n: rows[n].offsets.to_numpy() for n in ragged}
         self.plain: dict[str, NDArray[Any]] = {n: rows[n].to_numpy() for n in ("game", "chosen")}
         for name in ("numeric", "results"):
             self.plain[name] = rows[name].values.to_numpy().reshape(self.num_rows, rows[name].type.list_size)
+        if has_behaviour(rows):
+            self.plain |= {name: rows[name].to_numpy() for name in _NUMBERS_OF_BEHAVIOUR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +185,8 @@ class _Part:
 
 
 class Shards:
-    """The rows of a split, 0 … len - 1, over all its files; `hidden`: with hidden hands, which all files have."""
+    """The rows of a split, 0 … len - 1, over all its files; `hidden`, `behaviour`: with hidden hands, with the columns
+    of self-play, which all files have."""
 
     def __init__(
         self,
@@ -179,6 +198,7 @@ class Shards:
         mapped: list[_ShardBuffers],
         *,
         hidden: bool = False,
+        behaviour: bool = False,
     ) -> None:
         self.folder = folder
         self.vocabulary = vocabulary
@@ -189,7 +209,9 @@ class Shards:
         """of all rows in their order"""
         self.mapped = mapped
         self.has_hidden = hidden
-        self._ragged_names = _ragged_names(hidden)
+        self.has_behaviour = behaviour
+        self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if behaviour else PLAIN
+        self._ragged_names = _ragged_names(hidden, behaviour)
         self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
 
     def __len__(self) -> int:
@@ -218,7 +240,7 @@ class Shards:
     def gather(self, rows: NDArray[np.int64]) -> Columns:
         """Copies `rows` [B], in their order; each column by one gather per shard that they touch."""
         parts = self._parts(rows)
-        columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in PLAIN}
+        columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
         return Columns(**columns, seat=deciding_seats(columns["sparse"], self.vocabulary))
 
@@ -235,8 +257,8 @@ class Shards:
         ]
 
 
-def _ragged_names(hidden: bool) -> tuple[str, ...]:
-    return (*RAGGED, HIDDEN) if hidden else RAGGED
+def _ragged_names(hidden: bool, behaviour: bool) -> tuple[str, ...]:
+    return (*RAGGED, *([HIDDEN] if hidden else []), *([WALL] if behaviour else []))
 
 
 def _gather(parts: list[_Part], name: str, num_rows: int) -> NDArray[Any]:
@@ -271,7 +293,7 @@ def _gather_ragged(parts: list[_Part], name: str, num_rows: int) -> Ragged:
 def _open_shard(path: Path) -> tuple[dict[str, Any], pa.RecordBatch]:
     description, rows = open_shard_file(path)
     vocabulary = vocabulary_named(description["vocabulary"])
-    if not rows.schema.equals(schema(vocabulary, hidden=has_hidden(rows))):
+    if not rows.schema.equals(schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows))):
         raise ValueError(f"{path}: other columns than a shard has: {rows.schema.names}")
     return description, rows
 

@@ -44,6 +44,8 @@ class Tables:
         labels: dict[str, Any] = {}
         if isinstance(columns, Columns) and columns.hidden is not None:
             labels["hidden"] = _look_up(self.hidden, columns.hidden, which_B)
+        if isinstance(columns, Columns) and columns.wall is not None:
+            labels["wall"] = _look_up(self.hidden, columns.wall, which_B)
         return replace(
             columns,
             sparse=_look_up(self.sparse, columns.sparse, which_B),
