@@ -67,10 +67,10 @@ set_up() {
         return
     fi
     "$VENV/bin/python" -m pip --version >/dev/null 2>&1 || make_environment
-    say "installing the program and the tested versions of its dependencies (2 to 3 minutes, 1.6 GB)"
+    say "installing the program and the tested versions of its dependencies (2 to 3 minutes, 1.9 GB)"
     rm -f "$stamp"
     "$VENV/bin/python" -m pip install -qq --constraint "$CHECKOUT/constraints.txt" \
-        --editable "$CHECKOUT[train,encoder,test,dashboard,onnx,pictures]" ||
+        --editable "$CHECKOUT[train,encoder,test,dashboard,onnx,pictures,ray]" ||
         fail "the installation failed; see the output of pip above"
     fingerprint >"$stamp"
 }

@@ -72,14 +72,19 @@ def _begin_worker() -> None:
     """Leaves Ctrl-C to the parent, and ends the worker when the parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Sends SIGTERM to this process, which another has started, when that one is killed."""
+    threading.Thread(target=_wait_for_parent, daemon=True).start()
+
+
+def _wait_for_parent() -> None:
     parent = parent_process()
     assert parent is not None
     connection.wait([parent.sentinel])
-    os._exit(1)
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _in_groups(items: Iterable[Item]) -> Generator[list[Item]]:

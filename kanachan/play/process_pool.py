@@ -1,0 +1,181 @@
+"""A pool of processes that share a sequence of units of work. A process that is killed is replaced, and its units are
+done again.
+
+A process receives units through a pipe: a few at first, then one for each result that it sends back, and None where no
+unit is left for it.
+"""
+
+import pickle
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from multiprocessing import connection, get_context
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import Any, Generic
+
+from annotate.runtime.signals import StopRequest
+from annotate.runtime.workers import end_with_parent
+from kanachan.play.units import AHEAD, Report, Result, Task, Unit, Waiting, lost_text, print_line
+
+_WAIT_SECONDS = 0.2  # between two checks for a stop
+_END_SECONDS = 10.0  # which a process has to close what it has opened
+
+Serve = Callable[[Iterator[Unit]], Iterator[tuple[Unit, Result]]]
+"""Yields each unit, in any order, with its result; takes units from the iterator, which waits for them, as it needs
+them. A process takes no more units after it was told that none are left."""
+
+
+@dataclass
+class _Member(Generic[Unit]):
+    """A process of the pool."""
+
+    pipe: connection.Connection
+    process: BaseProcess
+    tasks: list[Task[Unit]] = field(default_factory=list)
+    """units that it has, in the order in which it received them"""
+
+    def give(self, task: Task[Unit] | None) -> None:
+        if task is not None:
+            self.tasks.append(task)
+        with suppress(BrokenPipeError, ConnectionResetError):  # it has ended, or is lost, as the next `recv` will show
+            self.pipe.send(None if task is None else task.unit)
+
+
+class ProcessPool(Generic[Unit, Result]):
+    """Processes that run the same function, each on its own stream of units.
+
+    Args:
+        serve: runs once in each process; picklable, as are units and results. Units are small: a process that sends a
+            result does not read at the same time.
+        ahead: how many units a process has at a time.
+    """
+
+    def __init__(
+        self, serve: Serve[Unit, Result], num_processes: int, ahead: int = AHEAD, report: Report = print_line
+    ) -> None:
+        self._serve = serve
+        self._num = num_processes
+        self._ahead = ahead
+        self._report = report
+        self._members: list[_Member[Unit]] = []
+
+    def results(self, units: Iterable[Unit], stop: StopRequest | None = None) -> Generator[tuple[Unit, Result]]:
+        """Yields units and results as they come, until all units are done or a stop is requested. Ends the processes.
+
+        Raises:
+            UnitError: processes were lost again and again that had the same unit.
+            ValueError, OSError: those of `serve`.
+            RuntimeError: any other exception of `serve`.
+        """
+        waiting = Waiting(units)
+        try:
+            first = [task for _ in range(self._num) if (task := waiting.take()) is not None]
+            for task in first:
+                self._start().give(task)
+            for _ in range(self._ahead - 1):
+                for member in self._members:
+                    member.give(waiting.take())
+            while self._members and (stop is None or stop.received is None):
+                ready = connection.wait([member.pipe for member in self._members], _WAIT_SECONDS)
+                for member in [member for member in self._members if member.pipe in ready]:
+                    yield from self._received(member, waiting)
+        finally:
+            self.close()
+
+    def _received(self, member: _Member[Unit], waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
+        """Handles a message of a process, and yields its result if it is one."""
+        try:
+            message = member.pipe.recv()
+        except (EOFError, OSError):  # OSError: it was killed within a message, or had not read all of ours
+            self._replace(member, waiting)
+            return
+        if message is None:
+            self._end([member])
+        elif isinstance(message, Exception):
+            raise message
+        else:
+            unit, result = message
+            task = next(task for task in member.tasks if task.unit == unit)
+            member.tasks.remove(task)
+            member.give(waiting.take())
+            yield task.unit, result
+
+    def _replace(self, member: _Member[Unit], waiting: Waiting[Unit]) -> None:
+        self._end([member])
+        if not member.tasks:  # it had done all, and only its end was not received
+            return
+        code = member.process.exitcode
+        reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
+        self._report(lost_text([task.unit for task in member.tasks], reason))
+        waiting.put_back(member.tasks)
+        replacement = self._start()
+        for _ in range(self._ahead):
+            replacement.give(waiting.take())
+
+    def _start(self) -> _Member[Unit]:
+        context = get_context("spawn")  # inherits neither threads nor the pipes of other processes
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_work, args=(theirs, self._serve), daemon=True)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is the parent's; it inherits this
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+        member = _Member[Unit](ours, process)
+        self._members.append(member)
+        return member
+
+    def close(self) -> None:
+        """Ends all processes, whatever they are doing."""
+        self._end(list(self._members))
+
+    def _end(self, members: list[_Member[Unit]]) -> None:
+        for member in members:
+            member.pipe.close()
+            member.process.terminate()
+        for member in members:
+            member.process.join(_END_SECONDS)
+            if member.process.is_alive():
+                member.process.kill()
+                member.process.join()
+            self._members.remove(member)
+
+
+def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
+    """Sends, in a process, the results of the units that it receives, until it receives None."""
+    signal.signal(signal.SIGTERM, _leave)
+    end_with_parent()
+    try:
+        with closing(_iterator(serve, iter(pipe.recv, None))) as results:
+            for unit, result in results:
+                pipe.send((unit, result))
+        pipe.send(None)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        pass  # the parent has ended
+    except SystemExit:
+        raise
+    except BaseException as error:  # the panics of the rules engine are not an Exception
+        pipe.send(_portable(error))
+
+
+def _portable(error: BaseException) -> Exception:
+    """Returns the exception for the parent: itself if it is a user's error, else a RuntimeError with the traceback."""
+    if not isinstance(error, ValueError | OSError):
+        return RuntimeError("".join(traceback.format_exception(error)))
+    try:
+        return pickle.loads(pickle.dumps(error))
+    except Exception:  # it cannot be made from its arguments
+        return OSError(str(error))
+
+
+def _iterator(serve: Serve[Unit, Result], units: Iterator[Unit]) -> Generator[tuple[Unit, Result]]:
+    yield from serve(units)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)  # an exception, so that programs are closed, which would run on otherwise

@@ -1,0 +1,128 @@
+"""The connection to Ray: to a cluster that runs already, or to one that is started on this machine and ended again."""
+
+import os
+import shutil
+import signal
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from annotate.runtime.workers import num_cores
+
+_CONNECT_SECONDS = 5
+_STORE_BYTES, _STORE_BYTES_PER_WORKER = 128 << 20, 32 << 20  # results of a few units; more than this goes to the disk
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"  # and empty settings
+_HTTP2_FRAME_BYTES, _HTTP2_TYPE, _HTTP2_SETTINGS = 9, 3, 4
+
+
+class RayCluster:
+    """A cluster of Ray, to which this process is connected.
+
+    Args:
+        num_workers: for a cluster started here: how many actors it runs at a time; None: one for each core.
+        address: of a cluster that runs already, `HOST:PORT`, or `auto` on one of its machines; None: start one here.
+
+    Raises:
+        ValueError: Ray is not installed, or cannot be reached or started.
+    """
+
+    def __init__(self, num_workers: int | None, address: str | None) -> None:
+        self.ray = _imported()
+        self._folder: Path | None = None
+        try:
+            with _signal_handlers_kept():
+                self._start(num_workers or num_cores()) if address is None else self._connect(address)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def num_cores(self) -> int:
+        """Returns the number of cores of all machines."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    def _start(self, num_workers: int) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="kanachan-ray-"))  # sockets and logs; /tmp/ray would only grow
+        try:
+            self.ray.init(
+                "local",  # not a cluster that happens to run here
+                num_cpus=num_workers,
+                num_gpus=0,
+                object_store_memory=_STORE_BYTES + num_workers * _STORE_BYTES_PER_WORKER,
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level="error",
+                _temp_dir=str(self._folder),
+            )
+        except Exception as error:
+            raise ValueError(f"Ray cannot be started on this machine: {_first_line(error)}") from error
+
+    def _connect(self, given: str) -> None:
+        from ray._private.services import canonicalize_bootstrap_address
+
+        try:
+            address = canonicalize_bootstrap_address(given)
+        except ValueError:
+            raise ValueError(f"--address {given}: HOST:PORT or auto is expected") from None
+        if address is None:
+            raise ValueError(
+                f"--address {given}: no Ray cluster is running on this machine: start one with `ray start`"
+            )
+        _require_answer(given, address)
+        try:
+            self.ray.init(address, log_to_driver=False, logging_level="error")
+        except Exception as error:
+            raise ValueError(f"--address {given}: {_first_line(error)}") from error
+
+    def close(self) -> None:
+        """Disconnects, and ends Ray if it was started here."""
+        with _signal_handlers_kept():
+            self.ray.shutdown()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _imported() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # its reports of lost workers: the back end has its own
+    try:
+        import ray
+    except ImportError:
+        raise ValueError("the back end ray needs Ray: pip install 'kanachan[ray]' (in a checkout '.[ray]')") from None
+    return ray
+
+
+def _require_answer(given: str, address: str) -> None:
+    """Raises ValueError within seconds if no server for remote calls is there, for which Ray itself waits minutes."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS) as connection:
+            connection.sendall(_HTTP2_PREFACE)
+            answer = connection.recv(_HTTP2_FRAME_BYTES)
+    except OSError as error:
+        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or error
+        raise ValueError(f"--address {given}: no Ray cluster answers there ({reason})") from None
+    if len(answer) < _HTTP2_FRAME_BYTES or answer[_HTTP2_TYPE] != _HTTP2_SETTINGS:
+        raise ValueError(f"--address {given}: what answers there is no Ray cluster; the port of `ray start` is 6379")
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+@contextmanager
+def _signal_handlers_kept() -> Iterator[None]:
+    """Restores the handlers of signals, which Ray replaces by its own."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,145 @@
+"""The back ends without Ray: results, lost workers, units that fail, and the end."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from annotate.runtime.signals import StopRequest
+from kanachan.play.backends import BackendName, make_backend
+from kanachan.play.units import AHEAD, UnitError
+from tests.support.paths import ROOT
+from tests.support.units_of_work import Missing, Squares
+
+BOTH: tuple[BackendName, ...] = ("inline", "processes")
+SQUARES = [(number, number * number) for number in range(12)]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_every_unit_has_its_result(name: BackendName, tmp_path: Path) -> None:
+    with closing(make_backend(name, Squares(tmp_path), 2)) as backend:
+        assert sorted(backend.results(range(12))) == SQUARES
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_unit_that_fails_once_is_tried_again(name: BackendName, tmp_path: Path) -> None:
+    with closing(make_backend(name, Squares(tmp_path, fails=(0, 3)), 2)) as backend:
+        assert sorted(backend.results(range(12))) == SQUARES
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_unit_that_always_fails_ends_the_run_and_is_named(name: BackendName, tmp_path: Path) -> None:
+    setup = Squares(tmp_path, fails=(3,), is_once=False)
+    with closing(make_backend(name, setup, 2)) as backend:
+        with pytest.raises(UnitError, match=r"^3: failed 3 times: RuntimeError: the engine has stopped \(units_of_wor"):
+            list(backend.results(range(12)))
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_error_of_a_setup_is_the_users(name: BackendName) -> None:
+    with closing(make_backend(name, Missing(), 2)) as backend:
+        with pytest.raises(ValueError, match="^weights: no such file or folder$"):
+            list(backend.results(range(12)))
+
+
+def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path) -> None:
+    lines: list[str] = []
+    with closing(make_backend("processes", Squares(tmp_path, kills=(3,)), 2, report=lines.append)) as backend:
+        assert sorted(backend.results(range(12))) == SQUARES
+    (line,) = lines
+    assert line.startswith("a worker was lost (killed by SIGKILL); another does its units again: 3")
+    assert len(list(tmp_path.glob("*.pid"))) <= 3
+
+
+def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    setup = Squares(tmp_path, kills=(3,), is_once=False)
+    with closing(make_backend("processes", setup, 2, report=[].append)) as backend:
+        with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
+            list(backend.results(range(12)))
+
+
+def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
+    read: list[int] = []
+
+    def units() -> Iterator[int]:
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    with closing(make_backend("processes", Squares(tmp_path), 2)) as backend:
+        results = backend.results(units())
+        for num_results in range(1, 20):
+            next(results)
+            assert len(read) <= num_results + 2 * AHEAD
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_a_stop_request_ends_the_results_and_the_workers(name: BackendName, tmp_path: Path) -> None:
+    stop = StopRequest()
+    with closing(make_backend(name, Squares(tmp_path, seconds=0.01), 2)) as backend:
+        num_results = 0
+        for _ in backend.results(range(10**9), stop):
+            num_results += 1
+            if num_results == 5:
+                stop(signal.SIGTERM, None)
+    assert num_results <= 5 + 2
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
+    program = (
+        "from pathlib import Path; from annotate.runtime.signals import stopping_at_once\n"
+        "from kanachan.play.backends import make_backend; from tests.support.units_of_work import Squares\n"
+        "if __name__ == '__main__':\n"
+        "  with stopping_at_once():\n"
+        f"    list(make_backend('processes', Squares(Path({str(tmp_path)!r}), seconds=0.2), 2).results(range(10**9)))"
+    )
+    (tmp_path / "driver.py").write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(tmp_path / "driver.py")]
+    with open(tmp_path / "stderr", "w") as stderr:
+        driver = subprocess.Popen(command, env=environment, start_new_session=True, stderr=stderr)
+    wait_until(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+    if number == signal.SIGINT:
+        os.killpg(driver.pid, number)  # as a terminal does
+    else:
+        driver.send_signal(number)
+    driver.wait(30)
+    pids = [int(path.stem) for path in tmp_path.glob("*.pid")]
+    wait_until(lambda: not any(map(is_alive, pids)))
+    assert (tmp_path / "stderr").read_text().count("Traceback") == (number != signal.SIGKILL)  # that of the driver
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_only_ray_has_an_address() -> None:
+    with pytest.raises(ValueError, match="only the back end ray has an address, not processes"):
+        make_backend("processes", Missing(), 2, "127.0.0.1:6379")
+
+
+def test_a_missing_ray_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\]'"):
+        make_backend("ray", Missing(), 2)
