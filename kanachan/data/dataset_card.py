@@ -6,7 +6,7 @@ It is written with the shards and replaced with them; a README.md that someone e
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -28,33 +28,58 @@ _MEANINGS = {
     "log_probability": "of the action, by the distribution that the player sampled it from; NaN if it had none",
     "value": "the player's expected target of its stage before the action; NaN if it predicted none",
 }
+_MEANINGS_OF_ROUNDS = {
+    "game": "key of the game, as of the decisions",
+    "number": "place among the rounds of its game that are known, from 0",
+    "wind": "0 East, 1 South, 2 West",
+    "dealer": "seat of the dealer; seat 0 is the first dealer of the game",
+    "honba": "counters of repeated rounds",
+    "deposits": "riichi sticks on the table at the start",
+    "room": "0 Bronze … 4 Throne",
+    "style": "0 East only, 1 East and South",
+    "grade": "of each seat, 0 … 15",
+    "score": "of each seat, at the start",
+    "delta": "what the round changed, by seat; riichi sticks included",
+    "final_score": "of each seat, at the end of the game",
+    "rank": "of each seat, at the end of the game, 0 first",
+    "grading_delta": "change of the grading points of each seat by the game",
+}
 
 
-def dataset_card(
-    shards: Sequence[Path], vocabulary: Vocabulary, rows: Mapping[str, int], made: Mapping[str, Any]
-) -> str:
+class Table(NamedTuple):
+    """Shards of the same columns."""
+
+    name: str
+    """which `datasets.load_dataset` takes"""
+    prefix: str
+    """of the names of the files in the folder"""
+    shards: Sequence[Path]
+    """all files, which are complete"""
+    rows: Mapping[str, int]
+    """number of rows by split"""
+
+    @property
+    def columns(self) -> pa.Schema:
+        with pa.ipc.open_stream(pa.memory_map(str(self.shards[0]))) as stream:
+            return stream.schema
+
+
+def dataset_card(tables: Sequence[Table], vocabulary: Vocabulary, made: Mapping[str, Any]) -> str:
     """Returns the text of the card.
 
     Args:
-        shards: all files, which are complete.
-        rows: the number of decisions by split.
+        tables: the decisions, then the rounds.
         made: how the data were made (`kanachan.data.pack_options.account`).
     """
-    with pa.ipc.open_stream(pa.memory_map(str(shards[0]))) as stream:
-        columns = stream.schema
+    decisions, rounds = tables
+    rows = decisions.rows
     return f"""---
 pretty_name: Decisions of riichi mahjong
 tags: [mahjong, riichi-mahjong]
 configs:
-- config_name: default
-  data_files:
-{_lines(f"  - split: {split}{chr(10)}    path: {split}-*.arrow" for split in rows)}
+{_lines(_files(table) for table in tables)}
 dataset_info:
-  config_name: default
-  features:
-{_lines(_feature(field) for field in columns)}
-  splits:
-{_lines(_split(split, count, shards) for split, count in rows.items())}
+{_lines(_info(table) for table in tables)}
 ---
 {_MARK}
 
@@ -63,13 +88,13 @@ dataset_info:
 A row is a decision of a player, in tokens of the vocabulary {vocabulary.name} ({vocabulary.fingerprint}). In words:
 `kanachan.data.decisions.describe_row(row)`.
 
-| split | decisions | games |
-| --- | ---: | ---: |
-{_lines(f"| {split} | {count:,} | {made['games'].get(split, 0):,} |" for split, count in rows.items())}
+| split | decisions | games | rounds |
+| --- | ---: | ---: | ---: |
+{_lines(_counts(split, [count, made["games"].get(split, 0), rounds.rows[split]]) for split, count in rows.items())}
 
 | column | content |
 | --- | --- |
-{_lines(f"| `{name}` | {_MEANINGS[name]} |" for name in columns.names)}
+{_lines(f"| `{name}` | {_MEANINGS[name]} |" for name in decisions.columns.names)}
 
 `numeric` holds {_named(vocabulary.numeric)}.
 
@@ -80,7 +105,16 @@ The first is the way in which the round ended; the last three are the player's o
 from datasets import load_dataset
 
 dataset = load_dataset(".", split="{next(iter(rows), "train")}")  # of this folder
+rounds = load_dataset(".", "{rounds.name}", split="{next(iter(rows), "train")}")
 ```
+
+## Rounds
+
+A row of the configuration `{rounds.name}` is a round of a game; rows are sorted by game, and by their order in it.
+
+| column | content |
+| --- | --- |
+{_lines(f"| `{name}` | {_MEANINGS_OF_ROUNDS[name]} |" for name in rounds.columns.names)}
 
 ## How it was made
 
@@ -98,8 +132,23 @@ def _lines(lines: Iterable[str]) -> str:
     return "\n".join(lines)
 
 
+def _counts(split: str, counts: Iterable[int]) -> str:
+    return " | ".join([f"| {split}", *(f"{count:,}" for count in counts)]) + " |"
+
+
+def _files(table: Table) -> str:
+    paths = _lines(f"  - split: {split}\n    path: {table.prefix}{split}-*.arrow" for split in table.rows)
+    return f"- config_name: {table.name}\n  data_files:\n{paths}"
+
+
+def _info(table: Table) -> str:
+    """Returns the columns in the form of `datasets.Features`, and the sizes of the splits."""
+    features = _lines(_feature(field) for field in table.columns)
+    splits = _lines(_split(split, count, table.shards) for split, count in table.rows.items())
+    return f"- config_name: {table.name}\n  features:\n{features}\n  splits:\n{splits}"
+
+
 def _feature(field: pa.Field) -> str:
-    """Returns the entry of a column in the form of `datasets.Features`."""
     if not pa.types.is_list(field.type) and not pa.types.is_fixed_size_list(field.type):
         dtype = "float32" if field.type == pa.float32() else field.type
         return f"  - name: {field.name}\n    dtype: {dtype}"

@@ -3,7 +3,8 @@
 The decisions of a seat in a round stay together, in their order, as the network encodes what they share only once.
 These spans are shuffled by keys made of the game, the round and a seed, so that the order does not depend on the order
 of the input. Rows are collected into runs on disk, each sorted by key; a shard is one range of keys of all runs. So
-memory holds about one run or one shard at a time.
+memory holds about one run or one shard at a time. The rounds of the games are derived from the rows of the shards, and
+written to shards of their own (`kanachan.data.round_sort`).
 
 Shapes: B rows, G games, S sorted rows of a shard.
 """
@@ -23,8 +24,11 @@ from tqdm import tqdm
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import round_keys, splitmix64
-from kanachan.data.dataset_card import CARD_NAME, dataset_card
+from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
 from kanachan.data.pack_options import Packing
+from kanachan.data.round_derivation import reduced
+from kanachan.data.round_sort import RoundSort
+from kanachan.data.shard_folder import ROUNDS
 from kanachan.data.shards import RAGGED, columns_of_rows, has_behaviour, has_hidden, schema, write_shard
 
 _LENGTH_BITS = 7
@@ -146,7 +150,8 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 
 class Merge:
-    """The merge of runs into shards. Of rows with equal key and content only the first is written."""
+    """The merge of runs into shards of decisions and of rounds. Of rows with equal key and content only the first is
+    written."""
 
     def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
         self._runs = runs
@@ -155,6 +160,7 @@ class Merge:
         self._splits = [split for split in SPLITS if split in runs.files]
         self.rows: Counter[str] = Counter({split: self._num_distinct(split) for split in self._splits})
         """number of distinct rows, by split"""
+        self.round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard)
 
     @property
     def repeated(self) -> Counter[str]:
@@ -165,11 +171,14 @@ class Merge:
         """Writes all shards and their card to `folder`; one empty shard if there are no rows."""
         if not self._splits:
             rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
-            return [write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)]
+            shard = write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)
+            return [shard, *self.round_sort.write(SPLITS[0], folder, made)]
         shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
+        rounds = [path for split in self._splits for path in self.round_sort.write(split, folder, made)]
+        tables = [Table("default", "", shards, self.rows), Table(ROUNDS, f"{ROUNDS}/", rounds, self.round_sort.rounds)]
         card = folder / CARD_NAME
-        card.write_text(dataset_card(shards, self._vocabulary, self.rows, made), encoding="utf-8")
-        return [*shards, card]
+        card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
+        return [*shards, *rounds, card]
 
     def _num_distinct(self, split: str) -> int:
         ranges = self._ranges(split, self._runs.rows[split])
@@ -182,10 +191,20 @@ class Merge:
         bar = tqdm(ranges, total=num_shards, desc=f"writing {split}", unit="shard", disable=None)
         for number, parts in enumerate(bar):
             chosen = pa.array(_distinct_rows(parts))
-            rows = pa.Table.from_batches(parts).drop_columns(["key", "content"]).combine_chunks().take(chosen)
-            batch = rows.combine_chunks().to_batches()[0]
-            paths.append(write_shard(folder, split, number, num_shards, batch, self._vocabulary, made))
+            rows = pa.Table.from_batches(parts).combine_chunks().take(chosen).combine_chunks().to_batches()[0]
+            self._add_rounds(split, rows)
+            rows = pa.RecordBatch.from_arrays(rows.columns[:-2], schema=pa.schema([*rows.schema][:-2]))
+            paths.append(write_shard(folder, split, number, num_shards, rows, self._vocabulary, made))
         return paths
+
+    def _add_rounds(self, split: str, rows: pa.RecordBatch) -> None:
+        """Notes the rounds of sorted rows with keys: each seat's first decision of a round comes first of its span."""
+        span_S, game_S = rows["key"].to_numpy() >> np.uint64(_LENGTH_BITS), rows["game"].to_numpy()
+        is_first_S = np.ones(len(span_S), bool)
+        is_first_S[1:] = (span_S[1:] != span_S[:-1]) | (game_S[1:] != game_S[:-1])  # games of equal spans are mixed
+        firsts = rows.take(pa.array(np.nonzero(is_first_S)[0]))
+        columns = columns_of_rows(firsts, self._vocabulary)
+        self.round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary))
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row."""

@@ -16,7 +16,7 @@ from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
-from kanachan.data.shard_folder import splits_in
+from kanachan.data.shard_folder import ROUNDS, names_in, splits_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,20 +50,21 @@ def pack(
     from kanachan.data.external_sort import Merge, Runs
     from kanachan.data.shards import publish_shards
 
-    require_folder(folder)
+    require_folder(folder / ROUNDS)
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
         if path != "-":
             require_exists(path)
-    old = [path for paths in splits_in(folder).values() for path in paths]
+    old = names_in(folder)
     if old and not force:
-        raise ValueError(f"{folder}: holds shards already ({old[0].name} …); --force replaces them")
+        raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, games = _write_runs(sources, runs, packing)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
-        new = merge.write(temporary, _account(sources, packing, tally))
+        new = [str(path.relative_to(temporary)) for path in merge.write(temporary, _account(sources, packing, tally))]
+        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
         with noting_stop_signals():  # which takes a moment and is not interrupted
-            publish_shards(new, [path.name for path in old], folder)
+            publish_shards(temporary, new, old, folder)
     return tally
 
 
@@ -121,7 +122,9 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
 
 def _remove_leftovers(temporary: Path) -> None:
     for path in temporary.iterdir():
-        if path.name != "lock":
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "lock":
             path.unlink()
 
 

@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -42,9 +42,12 @@ class Tally:
     repeated: Counter[str] = field(default_factory=Counter)
     """rows that were skipped, and are not counted above, as an equal row was packed before"""
     games: Counter[str] = field(default_factory=Counter)
+    rounds: Counter[str] = field(default_factory=Counter)
+    without_rounds: Counter[str] = field(default_factory=Counter)
+    """games that were left out of the rounds"""
 
     def as_json(self) -> dict[str, dict[str, int]]:
-        return {"rows": dict(self.rows), "repeated": dict(self.repeated), "games": dict(self.games)}
+        return {count.name: dict(getattr(self, count.name)) for count in fields(self)}
 
     def report(self, program: str, folder: Path) -> None:
         """Prints a table, and warnings to standard error."""
@@ -63,10 +66,18 @@ class Tally:
                 f"{program}: warning: {repeated:,} decisions are repetitions and were skipped (a game given twice?)",
                 file=sys.stderr,
             )
-        print(f"{'split':<12}{'decisions':>14}{'games':>12}")
+        without = sum(self.without_rounds.values())
+        if without:
+            print(
+                f"{program}: {without:,} games were left out of the rounds: the final scores or grading points of "
+                "players without decisions are not known",
+                file=sys.stderr,
+            )
+        print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")
         for split in SPLITS:
-            print(f"{split:<12}{self.rows[split]:>14,}{self.games[split]:>12,}")
-        print(f"{'all':<12}{sum(self.rows.values()):>14,}{sum(self.games.values()):>12,}  in {folder}")
+            print(f"{split:<12}{self.rows[split]:>14,}{self.games[split]:>12,}{self.rounds[split]:>12,}")
+        counts = f"{self.rows.total():>14,}{self.games.total():>12,}{self.rounds.total():>12,}"
+        print(f"{'all':<12}{counts}  in {folder}")
 
 
 def require_folder(folder: Path) -> None:

@@ -23,6 +23,12 @@ def splits_in(folder: str | Path) -> dict[str, list[Path]]:
     return {split: paths for split, paths in files.items() if paths}
 
 
+def names_in(folder: Path) -> list[str]:
+    """Returns the names of all shards below `folder`, of decisions and of rounds."""
+    paths = [*splits_in(folder).values(), *splits_in(folder / ROUNDS).values()]
+    return [str(path.relative_to(folder)) for of_split in paths for path in of_split]
+
+
 def shards_of(folder: str | Path, split: str) -> list[Path]:
     """Returns the shard files of a split, in order, without opening them.
 

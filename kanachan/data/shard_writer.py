@@ -21,7 +21,7 @@ from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
-from kanachan.data.shard_folder import splits_in
+from kanachan.data.shard_folder import ROUNDS, names_in
 from kanachan.data.shards import publish_shards, rows_of_columns
 from kanachan.data.text import check_rows
 
@@ -32,6 +32,11 @@ _SOURCES = (
     "shard_writer.py",
     "shards.py",
     "shard_file.py",
+    "game_endings.py",
+    "round_columns.py",
+    "round_derivation.py",
+    "round_shards.py",
+    "round_sort.py",
     "shard_folder.py",
     "dataset_card.py",
 )
@@ -70,7 +75,7 @@ class ShardOutput:
 
         Raises ValueError if `folder` is a file; or if it holds shards, `force` is not given and no run is resumed.
         """
-        require_folder(folder)
+        require_folder(folder / ROUNDS)
         self.name = str(folder)
         self.journal: Path | None = folder / UNFINISHED
         self.left_out: Path | None = folder / "left-out.txt"
@@ -90,7 +95,7 @@ class ShardOutput:
         self._temporary = self.journal.parent
         self._schema = keyed_schema(vocabulary, hidden=hidden)
         self._is_new_folder = not folder.exists()
-        old = self._shards()
+        old = names_in(folder)
         if old and not force and (restart or not self.journal.exists()):
             raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
 
@@ -104,7 +109,8 @@ class ShardOutput:
         for path in saved_paths:
             if not path.exists():
                 raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
-        left = [path for pattern in ("*.run", "*.arrow", CARD_NAME) for path in self._temporary.glob(pattern)]
+        patterns = ("*.run", "*.arrow", f"{ROUNDS}/*.arrow", CARD_NAME)
+        left = [path for pattern in patterns for path in self._temporary.glob(pattern)]
         for path in {*left} - saved_paths:
             path.unlink()
 
@@ -124,11 +130,12 @@ class ShardOutput:
         merge = Merge(self._runs, self._vocabulary, self._packing)
         tally = Tally(merge.rows, merge.repeated, self._games)
         made = account(self._sources, list(self._packing.fractions), self._packing, tally)
-        new = [path.name for path in merge.write(self._temporary, made)]
-        return {"new": new, "old": self._shards(), "tally": tally.as_json()}
+        new = [str(path.relative_to(self._temporary)) for path in merge.write(self._temporary, made)]
+        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
+        return {"new": new, "old": names_in(self._folder), "tally": tally.as_json()}
 
     def publish(self, completed: dict[str, Any]) -> None:
-        publish_shards([self._temporary / name for name in completed["new"]], completed["old"], self._folder)
+        publish_shards(self._temporary, completed["new"], completed["old"], self._folder)
         self._remove_runs()
         Tally(**{name: Counter(counts) for name, counts in completed["tally"].items()}).report(
             self._program, self._folder
@@ -139,13 +146,10 @@ class ShardOutput:
 
     def close(self) -> None:
         """Removes the temporary folder, and a new output folder, if they are empty."""
-        folders = [self._temporary, *([self._folder] if self._is_new_folder else [])]
+        folders = [self._temporary / ROUNDS, self._temporary, *([self._folder] if self._is_new_folder else [])]
         for folder in folders:
             if folder.exists() and not any(folder.iterdir()):
                 folder.rmdir()
-
-    def _shards(self) -> list[str]:
-        return [path.name for paths in splits_in(self._folder).values() for path in paths]
 
     def _remove_runs(self) -> None:
         for path in self._temporary.glob("*.run"):

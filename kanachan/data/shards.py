@@ -91,25 +91,31 @@ def write_shard(
         rows: in the columns of `schema`.
         made: how the data were made, as JSON values; stored in every shard.
     """
+    rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema(vocabulary, hidden=has_hidden(rows)))
     checksum = _checksum(_ShardBuffers(rows))
     path = folder / shard_name(split, number)
     write_shard_file(path, rows, describe_shard(vocabulary, split, number, of, rows.num_rows, checksum, made))
     return path
 
 
-def publish_shards(new: Iterable[Path], old: Iterable[str], folder: Path) -> None:
-    """Moves new shards and their card into the folder, then removes those of the old names that are not among them.
+def publish_shards(temporary: Path, new: Iterable[str], old: Iterable[str], folder: Path) -> None:
+    """Moves new shards and their card from a temporary folder into `folder`, then removes those of the old names that
+    are not among them.
 
     It may be repeated after an interruption. A README.md that is not a card is kept.
+
+    Args:
+        new: names of files below `temporary`.
+        old: names of files below `folder`.
     """
-    names = set()
-    for path in new:
-        names.add(path.name)
-        if path.name == CARD_NAME and not may_replace(folder / CARD_NAME):
+    for name in new:
+        path = temporary / name
+        if name == CARD_NAME and not may_replace(folder / CARD_NAME):
             path.unlink(missing_ok=True)
         elif path.exists():
-            path.replace(folder / path.name)
-    for name in {*old} - names:
+            (folder / name).parent.mkdir(exist_ok=True)
+            path.replace(folder / name)
+    for name in {*old} - {*new}:
         (folder / name).unlink(missing_ok=True)
 
 

@@ -51,7 +51,7 @@ def test_packing_again_replaces_the_card_but_not_what_someone_else_wrote(tmp_pat
         assert main(command) == 0
         assert ((folder / CARD_NAME).read_text() == text) is is_kept
     assert "| train | 9 |" in (folder / CARD_NAME).read_text()
-    assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow"}
+    assert {path.name for path in folder.iterdir()} == {CARD_NAME, "train-00000.arrow", "rounds"}
 
 
 def test_a_row_is_put_into_words(tmp_path: Path) -> None:
