@@ -13,7 +13,8 @@ from kanachan.data.pack import PROGRAM, pack, unpack
 from kanachan.data.pack_options import add_options, packing_of
 
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
---pack makes them) into a folder of shards that kanachan-train reads. Every line is checked; the first invalid one
+--pack makes them) into a folder of shards that kanachan-train reads: decisions, and one row for each round of each
+game, derived from them, in the subfolder rounds. Every line is checked; the first invalid one
 ends the program with a message that names it. Games are assigned to the train, validation and test split by a hash of
 their id, so a game stays in its split when data are added; or whole files and folders are named as a split. Rows are
 shuffled once; of identical rows, as when a game was given twice, one is stored. Of the hidden field (kanachan-annotate

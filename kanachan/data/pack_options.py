@@ -69,8 +69,8 @@ class Tally:
         without = sum(self.without_rounds.values())
         if without:
             print(
-                f"{program}: {without:,} games were left out of the rounds: the final scores or grading points of "
-                "players without decisions are not known",
+                f"{program}: {without:,} {'game was' if without == 1 else 'games were'} left out of the rounds: the "
+                "final scores or grading points of players without decisions are not known",
                 file=sys.stderr,
             )
         print(f"{'split':<12}{'decisions':>14}{'games':>12}{'rounds':>12}")

@@ -14,7 +14,7 @@ import pyarrow as pa
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.data.round_columns import RoundColumns, concatenated
 from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
-from kanachan.data.shard_folder import ROUNDS, shard_name, splits_in
+from kanachan.data.shard_folder import ROUNDS, SPLIT_ADVICE, shard_name, splits_in
 
 _PACK_AGAIN = "kanachan-pack FOLDER -o NEW makes a folder with rounds from one without"
 
@@ -98,9 +98,11 @@ def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> Roun
             next to it; names it.
     """
     folder = Path(folder)
-    if split not in splits_in(folder / ROUNDS):
-        raise ValueError(f"{folder}: holds no rounds of the split {split!r}; {_PACK_AGAIN}")
-    paths = splits_in(folder / ROUNDS)[split]
+    present = splits_in(folder / ROUNDS)
+    if split not in present:
+        advice = f"there are: {', '.join(present)}: {SPLIT_ADVICE}" if present else _PACK_AGAIN
+        raise ValueError(f"{folder}: holds no rounds of the split {split!r}; {advice}")
+    paths = present[split]
     opened = [open_shard_file(path) for path in paths]
     descriptions = [description for description, _ in opened]
     require_one_packing(split, paths, descriptions)

@@ -12,6 +12,7 @@ from kanachan.cli.pack import main
 from kanachan.data.columns import annotations_of_columns
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.decisions import describe_row
+from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
@@ -30,9 +31,33 @@ def test_datasets_loads_the_folder_with_the_splits_of_its_card(
     assert "malformed" not in capfd.readouterr().err
 
 
+def test_datasets_loads_the_rounds_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+    from datasets import Dataset, load_dataset
+
+    folder = packed(tmp_path / "shards", train=400, test=200)
+    found = load_dataset(str(folder), "rounds", cache_dir=str(tmp_path / "cache"))
+    assert {split: rows["game"][:] for split, rows in found.items()} == {
+        split: open_rounds(folder, split).game.tolist() for split in ("train", "test")
+    }
+    assert len(found["test"]) > 50
+    assert found["train"].features == Dataset.from_file(str(folder / "rounds" / "train-00000.arrow")).features
+    assert "malformed" not in capfd.readouterr().err
+
+
 def test_the_card_names_the_entries_of_the_columns_the_counts_and_the_sources(tmp_path: Path) -> None:
     text = (packed(tmp_path / "shards", train=6, test=3) / CARD_NAME).read_text()
-    for expected in ("0 `honba`", "5 `score_3`", "0 `round_result`", "11 `grading_delta`", "| test | 3 |", "test.txt"):
+    for expected in (
+        "0 `honba`",
+        "5 `score_3`",
+        "0 `round_result`",
+        "11 `grading_delta`",
+        "| test | 3 |",
+        "test.txt",
+        "`final_score`",
+    ):
         assert expected in text
     assert "`hidden`" not in text
 

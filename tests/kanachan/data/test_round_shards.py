@@ -71,3 +71,9 @@ def test_damage_is_found_on_request(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(ValueError, match="differ from their checksum"):
         open_rounds(tmp_path, "train", verify=True)
+
+
+def test_the_splits_that_there_are_are_named(tmp_path: Path) -> None:
+    write_rounds(tmp_path, "train", 0, 1, ROUNDS, FOUR_PLAYERS, MADE)
+    with pytest.raises(ValueError, match="holds no rounds of the split 'test'; there are: train: name another with"):
+        open_rounds(tmp_path, "test")
