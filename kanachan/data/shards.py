@@ -91,7 +91,8 @@ def write_shard(
         rows: in the columns of `schema`.
         made: how the data were made, as JSON values; stored in every shard.
     """
-    rows = pa.RecordBatch.from_arrays(rows.columns, schema=schema(vocabulary, hidden=has_hidden(rows)))
+    of_shard = schema(vocabulary, hidden=has_hidden(rows), behaviour=has_behaviour(rows))
+    rows = pa.RecordBatch.from_arrays(rows.columns, schema=of_shard)
     checksum = _checksum(_ShardBuffers(rows))
     path = folder / shard_name(split, number)
     write_shard_file(path, rows, describe_shard(vocabulary, split, number, of, rows.num_rows, checksum, made))
