@@ -40,6 +40,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         required=True,
         help="folder to write the shards to; with --unpack the text file to write (.gz, .zst; - is standard output)",
     )
+    parser.add_argument(
+        "--keep-splits", action="store_true", help="of folders of shards: their rows stay in the splits they are in"
+    )
     add_options(parser)
     add_force_option(parser)
     parser.add_argument("--unpack", metavar="SHARDS", help="write the shards of this folder as text")
@@ -67,11 +70,19 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.split:
         raise ValueError("--split needs --unpack; to name files as a split use --train, --validation, --test")
+    if any(named.values()) and arguments.keep_splits:
+        raise ValueError("--keep-splits keeps those of folders, and --train, --validation, --test name others")
     if any(named.values()) and arguments.annotations:
         raise ValueError("files are either split by game, or named as splits: name all of them, or none")
     sources = named if any(named.values()) else tuple(arguments.annotations)
     if not sources:
         raise ValueError("no annotations given")
-    tally = pack(sources, Path(arguments.output), packing_of(arguments), force=arguments.force)
+    tally = pack(
+        sources,
+        Path(arguments.output),
+        packing_of(arguments),
+        keeps_splits=arguments.keep_splits,
+        force=arguments.force,
+    )
     tally.report(PROGRAM, Path(arguments.output))
     return 0

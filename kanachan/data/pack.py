@@ -34,6 +34,7 @@ def pack(
     folder: Path,
     packing: Packing = Packing(),  # noqa: B008 (frozen)
     *,
+    keeps_splits: bool = False,
     force: bool = False,
 ) -> Tally:
     """Writes shards into `folder`, all of them or none.
@@ -41,6 +42,7 @@ def pack(
     Args:
         sources: files of annotations and folders of shards, to be split by game, or as a whole by split; all of one
             vocabulary, that of the first line or folder.
+        keeps_splits: the sources are folders of shards, whose rows stay in the splits that they are in.
         force: replace existing shards.
 
     Raises:
@@ -54,24 +56,29 @@ def pack(
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
         if path != "-":
             require_exists(path)
+        if keeps_splits and not os.path.isdir(path):
+            raise ValueError(f"{path}: not a folder of shards, whose splits --keep-splits could keep")
     old = names_in(folder)
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        vocabulary, games = _write_runs(sources, runs, packing)
+        vocabulary, games = _write_runs(sources, runs, packing, keeps_splits)
         merge = Merge(runs, vocabulary, packing)
         tally = Tally(merge.rows, merge.repeated, games)
-        new = [str(path.relative_to(temporary)) for path in merge.write(temporary, _account(sources, packing, tally))]
+        made = _account(sources, packing, tally, keeps_splits)
+        new = [str(path.relative_to(temporary)) for path in merge.write(temporary, made)]
         tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
     return tally
 
 
-def _account(sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally) -> dict[str, Any]:
+def _account(
+    sources: Sequence[str] | dict[str, tuple[str, ...]], packing: Packing, tally: Tally, keeps_splits: bool
+) -> dict[str, Any]:
     if isinstance(sources, dict):
         return account({split: list(files) for split, files in sources.items()}, "by file", packing, tally)
-    return account(list(sources), list(packing.fractions), packing, tally)
+    return account(list(sources), "kept" if keeps_splits else list(packing.fractions), packing, tally)
 
 
 def unpack(folder: Path, out: str, split: str | None = None, *, force: bool = False) -> int:
@@ -129,7 +136,7 @@ def _remove_leftovers(temporary: Path) -> None:
 
 
 def _write_runs(
-    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", packing: Packing
+    sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", packing: Packing, keeps_splits: bool
 ) -> tuple[Vocabulary, Counter[str]]:
     """Reads all sources and returns their vocabulary and the number of games in each split."""
     import numpy as np
@@ -148,7 +155,8 @@ def _write_runs(
     behaviour = all(_has_behaviour(path) for _, path in paths)
     with tqdm(total=num_bytes or None, unit="B", unit_scale=True, desc="reading", disable=None) as bar:
         for split, path in paths:
-            for found, rows, ids in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
+            for found, rows, ids, its_split in _rows_of(path, vocabulary, bar.update, behaviour=behaviour):
+                split = its_split if keeps_splits else split
                 vocabulary = found
                 if hidden is None:
                     hidden = has_hidden(rows)
@@ -185,9 +193,9 @@ def _has_behaviour(path: str) -> bool:
 
 def _rows_of(
     path: str, vocabulary: Vocabulary | None, progress: Callable[[int], object], *, behaviour: bool
-) -> Iterator[tuple[Vocabulary, "pa.RecordBatch", dict[int, str]]]:
+) -> Iterator[tuple[Vocabulary, "pa.RecordBatch", dict[int, str], str]]:
     """Yields the rows of a file of annotations or of a folder of shards, with the ids of their games by key, and the
-    vocabulary, which must be the given one if there is one."""
+    vocabulary, which must be the given one if there is one; last the split that shards are of."""
     import numpy as np
 
     from kanachan.data.columns import game_key
@@ -198,7 +206,7 @@ def _rows_of(
         for line, block in read_blocks(path, progress):
             vocabulary = vocabulary or vocabulary_of_block(path, line, block)
             rows, games = parse_block(path, line, block, vocabulary)
-            yield vocabulary, rows, {game_key(game): game for game in games}
+            yield vocabulary, rows, {game_key(game): game for game in games}, ""
         return
     if (Path(path) / UNFINISHED).exists():
         raise ValueError(
@@ -213,7 +221,7 @@ def _rows_of(
         shards.require(vocabulary, "the other annotations")
         for first in range(0, len(shards), _ROWS_AT_ONCE):
             columns = shards.gather(np.arange(first, min(first + _ROWS_AT_ONCE, len(shards))))
-            yield vocabulary, rows_of_columns(columns, vocabulary), {}
+            yield vocabulary, rows_of_columns(columns, vocabulary), {}, split
         progress(sum(map(os.path.getsize, present[split])))
 
 

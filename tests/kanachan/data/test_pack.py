@@ -221,6 +221,31 @@ def test_whole_files_can_be_named_as_splits(tmp_path: Path, capsys: pytest.Captu
     assert "the validation split is empty" in capsys.readouterr().err
 
 
+def test_folders_keep_their_splits_on_request(tmp_path: Path) -> None:
+    named = []
+    for split, lines in zip(SPLITS, (ANNOTATIONS[:200], ANNOTATIONS[200:300], ANNOTATIONS[300:]), strict=True):
+        named += [f"--{split}", write_lines(tmp_path / f"{split}.txt", lines)]
+    assert main([*named, "-o", str(tmp_path / "named")]) == 0
+    assert main([str(tmp_path / "named"), "--keep-splits", "-o", str(tmp_path / "again")]) == 0
+    assert shard_bytes(tmp_path / "again") == shard_bytes(tmp_path / "named")
+    for split in SPLITS:
+        assert as_plain(open_rounds(tmp_path / "again", split)) == as_plain(open_rounds(tmp_path / "named", split))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["TEXT"], "TEXT: not a folder of shards"), (["--train", "TEXT"], "--keep-splits keeps those of folders")],
+)
+def test_only_splits_that_there_are_can_be_kept(
+    tmp_path: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = write_lines(tmp_path / "a.txt", ANNOTATIONS)
+    given = [argument.replace("TEXT", text) for argument in arguments]
+    assert main([*given, "--keep-splits", "-o", str(tmp_path / "shards")]) == 1
+    assert message.replace("TEXT", text) in capsys.readouterr().err
+    assert not (tmp_path / "shards").exists()
+
+
 def test_the_table_at_the_end_counts_decisions_and_games(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["--train", write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")])
     lines = capsys.readouterr().out.splitlines()
@@ -259,7 +284,7 @@ def test_games_that_are_left_out_of_the_rounds_are_counted(tmp_path: Path, capsy
 def test_packing_a_folder_of_shards_without_rounds_adds_them(tmp_path: Path) -> None:
     assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
     rounds = (tmp_path / "shards" / "rounds").rename(tmp_path / "rounds")
-    with pytest.raises(ValueError, match="kanachan-pack FOLDER -o NEW makes a folder with rounds"):
+    with pytest.raises(ValueError, match="kanachan-pack FOLDER --keep-splits -o NEW makes a folder with rounds"):
         open_rounds(tmp_path / "shards", "train")
     assert main([str(tmp_path / "shards"), "-o", str(tmp_path / "new")]) == 0
     (tmp_path / "again").mkdir()
