@@ -2,7 +2,7 @@
 
 The first decision of each seat in each round (`kanachan.data.round_derivation`), a fourteenth of all, is kept in files
 sorted by game; a shard of rounds is one range of games of all of them. So memory holds the first decisions of one shard
-at a time, about as many as a shard of decisions has rows, at 110 bytes each.
+at a time, about as many as a shard of decisions has rows, at 81 bytes each, and a few copies of them.
 """
 
 from collections import Counter
