@@ -1,7 +1,6 @@
 """kanachan-arena: compares two players in duplicate games."""
 
 import argparse
-import hashlib
 import math
 import sys
 from collections.abc import Iterator, Sequence
@@ -20,9 +19,9 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options, require_weights
-from kanachan.models.card import weights_file
+from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
 from kanachan.play.agent import IllegalAction
-from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
+from kanachan.play.agent_spec import SPEC_HELP, parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import PLAYERS, Format, GameResult, Match, Precision, num_seatings
 from kanachan.play.match_runner import MatchRun, MatchRunner
@@ -77,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(PROGRAM, description=_DESCRIPTION, epilog=SPEC_HELP, formatter_class=_Formatter)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION, epilog=SPEC_HELP, formatter_class=PlayerFormatter)
     for letter in PLAYERS:
         parser.add_argument(letter.lower(), metavar=letter, help="a PLAYER, see below")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games; rounded up to whole walls")
@@ -151,15 +150,6 @@ def _add_rules(parser: argparse.ArgumentParser) -> None:
     )
 
 
-class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Preserves the lines of the epilog, and wraps those of the description."""
-
-    def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if text.startswith("A PLAYER"):
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
-
-
 def _grades(text: str) -> tuple[int, int]:
     grades = parse_grades(text, (1, 2))
     return grades[0], grades[-1]
@@ -213,7 +203,7 @@ def _match(arguments: argparse.Namespace) -> Match:
     require_weights(*(path for spec in specs for path in spec.files))
     return Match(
         players=(arguments.a, arguments.b),
-        weights=(_hashes(specs[0]), _hashes(specs[1])),
+        weights=(hashes_of(specs[0]), hashes_of(specs[1])),
         format=arguments.format,
         rules=arguments.rules,
         style=STYLES.index(arguments.style),
@@ -221,7 +211,7 @@ def _match(arguments: argparse.Namespace) -> Match:
         grades=arguments.grades,
         seed=arguments.seed,
         precision=arguments.precision,
-        device=_kind_of_device(arguments.device, specs),
+        device=kind_of_device(arguments.device, specs),
     )
 
 
@@ -252,15 +242,6 @@ def _check_existing(runner: MatchRunner, arguments: argparse.Namespace) -> None:
         raise ValueError(f"{path}: exists: name another folder, or replace its games of this match with --force")
 
 
-def _kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
-    """Returns the kind of device that the networks are on, "cpu" where there are none."""
-    if not any(spec.files for spec in specs):
-        return "cpu"
-    from kanachan.inference.policy import chosen_device
-
-    return chosen_device(name).type
-
-
 def _progress_bar(runner: MatchRunner) -> tqdm:
     total, num_missing = len(runner.games), len(runner.missing)
     return tqdm(total=total, initial=total - num_missing, unit="game", disable=None, smoothing=0.05)
@@ -282,11 +263,6 @@ def _print_progress(run: MatchRun, stop: StopRequest, json_path: Path | None) ->
         else:
             what = "interrupted; --resume continues" if json_path else "interrupted"
         print(f"{PROGRAM}: {what}", file=sys.stderr)
-
-
-def _hashes(spec: AgentSpec) -> tuple[str, ...]:
-    """Returns hashes of the weights files, so that a run cannot be resumed with other players."""
-    return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
 
 
 def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argparse.Namespace) -> None:

@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
         "annotate": "convert game records to annotations or shards",
         "simulate": "simulate games between rule-based players",
         "pack": "pack annotations into shards",
+        "selfplay": "play games into shards",
     },
     "training": {
         "train": "train one stage of the curriculum",

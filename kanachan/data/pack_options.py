@@ -99,15 +99,15 @@ def account(sources: object, splits: object, packing: Packing, tally: Tally) -> 
     }
 
 
-def add_options(parser: argparse._ActionsContainer) -> None:
-    """Adds the options that `packing_of` reads."""
+def add_options(parser: argparse._ActionsContainer, *, seed: str = "seed of the order of the rows") -> None:
+    """Adds the options that `packing_of` reads; `seed`: the help of --seed."""
     parser.add_argument(
         "--fractions",
         default="0.9,0.05,0.05",
         help="shares of the games that go to train, validation and test (default: %(default)s)",
     )
     parser.add_argument("--rows-per-shard", type=int, default=1_000_000, help="rows of a shard (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the order of the rows (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help=f"{seed} (default: %(default)s)")
 
 
 def packing_of(options: argparse.Namespace) -> Packing:

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from annotate.game.record import Event
+from annotate.runtime.signals import Stopped
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
 from kanachan.play.game import Game
 
 _MOST_MOVES_WAITED = 100  # calls of `advance`: a rare key would delay a game by thousands
+
+_OF_THE_PROGRAM = (KeyboardInterrupt, SystemExit, GeneratorExit, Stopped, MemoryError)
+"""errors that are not of the engine, whose panics are not an Exception"""
 
 ResultT = TypeVar("ResultT")
 
@@ -44,8 +48,8 @@ class BatchedGames(Generic[ResultT]):
         players: by letter.
         finish: returns the result of a game that has ended, given the events of its record.
         on_result: is called with the result of a game before `Agent.end`, which may fail.
-        on_failure: is called with a game that its engine cannot continue, and the error; the game is dropped, and the
-            others go on. Without it the error is raised.
+        on_failure: is called with the key of a game that its engine cannot continue, and the error; the game is
+            dropped, and the others go on. Without it the error is raised.
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class BatchedGames(Generic[ResultT]):
         players: Mapping[str, Agent],
         finish: Callable[[Game, list[Event]], ResultT],
         on_result: Callable[[ResultT], object] | None = None,
-        on_failure: Callable[[GameKey, Exception], object] | None = None,
+        on_failure: Callable[[GameKey, BaseException], object] | None = None,
     ) -> None:
         self._begin = begin
         self._players = players
@@ -105,19 +109,19 @@ class BatchedGames(Generic[ResultT]):
     def _requests(self, game: Game) -> list[ActRequest]:
         try:
             return game.requests(self._players)
-        except Exception as error:
+        except BaseException as error:
             self._drop(game, error)
             return []
 
     def _answer(self, game: Game, seat: int, action: Action) -> None:
         try:
             game.answer(seat, action)
-        except Exception as error:
+        except BaseException as error:
             self._drop(game, error)
 
-    def _drop(self, game: Game, error: Exception) -> None:
+    def _drop(self, game: Game, error: BaseException) -> None:
         """Removes a game that cannot go on, none of whose requests waits: the engine works on a game only then."""
-        if self._on_failure is None:
+        if self._on_failure is None or isinstance(error, _OF_THE_PROGRAM):
             raise error
         del self._games[game.key]
         for seat, letter in enumerate(game.setup.seats):
@@ -143,7 +147,7 @@ class BatchedGames(Generic[ResultT]):
         for game in games:
             try:
                 events = game.recorded_events()
-            except Exception as error:
+            except BaseException as error:
                 self._drop(game, error)
                 continue
             del self._games[game.key]

@@ -1,0 +1,204 @@
+"""kanachan-selfplay: plays games and writes them to shards."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, get_args
+
+from tqdm import tqdm
+
+from annotate.game.settings import STYLES, add_grades_option
+from annotate.runtime.arguments import CommandParser, add_force_option
+from annotate.runtime.signals import noting_stop_signals
+from annotate.runtime.terminal import require_positive, run_cleanly
+from annotate.runtime.workers import num_cores
+from kanachan.cli.environment import set_environment
+from kanachan.cli.options import add_device_option, add_table_options, require_weights
+from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
+from kanachan.data.pack_options import add_options, packing_of
+from kanachan.play.agent_spec import SPEC_HELP
+from kanachan.play.match import Precision
+from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
+from kanachan.play.selfplay import SelfPlay
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
+
+if TYPE_CHECKING:
+    from kanachan.data.played_games import PlayedGames
+    from kanachan.play.roller import Roller
+    from kanachan.play.selfplay_run import Execution
+
+PROGRAM = "kanachan-selfplay"
+_DESCRIPTION = """Plays games and writes the decisions of all seats into a folder of shards, as kanachan-pack does, with
+hidden hands, and with three more columns: the wall, and the log-probability and the value that the player gave its
+action. Nothing is written as text in between. Games are a function of players, settings, seed and their number, so the
+shards do not depend on the number of processes nor on the back end; after an interruption of any kind the same command
+resumes. A game that its engine cannot play to the end is left out and reported."""
+_EXAMPLES = """examples:
+  kanachan-selfplay reference@0.7 -n 1000 -o selfplay
+  kanachan-selfplay reference@0.7=0.8 rule=0.2 --explore 0.05 -n 20000 -o selfplay --records selfplay-records
+  kanachan-selfplay reference@0.7 -n 100000 -o selfplay --backend ray --address auto
+"""
+_MOST_SHOWN = 10
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    set_environment()
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    require_positive(parser, arguments, "games", "processes", "together")
+    if arguments.address is not None and arguments.backend != "ray":
+        parser.error("--address is of a Ray cluster: give it with --backend ray")
+    return run_cleanly(PROGRAM, lambda: _run(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    epilog = f"{SPEC_HELP}\n{MIXTURE_HELP}\n{_EXAMPLES}"
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION, epilog=epilog, formatter_class=PlayerFormatter)
+    parser.add_argument("players", nargs="+", metavar="PLAYER", help="a PLAYER, or PLAYER=SHARE, see below")
+    parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
+    parser.add_argument("-o", "--output", required=True, metavar="SHARDS", help="folder to write the shards to")
+    parser.add_argument(
+        "--explore",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of the actions of networks that are drawn from all possible ones with equal probabilities, such as "
+        "0.05; needs players with a temperature (default: 0)",
+    )
+    add_table_options(parser, room=", an input of the models; grading points are Mahjong Soul's of that room")
+    add_grades_option(parser, "the players")
+    add_options(parser, seed="other seeds give other games, and another order of the rows")
+    parser.add_argument("--records", metavar="DIR", help="also write the games as mjai records, one file a game")
+    existing = parser.add_mutually_exclusive_group()
+    existing.add_argument(
+        "--restart", action="store_true", help="discard the games of an interrupted run instead of resuming it"
+    )
+    add_force_option(existing)
+    _add_execution(parser)
+    return parser
+
+
+def _add_execution(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-j",
+        "--processes",
+        type=int,
+        help=f"processes, each with its own engines and networks (default: all {num_cores()} cores; with --address "
+        "those of the cluster)",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=("inline", "processes", "ray"),
+        help="inline: in this process; processes: several on this machine; ray: Ray, on this machine or on a cluster "
+        "(pip install kanachan[ray]) (default: processes, inline with -j 1)",
+    )
+    parser.add_argument("--address", help="with --backend ray: the cluster, HOST:PORT, or auto on one of its machines")
+    parser.add_argument(
+        "--together",
+        type=int,
+        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
+        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+    )
+    add_device_option(parser)
+    parser.add_argument(
+        "--precision",
+        choices=get_args(Precision),
+        default="fp32",
+        help="bf16: networks multiply in bf16, faster on CPUs with units for it (default: %(default)s)",
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    mixture = parse_mixture(arguments.players)
+    require_weights(*(path for player in mixture.players for path in player.files))
+    packing = packing_of(arguments)
+    selfplay = _selfplay(arguments, mixture)
+    # heavy imports only now, after the arguments have been found valid
+    from kanachan.data.played_games import PlayedGames
+    from kanachan.play.backends import BackendName
+    from kanachan.play.roller import Roller
+    from kanachan.play.selfplay_run import Execution
+
+    roller = Roller(
+        selfplay=selfplay,
+        order_seed=packing.seed,
+        together=arguments.together,
+        device=arguments.device,
+        records=Path(arguments.records) if arguments.records else None,
+    )
+    backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")
+    execution = Execution(backend=backend, workers=arguments.processes, address=arguments.address)
+    games = PlayedGames(
+        Path(arguments.output),
+        arguments.games,
+        selfplay.as_json(),
+        f"self-play {selfplay.key} of {' '.join(arguments.players)}",
+        packing,
+        selfplay.vocabulary,
+    )
+    with games.opened(force=arguments.force, restart=arguments.restart):
+        try:
+            return _play(roller, games, execution)
+        except (ValueError, OSError) as error:
+            if games.is_empty:
+                raise
+            kind = ValueError if isinstance(error, ValueError) else OSError
+            raise kind(f"{_in_words(error)}; games that have ended are kept: the same command resumes") from None
+
+
+def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
+    return SelfPlay(
+        players=tuple(player.text for player in mixture.players),
+        shares=mixture.shares,
+        weights=tuple(map(hashes_of, mixture.players)),
+        explore=arguments.explore,
+        rules=arguments.rules,
+        style=STYLES.index(arguments.style),
+        room=arguments.room,
+        grades=arguments.grades,
+        seed=arguments.seed,
+        precision=arguments.precision,
+        device=kind_of_device(arguments.device, mixture.players),
+    )
+
+
+def _play(roller: "Roller", games: "PlayedGames", execution: "Execution") -> int:
+    """Plays the missing games into an opened folder, publishes the shards, and returns the exit status."""
+    from kanachan.play.selfplay_run import run_selfplay
+
+    if games.held:
+        print(f"{PROGRAM}: resuming {games.folder} after {len(games.held):,} games", file=sys.stderr)
+    num_before = games.num_decisions
+    bar = tqdm(total=games.num_games, initial=len(games.held), unit="game", disable=None, smoothing=0.05)
+    with noting_stop_signals() as stop, bar:
+        run = run_selfplay(roller, games, execution, lambda _: bar.update(), stop)
+    num_decisions = games.num_decisions - num_before
+    if run.num_played:
+        print(
+            f"{PROGRAM}: {run.num_played:,} games in {run.seconds:,.0f} s: {run.num_played / run.seconds:.3g} games/s, "
+            f"{num_decisions / run.seconds:,.0f} decisions/s",
+            file=sys.stderr,
+        )
+    if stop.received is not None:
+        print(
+            f"{PROGRAM}: stopped by {stop.received.name} after {len(games.held):,} games; the same command resumes",
+            file=sys.stderr,
+        )
+        return 128 + stop.received
+    for text in [games.failures[number] for number in sorted(games.failures)][:_MOST_SHOWN]:
+        print(f"{PROGRAM}: warning: left out: {text}", file=sys.stderr)
+    if len(games.failures) > _MOST_SHOWN:
+        print(f"{PROGRAM}: warning: {len(games.failures):,} games were left out in all", file=sys.stderr)
+    games.publish().report(PROGRAM, games.folder)
+    return 0
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    return error.strerror if error.filename is None else f"{error.filename}: {error.strerror}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

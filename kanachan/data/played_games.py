@@ -1,0 +1,290 @@
+"""Games of self-play as shards: the rows of each, a folder that collects them, and their publication.
+
+Games may arrive in any order. The folder holds them in chunks, each of which appears complete or not at all, so that
+an interrupted run has lost only the games that were not in a chunk yet. Rows are sorted by keys in the end, so that
+the shards depend on the games alone.
+"""
+
+import json
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from annotate.annotation import Annotation
+from annotate.runtime.files import locking, replacing
+from annotate.vocabulary import Vocabulary
+from kanachan.config import SPLITS
+from kanachan.data.columns import columns_of_played
+from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
+from kanachan.data.pack_options import Packing, Tally, account, require_folder
+from kanachan.data.shard_file import FORMAT_VERSION
+from kanachan.data.shard_folder import ROUNDS, names_in
+from kanachan.data.shards import publish_shards, rows_of_columns
+from kanachan.data.text import check_rows
+
+_TEMPORARY = ".kanachan-selfplay.part"
+_SETTINGS, _CHUNK, _GAMES = "settings.json", "chunk-", "games.json"
+_SECONDS_BETWEEN_CHUNKS = 20.0
+_MOST_BYTES_WAITING = 64 << 20
+RESTART = "--restart discards what it has done and starts from scratch"
+
+
+class PlayedGame(NamedTuple):
+    """A game of self-play as rows, or the reason why there are none."""
+
+    rows: bytes
+    """an Arrow message of keyed rows; empty if there are none"""
+    failure: str | None = None
+
+
+def encode_game(
+    annotations: Sequence[Annotation],
+    log_probability: Sequence[float | None],
+    value: Sequence[float | None],
+    seed: int,
+    vocabulary: Vocabulary,
+) -> bytes:
+    """Encodes the decisions of a game, with hidden field, as an Arrow message of rows with keys.
+
+    Args:
+        seed: of the order of rows.
+    """
+    if not annotations:
+        return b""
+    rows = rows_of_columns(columns_of_played(annotations, log_probability, value, vocabulary), vocabulary)
+    check_rows(rows, vocabulary)
+    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
+    return message
+
+
+@dataclass
+class _Chunk:
+    """Games that are written together."""
+
+    games: dict[int, PlayedGame] = field(default_factory=dict)
+    num_bytes: int = 0
+    since: float = field(default_factory=time.monotonic)
+
+
+class PlayedGames:
+    """The games of a run of self-play, in a folder of shards that are not published yet.
+
+    Args:
+        folder: of the shards.
+        num_games: how many games there will be, numbered from 0.
+        settings: JSON values: all that the games depend on.
+        description: of the games, for the shards.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        num_games: int,
+        settings: Mapping[str, Any],
+        description: str,
+        packing: Packing,
+        vocabulary: Vocabulary,
+    ) -> None:
+        self.folder, self.num_games = folder, num_games
+        self._packing, self._vocabulary, self._description = packing, vocabulary, description
+        self._settings = {
+            **settings,
+            "fractions": list(packing.fractions),
+            "rows per shard": packing.rows_per_shard,
+            "version": version("kanachan"),
+            "format": FORMAT_VERSION,
+        }
+        self._temporary = folder / _TEMPORARY
+        self._chunk = _Chunk()
+        self.failures: dict[int, str] = {}
+        """why games are missing, by their numbers"""
+        self.held: set[int] = set()
+        """the numbers of the games that are in the folder"""
+
+    @contextmanager
+    def opened(self, *, force: bool = False, restart: bool = False) -> Iterator[None]:
+        """Prepares the folder, and finds the games of an interrupted run; in the end writes the games that wait.
+
+        Args:
+            force: whether shards in the folder are replaced in the end.
+            restart: whether the games of an interrupted run are discarded.
+
+        Raises:
+            ValueError: there are shards and `force` is not given, or an interrupted run had other settings, or another
+                process is at work on the folder.
+        """
+        require_folder(self.folder / ROUNDS)
+        is_resumed = (self._temporary / _SETTINGS).exists() and not restart
+        old = names_in(self.folder)
+        if old and not force and not is_resumed:
+            raise ValueError(f"{self.folder}: holds shards already ({old[0]} …); --force replaces them")
+        was_there = self.folder.exists()
+        self._temporary.mkdir(parents=True, exist_ok=True)
+        with locking(self._temporary / "lock", f"{self.folder}: another process plays into this folder"):
+            if is_resumed:
+                self._check_settings()
+            else:
+                self._remove_all()
+                with replacing(self._temporary / _SETTINGS) as path:
+                    path.write_text(json.dumps({**self._settings, "games": self.num_games}), encoding="utf-8")
+            self._find_chunks()
+            try:
+                yield
+            finally:
+                with suppress(OSError):  # which is raised already, if the disk is full
+                    self.write()
+                self._close(was_there)
+
+    def _check_settings(self) -> None:
+        path = self._temporary / _SETTINGS
+        try:
+            before = json.loads(path.read_text(encoding="utf-8"))
+            num_games = before.pop("games")
+        except (ValueError, LookupError) as error:
+            raise ValueError(f"{path}: damaged ({error}); {RESTART}") from None
+        now = json.loads(json.dumps(self._settings))
+        differing = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
+        if num_games > self.num_games:
+            differing, before["games"], now["games"] = ["games", *differing], num_games, self.num_games
+        if differing:
+            name = differing[0]
+            raise ValueError(
+                f"{self.folder}: an interrupted run had other settings ({name}: {before.get(name)}, now "
+                f"{now.get(name)}): repeat the command that started it to resume it; {RESTART}"
+            )
+
+    def _find_chunks(self) -> None:
+        self._files: dict[str, list[str]] = {}
+        self._rows: Counter[str] = Counter()
+        self._games: Counter[str] = Counter()
+        for path in sorted(self._temporary.iterdir()):
+            if path.name.startswith(_CHUNK) and (path / _GAMES).exists():
+                self._add_chunk(path)
+            elif path.is_dir():
+                shutil.rmtree(path)
+            elif path.name not in (_SETTINGS, "lock"):
+                path.unlink()
+
+    def _add_chunk(self, path: Path) -> None:
+        try:
+            content = json.loads((path / _GAMES).read_text(encoding="utf-8"))
+            numbers, failures = set(content["games"]), {int(n): text for n, text in content["failures"].items()}
+        except (ValueError, LookupError) as error:
+            raise ValueError(f"{path / _GAMES}: damaged ({error}); {RESTART}") from None
+        assert not numbers & self.held, path
+        self.held |= numbers
+        self.failures |= failures
+        for split, names in content["files"].items():
+            self._files.setdefault(split, []).extend(f"{path.name}/{name}" for name in names)
+        self._rows += Counter(content["rows"])
+        self._games += Counter(content["by split"])
+
+    @property
+    def missing(self) -> list[int]:
+        """The numbers of the games that are not in the folder."""
+        return [number for number in range(self.num_games) if number not in self.held]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no game has been added, in this run or before."""
+        return not self.held and not self._chunk.games
+
+    @property
+    def num_decisions(self) -> int:
+        """How many decisions are in the folder."""
+        return sum(self._rows.values())
+
+    def add(self, number: int, game: PlayedGame) -> None:
+        """Adds a game, which is written with others a little later."""
+        self._chunk.games[number] = game
+        self._chunk.num_bytes += len(game.rows)
+        is_late = time.monotonic() - self._chunk.since > _SECONDS_BETWEEN_CHUNKS
+        if is_late or self._chunk.num_bytes > _MOST_BYTES_WAITING:
+            self.write()
+
+    def write(self) -> None:
+        """Writes the games that wait, as a chunk.
+
+        Raises:
+            OSError: the disk is full, for example; the games wait on.
+        """
+        games = self._chunk.games
+        if not games:
+            return
+        path = self._temporary / f"{_CHUNK}{min(games):08}"
+        part = path.with_suffix(".part")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        made = keyed_schema(self._vocabulary, hidden=True, behaviour=True)
+        by_split: Counter[str] = Counter()
+        with closing(Runs(part, rows_per_run=self._packing.rows_per_shard)) as runs:
+            for number in sorted(games):
+                if games[number].rows:
+                    rows = pa.ipc.read_record_batch(pa.py_buffer(games[number].rows), made)
+                    split_B = splits_of_games(rows["game"].to_numpy(), self._packing.fractions)
+                    by_split[SPLITS[split_B[0]]] += 1
+                    runs.add(rows, split_B)
+            runs.flush()
+        content = {
+            "games": sorted(games),
+            "failures": {number: game.failure for number, game in games.items() if game.failure is not None},
+            "files": runs.files,
+            "rows": runs.rows,
+            "by split": by_split,
+        }
+        with replacing(part / _GAMES) as temporary:
+            temporary.write_text(json.dumps(content), encoding="utf-8")
+        part.rename(path)
+        _sync(self._temporary)
+        self._chunk = _Chunk()
+        self._add_chunk(path)
+
+    def publish(self) -> Tally:
+        """Makes shards of all games, moves them into the folder, and removes everything else of the run."""
+        self.write()
+        assert not self.missing
+        with closing(Runs(self._temporary, self._packing.rows_per_shard)) as runs:
+            runs.files, runs.rows = self._files, self._rows
+            merge = Merge(runs, self._vocabulary, self._packing)
+            tally = Tally(merge.rows, merge.repeated, self._games)
+            made = account([self._description], list(self._packing.fractions), self._packing, tally)
+            made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
+            new = [str(path.relative_to(self._temporary)) for path in merge.write(self._temporary, made)]
+        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
+        publish_shards(self._temporary, new, names_in(self.folder), self.folder)
+        # without its settings the run counts as ended
+        (self._temporary / _SETTINGS).unlink()
+        self._remove_all()
+        return tally
+
+    def _remove_all(self) -> None:
+        for path in self._temporary.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif path.name != "lock":
+                path.unlink()
+
+    def _close(self, was_there: bool) -> None:
+        """Removes the temporary folder if nothing is to be resumed, and the folder too if it is new and empty."""
+        if (self._temporary / _SETTINGS).exists() and not self.is_empty:
+            return
+        shutil.rmtree(self._temporary)
+        if not was_there and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+def _sync(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,115 @@
+"""Plays games of self-play and encodes them as rows of shards, directly from the games in progress."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.game.record import Event
+from annotate.game.record_writer import rounds_of
+from annotate.replay.replay import annotation_of, game_part, round_part
+from annotate.runtime.signals import StopRequest
+from kanachan.data.played_games import PlayedGame, encode_game
+from kanachan.play.agent import Agent, GameKey, SeededSampler
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
+from kanachan.play.game import Game
+from kanachan.play.rollout import BatchedGames
+from kanachan.play.selfplay import SelfPlay
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roller:
+    """Plays games of self-play in one process, many together. Picklable.
+
+    Args:
+        order_seed: of the order of rows in the shards.
+        together: games that advance together; None: `TOGETHER` or `TOGETHER_WITH_PROGRAMS`.
+        records: folder for the games' records.
+    """
+
+    selfplay: SelfPlay
+    order_seed: int = 0
+    together: int | None = None
+    device: str = "cpu"
+    records: Path | None = None
+
+    @property
+    def num_together(self) -> int:
+        """How many games advance together."""
+        if self.together is not None:
+            return self.together
+        has_programs = any(parse_agent(player).kind == "mjai" for player in self.selfplay.players)
+        return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
+
+    def __call__(self, numbers: Iterator[int]) -> Iterator[tuple[int, PlayedGame]]:
+        """Yields the number of each game, as they end, and the game."""
+        with self.agents() as agents:
+            yield from self.play(numbers, agents)
+
+    def play(
+        self, numbers: Iterator[int], agents: Mapping[str, Agent], stop: StopRequest | None = None
+    ) -> Iterator[tuple[int, PlayedGame]]:
+        """Yields the number of each game, as they end, and the game; until a stop is requested.
+
+        Raises:
+            IllegalAction: a player has chosen an action that is not possible.
+            ValueError: a program among the players fails otherwise.
+        """
+        failed: list[tuple[int, PlayedGame]] = []
+
+        def begin(key: GameKey) -> Game:
+            return Game(self.selfplay.setup(key.wall), logs_decisions=True)
+
+        def fail(key: GameKey, error: BaseException) -> None:
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+            text = f"game {key.wall} of seed {self.selfplay.seed} ({self.selfplay.game_id(key.wall)}): {words}"
+            failed.append((key.wall, PlayedGame(b"", text)))
+
+        running = BatchedGames(begin, agents, self._finish, on_failure=fail)
+        has_more = True
+        while (has_more or len(running)) and (stop is None or stop.received is None):
+            while has_more and len(running) < self.num_together:
+                number = next(numbers, None)
+                has_more = number is not None
+                if number is not None:
+                    running.begin(GameKey(number, 0))
+            yield from running.advance()
+            yield from failed
+            failed.clear()
+
+    @contextmanager
+    def agents(self) -> Iterator[Mapping[str, Agent]]:
+        """Yields the agents by letter, and closes them in the end."""
+        agents: dict[str, Agent] = {}
+        try:
+            for letter, text in self.selfplay.letters.items():
+                agents[letter] = make_agent(
+                    parse_agent(text),
+                    SeededSampler(self.selfplay.seed, letter),
+                    self.selfplay.vocabulary,
+                    self.device,
+                    use_bf16=self.selfplay.precision == "bf16",
+                    explore=self.selfplay.explore,
+                )
+            yield agents
+        finally:
+            for agent in agents.values():
+                agent.close()
+
+    def _finish(self, game: Game, events: list[Event]) -> tuple[int, PlayedGame]:
+        if self.records is not None:
+            game.write_record(self.records, events)
+        of_rounds = [round_part(of_round) for of_round in rounds_of(events)]
+        of_game = game_part(game.table.scores, game.grading_deltas)
+        assert game.log is not None
+        # a choice that another seat's call or ron hid had no effect, and a record would not show it
+        logged = [each for each in game.log.decisions if not each.decision.is_preempted]
+        annotations = [
+            annotation_of(game.setup.id, each.decision, of_rounds[each.decision.round_index], of_game)
+            for each in logged
+        ]
+        log_probabilities, values = [each.log_probability for each in logged], [each.value for each in logged]
+        rows = encode_game(annotations, log_probabilities, values, self.order_seed, self.selfplay.vocabulary)
+        return game.key.wall, PlayedGame(rows)

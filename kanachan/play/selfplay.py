@@ -1,0 +1,107 @@
+"""Self-play: games of a mixture of players, each a function of the settings and its number alone."""
+
+import hashlib
+import json
+from bisect import bisect
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from string import ascii_uppercase
+from typing import Any
+
+from annotate.game.record import Rules
+from annotate.game.settings import DEFAULT_RULES, grades_by_seat, table_seed
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from kanachan.play.agent import GameKey, uniform_hash
+from kanachan.play.agent_spec import parse_agent
+from kanachan.play.game import GameSetup
+from kanachan.play.match import Precision
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlay:
+    """All settings on which the games of self-play depend.
+
+    Raises:
+        ValueError: the share of explored actions is not in 0 ... 1, or a player takes the action of the highest score,
+            which leaves nothing to explore; or there are too many players.
+    """
+
+    players: tuple[str, ...]
+    """specifications (`kanachan.play.agent_spec`)"""
+    shares: tuple[float, ...]
+    """of the seats, by player"""
+    weights: tuple[tuple[str, ...], ...] = ()
+    """of each player: the hashes of its weights files"""
+    explore: float = 0.0
+    """the share of the actions of networks that are drawn from all with equal probabilities"""
+    rules: Rules = DEFAULT_RULES
+    style: int = 1
+    """0 East only, 1 East and South"""
+    room: int = 4
+    grades: tuple[int, ...] = (14,)
+    """one, or one for each seat"""
+    seed: int = 0
+    precision: Precision = "fp32"
+    """of the multiplications of networks"""
+    device: str = "cpu"
+    """the kind of device that networks are on: another one rounds differently"""
+
+    def __post_init__(self) -> None:
+        if len(self.players) > len(ascii_uppercase):
+            raise ValueError(f"{len(self.players)} players: at most {len(ascii_uppercase)} can be mixed")
+        if not 0 <= self.explore <= 1:
+            raise ValueError(f"--explore must be a share in 0 ... 1, not {self.explore:g}")
+        for text in self.players if self.explore else ():
+            spec = parse_agent(text)
+            if spec.kind == "policy" and spec.temperature is None:
+                raise ValueError(
+                    f"{text}: takes the action of the highest score: --explore {self.explore:g} needs a temperature, "
+                    f"such as {text}@0.7"
+                )
+        grades_by_seat(self.grades, self.vocabulary.num_seats)
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The vocabulary of the games."""
+        return FOUR_PLAYERS
+
+    @property
+    def letters(self) -> Mapping[str, str]:
+        """The players by letter."""
+        return dict(zip(ascii_uppercase, self.players, strict=False))
+
+    @property
+    def key(self) -> str:
+        """A hash of the settings, 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+
+    def as_json(self) -> dict[str, Any]:
+        """Returns the settings as JSON values."""
+        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return values
+
+    def game_id(self, number: int) -> str:
+        """Returns the id of a game, which also names its record."""
+        return f"selfplay-{self.key}-{number:08}"
+
+    def seats(self, number: int) -> tuple[str, ...]:
+        """Returns the letter of each seat's player in a game."""
+        limits = list(accumulate(self.shares))[:-1]
+        drawn = (uniform_hash(self.seed, "player", number, seat) for seat in range(self.vocabulary.num_seats))
+        return tuple(ascii_uppercase[bisect(limits, uniform)] for uniform in drawn)
+
+    def setup(self, number: int) -> GameSetup:
+        """Returns the setup of a game."""
+        return GameSetup(
+            key=GameKey(number, 0),
+            id=self.game_id(number),
+            vocabulary=self.vocabulary,
+            rules=self.rules,
+            style=self.style,
+            room=self.room,
+            grades=grades_by_seat(self.grades, self.vocabulary.num_seats),
+            seats=self.seats(number),
+            players=self.letters,
+            table_seed=table_seed(self.seed, number),
+        )

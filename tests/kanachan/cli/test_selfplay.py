@@ -1,0 +1,249 @@
+"""kanachan-selfplay: its shards, interruptions, and errors."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.game.engine import Table
+from kanachan.cli.annotate import main as annotate
+from kanachan.cli.pack import main as pack
+from kanachan.cli.selfplay import main
+from kanachan.data.columns import Columns, annotations_of_columns
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
+from tests.support.paths import ROOT
+from tests.support.tiny_weights import written
+
+HALVES = ["--fractions", "0.5,0.5,0"]
+SHORT = ["--style", "east", *HALVES]
+_COMMAND = """
+import sys
+import kanachan.data.played_games as played_games
+from kanachan.cli.selfplay import main
+played_games._SECONDS_BETWEEN_CHUNKS = 0.0
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def selfplay(folder: Path, *options: str, players: Sequence[str] = ("rule", "random"), games: int = 6) -> int:
+    if "-j" not in options:
+        options = (*options, "-j", "1")
+    return main([*players, "-n", str(games), "-o", str(folder), *SHORT, *options])
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Returns the bytes of all files below the folder, hidden ones too."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def rows(folder: Path, split: str) -> Columns:
+    shards = open_shards(folder, split, verify=True, hidden=None, behaviour=True)
+    return shards.gather(np.arange(len(shards)))
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(written(tmp_path_factory.mktemp("weights")))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The shards of a run that is not interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "shards"
+    assert selfplay(folder) == 0
+    return folder
+
+
+def test_rows_are_those_of_the_records_of_the_same_games(network: str, tmp_path: Path) -> None:
+    records, from_games, from_records = (tmp_path / name for name in ("records", "from-games", "from-records"))
+    players = (f"{network}@2=0.5", "rule=0.3", "random=0.2")
+
+    assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=4) == 0
+    assert annotate([str(records), "--hidden", "--pack", str(from_records), *HALVES, "-j", "1"]) == 0
+
+    for split in splits_in(from_records):
+        ours, theirs = rows(from_games, split), open_shards(from_records, split, hidden=True)
+        expected = annotations_of_columns(theirs.gather(np.arange(len(theirs))))
+        found = annotations_of_columns(ours)
+        assert len(found) == len(expected) > 100
+        wall = 408
+        assert [a._replace(hidden=tuple(t for t in a.hidden or () if t < wall)) for a in found] == expected
+        rounds, expected_rounds = open_rounds(from_games, split), open_rounds(from_records, split)
+        for name in rounds.__slots__:
+            assert np.array_equal(getattr(rounds, name), getattr(expected_rounds, name)), name
+
+
+def test_the_wall_is_that_of_the_hidden_field(tmp_path: Path) -> None:
+    records, text = tmp_path / "records", tmp_path / "annotations.txt"
+    assert selfplay(tmp_path / "shards", "--records", str(records), players=("random",), games=1) == 0
+    assert pack(["--unpack", str(tmp_path / "shards"), "-o", str(text)]) == 0
+    assert annotate([str(records), "--hidden", "-o", str(tmp_path / "expected.txt"), "-j", "1"]) == 0
+    unpacked, expected = (
+        sorted(line.split("\t")[1:] for line in path.read_text().splitlines())
+        for path in (text, tmp_path / "expected.txt")
+    )
+    assert unpacked == expected
+
+
+def test_the_behaviour_of_each_decision_is_stored(tmp_path: Path) -> None:
+    values = str(written(tmp_path / "weights", "rank"))
+    assert selfplay(tmp_path / "a", players=("random",), games=1) == 0
+    (split,) = splits_in(tmp_path / "a")
+    found = rows(tmp_path / "a", split)
+    assert found.log_probability is not None and found.value is not None
+    assert found.log_probability == pytest.approx(-np.log(found.actions.lengths))
+    assert np.isnan(found.value).all()
+
+    assert selfplay(tmp_path / "b", "--explore", "1", players=(f"{values}@1",), games=1) == 0
+    (split,) = splits_in(tmp_path / "b")
+    found = rows(tmp_path / "b", split)
+    assert found.log_probability is not None and found.value is not None
+    assert found.log_probability == pytest.approx(-np.log(found.actions.lengths), abs=1e-6)
+    assert np.isfinite(found.value).all()
+
+
+@pytest.mark.parametrize("options", [["-j", "2"], ["--together", "1"], ["--backend", "processes"]])
+def test_shards_do_not_depend_on_how_they_are_made(options: list[str], whole: Path, tmp_path: Path) -> None:
+    assert selfplay(tmp_path / "shards", *options) == 0
+    assert contents(tmp_path / "shards") == contents(whole)
+
+
+def test_shards_train_like_those_of_people(whole: Path) -> None:
+    plain = open_shards(whole, "train")
+    columns = plain.gather(np.arange(len(plain)))
+    assert columns.hidden is columns.wall is columns.log_probability is columns.value is None
+
+
+def test_packing_keeps_the_columns_of_self_play(whole: Path, tmp_path: Path) -> None:
+    assert pack([str(whole), "-o", str(tmp_path / "packed"), "--fractions", "0.5,0.5,0"]) == 0
+    for split in splits_in(whole):
+        ours, theirs = rows(tmp_path / "packed", split), rows(whole, split)
+        assert ours.wall is not None and theirs.wall is not None
+        assert np.array_equal(ours.wall.values, theirs.wall.values)
+        for name in ("log_probability", "value"):
+            assert np.array_equal(getattr(ours, name), getattr(theirs, name), equal_nan=True)
+
+
+# Interruptions -------------------------------------------------------------------------------------------------------
+
+
+def killed(folder: Path, *options: str) -> None:
+    """Kills a run with all its processes once it has written some games, unless it was done before that."""
+    command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
+    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 120
+    while not list(folder.glob(".kanachan-selfplay.part/chunk-*/games.json")):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert splits_in(folder) == {}
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_a_run_that_was_killed_is_resumed_by_the_same_command(
+    processes: str, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed(tmp_path / "shards", "--together", "1", "-j", processes)
+    assert selfplay(tmp_path / "shards") == 0
+    assert "resuming" in capsys.readouterr().err
+    assert contents(tmp_path / "shards") == contents(whole)
+
+
+def test_an_interrupted_run_is_not_continued_with_other_settings(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed(tmp_path / "shards", "--together", "1", "-j", "1")
+    assert selfplay(tmp_path / "shards", "--seed", "5") == 1
+    error = capsys.readouterr().err
+    assert "an interrupted run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
+    assert selfplay(tmp_path / "shards", games=2) == 1
+    assert "(games: 6, now 2)" in capsys.readouterr().err
+    assert selfplay(tmp_path / "shards", "--restart") == 0
+    assert contents(tmp_path / "shards") == contents(whole)
+
+
+def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(tmp_path / "shards"), *SHORT]
+    limit = 300_000  # a file that may not grow behaves as a disk that is full
+
+    full = subprocess.run(
+        [*command, "-j", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)),
+    )
+
+    assert full.returncode == 1, full.stderr
+    assert "kanachan-selfplay: error:" in full.stderr and "Traceback" not in full.stderr
+    assert "the same command resumes" in full.stderr
+    assert selfplay(tmp_path / "shards") == 0
+    assert contents(tmp_path / "shards") == contents(whole)
+
+
+# Errors --------------------------------------------------------------------------------------------------------------
+
+
+class Panic(BaseException):
+    """As the engine's panics, not an Exception."""
+
+
+def test_a_game_that_the_engine_fails_in_is_left_out_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    step, tables = Table.step, list[Table]()
+
+    def failing(table: Table, moves: object) -> None:
+        if table not in tables:
+            tables.append(table)
+        if table is tables[min(1, len(tables) - 1)] and len(tables) > 1 and table.left < 60:
+            raise Panic("index out of bounds")
+        step(table, moves)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Table, "step", failing)
+    assert selfplay(tmp_path / "shards", games=4) == 0
+    error = capsys.readouterr().err
+    assert "left out: game 1 of seed 0 (selfplay-" in error and "Panic: index out of bounds" in error
+    assert (
+        len({game for split in splits_in(tmp_path / "shards") for game in rows(tmp_path / "shards", split).game}) == 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("players", "options", "words"),
+    [
+        (("rule=0.5", "random=0.4"), (), "sum to 0.9: they must sum to 1"),
+        (("rule=0.5", "random"), (), "random: has no share"),
+        (("reference",), ("--explore", "0.1"), "reference: takes the action of the highest score"),
+        (("reference@0",), (), "a temperature must be a positive number, not 0"),
+        (("nobody",), (), "nobody: no player of this name"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(
+    players: Sequence[str], options: Sequence[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert selfplay(tmp_path / "shards", *options, players=players) == 1
+    error = capsys.readouterr().err
+    assert words in error and len(error.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_shards_that_exist_are_replaced_only_by_force(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert selfplay(tmp_path / "shards", "--seed", "9", games=2) == 0
+    before = contents(tmp_path / "shards")
+    assert selfplay(tmp_path / "shards") == 1
+    assert "holds shards already" in capsys.readouterr().err and contents(tmp_path / "shards") == before
+    assert selfplay(tmp_path / "shards", "--force") == 0
+    assert contents(tmp_path / "shards") == contents(whole)

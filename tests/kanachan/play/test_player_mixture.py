@@ -1,0 +1,47 @@
+"""Players and their shares, as the command line gives them."""
+
+from pathlib import Path
+
+import pytest
+
+from kanachan.play.player_mixture import parse_mixture
+
+
+def test_players_without_shares_have_the_same_share() -> None:
+    mixture = parse_mixture(["rule", "random", "rule:bold"])
+    assert [player.text for player in mixture.players] == ["rule", "random", "rule:bold"]
+    assert mixture.shares == (1 / 3,) * 3
+
+
+def test_shares_follow_the_players() -> None:
+    mixture = parse_mixture(["reference@0.7=0.75", "rule=.25"])
+    assert [player.text for player in mixture.players] == ["reference@0.7", "rule"]
+    assert mixture.shares == (0.75, 0.25)
+
+
+def test_a_command_may_have_an_equals_sign_in_it() -> None:
+    assert parse_mixture(["mjai:bot --mode=x"]).players[0].command == ("bot", "--mode=x")
+    assert parse_mixture(["mjai:bot --level=3=1"]).players[0].command == ("bot", "--level=3")
+
+
+def test_a_path_that_exists_is_taken_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "lr=0.1"
+    path.mkdir()
+    mixture = parse_mixture([f"{path}=0.5", "rule=0.5"])
+    assert parse_mixture([str(path)]).players[0].weights == mixture.players[0].weights == str(path)
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["rule=0.5", "random=0.4"], "0.5 + 0.4, sum to 0.9: they must sum to 1"),
+        (["rule=0.5", "random"], "random: has no share, but others have"),
+        (["rule=1.5", "random=-0.5"], "rule=1.5: a share must be more than 0 and at most 1"),
+        (["rule=nan"], "rule=nan: a share must be"),
+        (["nobody=1"], "nobody: no player of this name"),
+    ],
+)
+def test_an_invalid_mixture_is_refused(texts: list[str], words: str) -> None:
+    with pytest.raises(ValueError) as error:
+        parse_mixture(texts)
+    assert words in str(error.value)
