@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-StageName = str  # one of kanachan.objectives.stages.STAGES
+StageName = str  # one of kanachan.objectives.stages.STAGES, or REWARD
 SPLITS = ("train", "validation", "test")
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
@@ -88,6 +88,28 @@ class ObjectiveConfig:
             all(map(math.isfinite, self.rank_points)),
             f"objective.rank_points must be finite numbers, not {list(self.rank_points)}",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewardConfig:
+    """Stage reward: the network that predicts, from the rounds of a game, how the game ends."""
+
+    network: Literal["round", "gru"] = "round"
+    """round: a small network over the current round; gru: a recurrent network over all rounds so far"""
+    width: int = 64
+    """width of the layers"""
+    layers: int = 2
+    """layers"""
+    dropout: float = 0.0
+    """dropout rate, 0 to 1"""
+    grading: float = 0.3
+    """weight of the loss of the grading points; that of the order of the seats has 1"""
+
+    def __post_init__(self) -> None:
+        for name in ("width", "layers"):
+            _require(getattr(self, name) >= 1, f"reward.{name} must be at least 1, not {getattr(self, name)}")
+        _require(0 <= self.dropout < 1, f"reward.dropout must be in [0, 1), not {self.dropout}")
+        _require(self.grading >= 0, f"reward.grading must not be negative, not {self.grading}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,4 +297,5 @@ class TrainConfig:
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
+    reward: RewardConfig = field(default_factory=RewardConfig)
     init: str | None = None

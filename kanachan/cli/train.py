@@ -18,7 +18,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(request: Request) -> int:
-    require_shards(request.config.data.path)
+    require_shards(request.config.stage, request.config.data.path)
     require("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
     if _is_first_process():
         for warning in request.warnings:

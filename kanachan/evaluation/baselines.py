@@ -1,7 +1,8 @@
 """Predicts outcomes from the scores and the round alone, without tiles and events: the baseline of value metrics.
 
-Its features are sticks, scores, round, wind, style, the actor's seat, and the room and own grade (on which grading
-points depend). All decisions of a seat under the same scores have the same features and are merged before fitting.
+Its features are those of the reward predictor (`kanachan.models.reward_network.SeatFeatures`): sticks, scores, round,
+style, the actor's seat, and the room and own grade (on which grading points depend). All decisions of a seat under the
+same scores have the same features and are merged before fitting.
 
 Shapes: B decisions, U distinct situations, F features, S seats, O orders of the seats, R ranks.
 """
@@ -15,9 +16,12 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from annotate.vocabulary import NUM_GRADES, Vocabulary
-from kanachan.data.columns import Columns, token_value
-from kanachan.objectives.targets import Results, SeatOrders, final_ranks_from_actor
+from annotate.vocabulary import Vocabulary
+from kanachan.data.columns import Columns
+from kanachan.data.round_state import RoundState
+from kanachan.models.reward_network import SeatFeatures
+from kanachan.models.seat_orders import SeatOrders
+from kanachan.objectives.targets import Results, final_ranks_from_actor
 
 Floats = NDArray[np.float64]
 _WIDTH = 64
@@ -28,7 +32,6 @@ _LARGEST_BATCH = 2048
 _LEARNING_RATE = 5e-3
 _WEIGHT_DECAY = 0.01
 _HELD_OUT = 10  # one of this many games is held out
-_POINTS_PER_UNIT = 10_000.0
 
 
 class ScoreBaseline:
@@ -54,9 +57,9 @@ class ScoreBaseline:
         Raises:
             ValueError: all rows are of one game.
         """
-        situation = _Situation(columns, self.vocabulary)
-        first_U, which_B = situation.distinct(columns.game)
-        feature_UF = torch.from_numpy(situation.features(first_U))
+        situations = _Situations(columns, self.vocabulary)
+        first_U, which_B = situations.distinct(columns.game)
+        feature_UF = situations.features(first_U)
         target_U = torch.from_numpy(np.asarray(target_B, np.float64 if self.num_classes is None else np.int64)[first_U])
         weight_U = torch.from_numpy(np.bincount(which_B).astype(np.float32))
         games = np.unique(columns.game)  # sorted by a hash, so the first ones are a random sample
@@ -88,9 +91,9 @@ class ScoreBaseline:
     @torch.no_grad()
     def predict(self, columns: Columns) -> Floats:
         """Returns the mean of the target [B], or the probability of each class [B, classes]."""
-        situation = _Situation(columns, self.vocabulary)
-        first_U, row_B = situation.distinct(columns.game)
-        output_UK = self._network(torch.from_numpy(situation.features(first_U))).double()
+        situations = _Situations(columns, self.vocabulary)
+        first_U, row_B = situations.distinct(columns.game)
+        output_UK = self._network(situations.features(first_U)).double()
         if self.num_classes is None:
             return (output_UK[:, 0] * self._scale + self._mean).numpy()[row_B]
         return output_UK.softmax(dim=1).numpy()[row_B]
@@ -134,7 +137,7 @@ class ScoreBaseline:
 def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     """Returns order_B: the order in which the game ended, the actor's rank first, then those of the next seats in turn.
 
-    Numbered as in `kanachan.objectives.targets.SeatOrders`, position 0 being the actor.
+    Numbered as in `kanachan.models.seat_orders.SeatOrders`, position 0 being the actor.
     """
     rank_BS = final_ranks_from_actor(Results.of_columns(columns, vocabulary))
     return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
@@ -156,72 +159,28 @@ def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:
     return nn.Sequential(nn.Linear(num_features, _WIDTH), nn.GELU(), nn.Linear(_WIDTH, _WIDTH), nn.GELU(), last)
 
 
-class _Situation:
-    """The inputs of the baseline, as integers."""
+class _Situations:
+    """The inputs of the baseline: what the actor of each decision sees of the scores, the round and the table."""
 
     def __init__(self, columns: Columns, vocabulary: Vocabulary) -> None:
-        names = vocabulary.numeric
-        self.vocabulary = vocabulary
-        self.seat_B = columns.seat
-        score_columns = [names.index(f"score_{seat}") for seat in range(vocabulary.num_seats)]
-        self.score_BS = columns.numeric[:, score_columns].astype(np.int64)
-        self.stick_BN = np.delete(columns.numeric, score_columns, axis=1).astype(np.int64)
-        self.room_B, self.style_B, self.wind_B, self.dealer_B = (
-            token_value(columns.sparse, vocabulary, block) for block in ("room", "style", "wind", "round")
-        )
-        self.grade_B = own_grade(columns, vocabulary)
+        self._seat_B = torch.from_numpy(columns.seat)
+        self._state = RoundState.of_observations(columns, vocabulary)
+        self._features = SeatFeatures(vocabulary)
 
     def distinct(self, game_B: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Returns the first row of each distinct situation of a game [U], and the index of each row's situation [B]."""
-        parts = [game_B, self.seat_B, self.wind_B, self.dealer_B, *self.score_BS.T, *self.stick_BN.T]
+        of_seats = self._state._replace(grade_XS=self._seat_B[:, None])  # those of a game have the same grades
+        parts = torch.cat([column.view(len(game_B), -1) for column in of_seats], dim=1).numpy().T
         # The sum of products with random odd numbers, modulo 2^64, is a hash; collisions are negligible here.
-        factors = np.random.default_rng(0).integers(0, 2**63, len(parts), dtype=np.uint64) * np.uint64(2) + np.uint64(1)
-        key_B = np.zeros(len(game_B), np.uint64)
-        for part, factor in zip(parts, factors, strict=True):
+        odd = np.random.default_rng(0).integers(0, 2**63, len(parts) + 1, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+        key_B = game_B * odd[0]
+        for part, factor in zip(parts, odd[1:], strict=True):
             key_B += part.astype(np.uint64) * factor
         _, first_U, which_B = np.unique(key_B, return_index=True, return_inverse=True)
         return first_U, which_B
 
-    def features(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Returns the features [rows, F] relative to the actor: seats are counted from it onwards."""
-        num_seats, seat_B1 = self.vocabulary.num_seats, self.seat_B[rows, None]
-        seat_BS = (seat_B1 + np.arange(num_seats)) % num_seats
-        score_BS = np.take_along_axis(self.score_BS[rows], seat_BS, axis=1) / _POINTS_PER_UNIT
-        ahead_BS = score_BS[:, 1:] - score_BS[:, :1]
-        is_before_actor_BS = (ahead_BS > 0) | ((ahead_BS == 0) & (seat_BS[:, 1:] < seat_B1))
-        round_B = self.wind_B[rows] * num_seats + self.dealer_B[rows]
-        left_B1 = np.maximum(0, (self.style_B[rows, None] + 1) * num_seats - 1 - round_B[:, None])
-        sizes = {name: block.size for name, block in self.vocabulary.sparse.blocks.items()}
-        features = [
-            score_BS,
-            np.tanh(4 * ahead_BS),  # small leads are resolved more finely than large ones
-            is_before_actor_BS,
-            _one_hot(is_before_actor_BS.sum(axis=1), num_seats),
-            self.stick_BN[rows] / 10,
-            _one_hot(round_B, sizes["wind"] * num_seats),
-            left_B1 / num_seats,
-            left_B1 == 0,
-            self.style_B[rows, None],
-            _one_hot((self.dealer_B[rows] - seat_B1[:, 0]) % num_seats, num_seats),
-            _one_hot(seat_B1[:, 0], num_seats),
-            _one_hot(self.room_B[rows], sizes["room"]),
-            _one_hot(self.grade_B[rows], NUM_GRADES),
-        ]
-        return np.concatenate([f.astype(np.float32) for f in features], axis=1)
-
-
-def own_grade(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns the actor's grade [B]."""
-    block = vocabulary.sparse["standing"]
-    is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
-    row = np.repeat(np.arange(len(columns)), columns.sparse.lengths)[is_standing]
-    values = columns.sparse.values[is_standing].astype(np.int64) - block.first
-    seat, value = np.divmod(values, block.size // vocabulary.num_seats)
-    is_own_grade = (seat == columns.seat[row]) & (value < NUM_GRADES)
-    grade_B = np.zeros(len(columns), np.int64)
-    grade_B[row[is_own_grade]] = value[is_own_grade]
-    return grade_B
-
-
-def _one_hot(value_B: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    return value_B[:, None] == np.arange(size)
+    def features(self, rows: NDArray[np.int64]) -> Tensor:
+        """Returns feature_UF of the rows."""
+        row_U = torch.from_numpy(rows)
+        feature_USF = self._features(self._state.each(lambda column: column[row_U]))
+        return feature_USF[torch.arange(len(row_U)), self._seat_B[row_U]]

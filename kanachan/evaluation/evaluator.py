@@ -44,8 +44,9 @@ from kanachan.evaluation.reliability import (
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
+from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective, RankObjective
-from kanachan.objectives.targets import Results, SeatOrders, final_rank
+from kanachan.objectives.targets import Results, final_rank
 
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from annotate.vocabulary import NUM_GRADES, Vocabulary
 from kanachan.data.columns import Columns, token_value
-from kanachan.evaluation.baselines import own_grade
+from kanachan.data.round_state import own_grade
 from kanachan.objectives.targets import Results, final_rank, grading_delta
 
 

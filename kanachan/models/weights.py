@@ -15,17 +15,17 @@ from typing import Any, TypeVar
 
 from safetensors import safe_open
 from safetensors.torch import save
-from torch import Tensor
+from torch import Tensor, nn
 
 from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.config import ModelConfig, ObjectiveConfig, StageName
+from kanachan.config import ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_file
 from kanachan.models.reference import name_of
 
 CARD_NAME = "card.json"
 ENCODER_PREFIX = "encoder."
-_Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig)
+_Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,11 @@ class Weights:
         return _settings(ModelConfig, self.card["model"], self.path)
 
     @property
+    def reward_model(self) -> RewardConfig:
+        """Those of a reward predictor, in place of `model`."""
+        return _settings(RewardConfig, self.card["model"], self.path)
+
+    @property
     def objective(self) -> ObjectiveConfig:
         settings = {**self.card["objective"]}
         settings["rank_points"] = tuple(settings["rank_points"])
@@ -57,7 +62,7 @@ class Weights:
 
 def make_card(
     stage: StageName,
-    model: ModelConfig,
+    model: ModelConfig | RewardConfig,
     objective: ObjectiveConfig,
     vocabulary: Vocabulary,
     **rest: Any,
@@ -101,6 +106,14 @@ def read_weights(path: str | Path) -> Weights:
     with safe_open(file, framework="pt") as opened:
         tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118, it is not a mapping
     return Weights(file, card, tensors)
+
+
+def load_tensors(module: nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Copies tensors of a weights file into a module; raises ValueError, naming the file, if they do not fit."""
+    try:
+        module.load_state_dict(dict(tensors), strict=True)
+    except RuntimeError as error:
+        raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error
 
 
 def lineage_of(weights: Weights) -> list[dict[str, Any]]:

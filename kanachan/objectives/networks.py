@@ -8,23 +8,21 @@ situation before the action.
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import TEMPERATURES, require_encoder_sizes
 from kanachan.models.transformer import Network
-from kanachan.models.weights import ENCODER_PREFIX, Weights, read_weights
+from kanachan.models.weights import ENCODER_PREFIX, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
-from kanachan.objectives.stages import STAGES, require_stage
+from kanachan.objectives.stages import REWARD, STAGES, require_stage
 
 
 class Loaded(NamedTuple):
@@ -64,11 +62,16 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
     weights = read_weights(path)
     _check_stage(weights)
     network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
-    _load(network, weights.tensors, weights.path)
+    load_tensors(network, weights.tensors, weights.path)
     return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
 
 
 def _check_stage(weights: Weights) -> None:
+    if weights.stage == REWARD:
+        raise ValueError(
+            f"{weights.path}: a reward predictor, which predicts how games end and chooses no actions; weights of "
+            f"another stage are expected here ({', '.join(STAGES)})"
+        )
     if weights.stage not in STAGES:
         raise ValueError(f"{weights.path}: unknown stage {weights.stage}")
     if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
@@ -92,7 +95,7 @@ def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, voca
         for name, tensor in weights.tensors.items()
         if name.startswith(ENCODER_PREFIX)
     }
-    _load(network.encoder, tensors, weights.path)
+    load_tensors(network.encoder, tensors, weights.path)
 
 
 def inherit_decoder(network: Network, weights: Weights) -> list[str]:
@@ -105,14 +108,7 @@ def inherit_decoder(network: Network, weights: Weights) -> list[str]:
         if prefix == ENCODER_PREFIX:
             continue
         if {n: t.shape for n, t in tensors.items()} == {n: t.shape for n, t in module.state_dict().items()}:
-            _load(module, tensors, weights.path)
+            load_tensors(module, tensors, weights.path)
         else:
             fresh.append(part)
     return fresh
-
-
-def _load(module: torch.nn.Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    try:
-        module.load_state_dict(dict(tensors), strict=True)
-    except RuntimeError as error:
-        raise ValueError(f"{path}: the tensors do not fit its card: {' '.join(str(error).split())}") from error

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig, StageName
 from kanachan.data.batch import Batch
+from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
 from kanachan.objectives.auxiliary import AUXILIARY_TARGETS, AuxiliaryTargets
-from kanachan.objectives.targets import Results, SeatOrders
+from kanachan.objectives.targets import Results
 
 PER_CANDIDATE = "decisions × candidates"
 """the sizes of a prediction with one number for each candidate"""

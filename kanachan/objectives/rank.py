@@ -9,6 +9,7 @@ from torch import Tensor
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
+from kanachan.models.seat_orders import SeatOrders
 from kanachan.models.transformer import Output
 from kanachan.objectives.objective import (
     PER_CANDIDATE,
@@ -18,7 +19,7 @@ from kanachan.objectives.objective import (
     _expected,
     _of_chosen,
 )
-from kanachan.objectives.targets import Results, SeatOrders, final_rank, final_ranks_by_seat
+from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat
 
 
 class Rank(RankObjective):

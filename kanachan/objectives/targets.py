@@ -1,15 +1,13 @@
 """Targets of the stages, computed from the results of decisions: for the loss of a training batch, and for the
 columns of an evaluation.
 
-Shapes: B decisions, R results of a decision or ranks, S seats, O orders of the seats.
+Shapes: B decisions, R results of a decision or ranks, S seats.
 """
 
-import math
-from itertools import permutations
 from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
@@ -66,38 +64,3 @@ def final_ranks_from_actor(results: Results) -> Tensor:
     num_seats = results.vocabulary.num_seats
     seat_BS = (results.seat_B[:, None] + torch.arange(num_seats, device=results.seat_B.device)) % num_seats
     return final_ranks_by_seat(results).gather(1, seat_BS)
-
-
-class SeatOrders(nn.Module):
-    """The orders in which a game can end, numbered as `itertools.permutations` of the ranks.
-
-    Order o gives place s the rank rank_OS[o, s]. Place 0 is seat 0, or the actor where ranks are counted from it.
-    """
-
-    rank_OS: Tensor
-    code_O: Tensor
-
-    def __init__(self, num_seats: int) -> None:
-        super().__init__()
-        self.num_seats = num_seats
-        self.num_orders = math.factorial(num_seats)
-        rank_OS = torch.tensor(list(permutations(range(num_seats))))
-        self.register_buffer("rank_OS", rank_OS, persistent=False)
-        self.register_buffer("code_O", self._code(rank_OS), persistent=False)
-
-    def number(self, rank_BS: Tensor) -> Tensor:
-        """Returns order_B: the number of the order with these ranks."""
-        return torch.searchsorted(self.code_O, self._code(rank_BS))
-
-    def rank_probability(self, probability_BO: Tensor, place_B: Tensor) -> Tensor:
-        """Returns probability_BR of the ranks of one place of each row: the sums over the orders that give them."""
-        rank_BO = self.rank_OS.T[place_B]
-        zero_BR = probability_BO.new_zeros(len(probability_BO), self.num_seats)
-        return zero_BR.scatter_add(1, rank_BO, probability_BO)
-
-    @staticmethod
-    def _code(rank_BS: Tensor) -> Tensor:
-        """Returns the ranks as the digits of a number, which increases with the number of the order."""
-        num_seats = rank_BS.shape[1]
-        digit_S = num_seats ** torch.arange(num_seats - 1, -1, -1, device=rank_BS.device)
-        return (rank_BS * digit_S).sum(dim=1)

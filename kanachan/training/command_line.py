@@ -21,8 +21,9 @@ from kanachan.config import (
     StageName,
     TrainConfig,
 )
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.request_checks import (
+    require_effect,
     require_folder,
     require_init,
     require_tensorboard,
@@ -47,7 +48,8 @@ _USAGE = (
     f"{PROGRAM} --stage STAGE --data.path DIR [-o RUN_FOLDER] [--init WEIGHTS] [--config YAML] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
-DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}. A setting that is not given
+DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
+reward predictor, stage reward. A setting that is not given
 here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
 DEFAULT_SIZE = "small"
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
@@ -106,6 +108,8 @@ def _requested(argv: list[str]) -> Request:
     defaults = [default_file] if default_file else []
     size = _first_setting(argv, defaults, "model.size")
     init = _first_setting(argv, defaults, "init")
+    if stage == REWARD and init is not None:
+        raise ValueError(f"--init {init}: stage {REWARD} has no encoder to start from; remove --init")
     out = _first_setting(argv, defaults, "run.out")
     starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
     sizes = sizes_of_init(init) if init is not None and starts and size is None else {}
@@ -119,6 +123,7 @@ def _requested(argv: list[str]) -> Request:
     if size is not None and values.model.size != size:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
+    require_effect(config)
     require_folder(config.data.path)
     require_tensorboard(config.run)
     if saved_file is not None:
@@ -141,7 +146,7 @@ def _check(
     types = {
         f"{name}.{key}": kind for name, section in SECTIONS.items() for key, kind in get_type_hints(section).items()
     }
-    types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[tuple(STAGES)]}
+    types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[trained_stages()]}
     types |= {"init": str | None, "resume": str | None}
     known = {option for action in parser._actions for option in action.option_strings}
     check_command_line(argv, known, types)
@@ -149,7 +154,7 @@ def _check(
         check_file(path, settings, types)
     missing = [f"--{name}" for name in ("stage", "data.path") if _first_setting(argv, defaults, name) is None]
     if missing:
-        advice = f"; the stages are {', '.join(STAGES)}" if "--stage" in missing else ""
+        advice = f"; the stages are {', '.join(trained_stages())}" if "--stage" in missing else ""
         raise ValueError(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} required{advice}")
 
 
@@ -179,7 +184,7 @@ def _resumed(config: TrainConfig, argv: list[str], *, is_named: bool) -> TrainCo
 
 def _default_file(stage: str | None, *, has_config: bool) -> Path | None:
     """Returns the stage's default file; a registered stage whose settings are all in --config files needs none."""
-    if stage not in STAGES:
+    if stage not in trained_stages():
         return None
     return stage_file(stage) if not has_config or stage_path(stage).is_file() else None
 
@@ -211,7 +216,9 @@ def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> Ar
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
     parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
-    parser.add_argument("--stage", type=Literal[tuple(STAGES)], required=True, help="stage of the curriculum")
+    parser.add_argument(
+        "--stage", type=Literal[trained_stages()], required=True, help="stage of the curriculum, or reward"
+    )
     parser.add_argument(
         "--init",
         type=str | None,

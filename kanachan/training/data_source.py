@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import lightning as L
+import torch
 
 from annotate.vocabulary import Vocabulary
-from kanachan.data.batch import Batch
 
 ENDLESS = 2**62
 
@@ -23,6 +23,16 @@ class Share:
     """put the tensors into page-locked memory, from which a GPU copies them asynchronously"""
 
 
+class Samples(Protocol):
+    """A batch of any stage."""
+
+    def __len__(self) -> int:
+        """Returns the number of samples: decisions, or of stage reward games."""
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        """Returns a copy on a device."""
+
+
 class TrainBatches(Protocol):
     """The micro-batches of one process, and how to resume them.
 
@@ -30,7 +40,7 @@ class TrainBatches(Protocol):
     end of an optimiser step; it must be the same on every rank and for any number of ranks.
     """
 
-    def __iter__(self) -> Iterator[Batch]: ...
+    def __iter__(self) -> Iterator[Samples]: ...
 
     def __len__(self) -> int:
         """Returns the number of batches of an epoch, ENDLESS if it is endless. (Without a length Lightning fetches
@@ -73,7 +83,7 @@ class DataSource(Protocol):
     def train_batches(self, share: Share) -> TrainBatches:
         """Makes the micro-batches of a process."""
 
-    def validation_batches(self, share: Share, limit: int | None) -> Iterable[Batch]:
+    def validation_batches(self, share: Share, limit: int | None) -> Iterable[Samples]:
         """Makes the batches of a validation for a process, the same ones each time: all, or about `limit`. Must not
         return a list, unless it is empty: Lightning treats a list as several loaders."""
 
@@ -88,7 +98,7 @@ class SourceData(L.LightningDataModule):
     def train_dataloader(self) -> TrainBatches:
         return self.source.train_batches(self._share())
 
-    def val_dataloader(self) -> Iterable[Batch]:
+    def val_dataloader(self) -> Iterable[Samples]:
         assert self.trainer is not None
         limit = self.trainer.limit_val_batches
         return self.source.validation_batches(self._share(), limit if isinstance(limit, int) else None)

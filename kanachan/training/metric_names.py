@@ -61,6 +61,7 @@ _PARTS = {
     "baseline": "value of the situation",
     "hidden_hands": "hidden hands",
     "round_winner": "winner of the round",
+    "grading_points": "grading points",
 }
 
 

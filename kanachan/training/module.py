@@ -1,43 +1,31 @@
-"""One stage of the curriculum for Lightning: network, objective, optimiser, and the rows of the log.
+"""One stage of the curriculum for Lightning: the encoder-decoder, its objective, and its validations."""
 
-Losses are summed on the device and read once every `log_every` optimiser steps, so that logging never waits for the
-device in between; floating-point operations are counted on the CPU. `train/samples`, the decisions seen so far on all
-ranks, is written with every row: it is the axis on which runs with different batches can be compared.
-"""
+from functools import partial
 
-import time
-from collections.abc import Mapping
-from typing import Any
-
-import lightning as L
 import torch
-from lightning.pytorch.loggers import WandbLogger
-from lightning.pytorch.utilities.types import OptimizerLRScheduler
-from torch import Tensor, nn
+from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
 from kanachan.objectives.objective import Objective
-from kanachan.training.devices import accumulation_dtype
-from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
-from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
-from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
-from kanachan.training.throughput import Meter, peak_memory
-from kanachan.training.validation_metrics import PREFIX, ValidationMetrics
+from kanachan.training.logged_module import LoggedModule
+from kanachan.training.throughput import count_flops
+from kanachan.training.validation_metrics import ValidationMetrics
 from kanachan.training.wandb_run import log_reliability
 
 
-class StageModule(L.LightningModule):
+class StageModule(LoggedModule):
     """Trains a network for an objective.
 
     Args:
-        total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last.
-        log_every: optimiser steps between two rows of the log.
+        total_steps, log_every: as for `LoggedModule`.
         model: the sizes of the network, from which its floating-point operations are computed for the log.
         previous: the stage that the run started from, whose forgetting is measured in validations.
     """
+
+    network: Network
 
     def __init__(
         self,
@@ -49,182 +37,46 @@ class StageModule(L.LightningModule):
         model: ModelConfig,
         previous: PreviousStage | None = None,
     ) -> None:
-        super().__init__()
-        self.network = network
+        trains_encoder = optim.encoder_learning_rate != 0
+        work_of = partial(count_flops, model, trains_encoder=trains_encoder)
+        super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
-        self.optim = optim
-        self.total_steps = total_steps
-        self.log_every = log_every
-        self.meter = Meter(model, trains_encoder=optim.encoder_learning_rate != 0)
-        self.samples = 0
-        self.optimised: list[list[nn.Parameter]] = []
-        """the parameters of each group of the optimiser"""
         self.metrics = ValidationMetrics(objective, previous)
-        self._training = DistributedSums()
-        self.skipped = SkippedSteps(optim.skip_limit)
-        self._gradient_norms: dict[str, Tensor | float] = {}
-        self._logged_step = self._noted_step = 0
-        self._validation_start = 0.0
-        if optim.encoder_learning_rate == 0:
+        if not trains_encoder:
             network.encoder.requires_grad_(False)
 
     def forward(self, batch: Batch) -> Tensor:
         """Returns score_BA."""
         return self.objective.score(self.network(batch))
 
-    def configure_optimizers(self) -> OptimizerLRScheduler:
-        optimizer = make_optimizer(self.network, self.optim)
-        groups = optimizer.param_groups
-        self.optimised = [list(group["params"]) for group in groups]
-        factors = [learning_rate_factor(self.optim, self.total_steps, group["part"]) for group in groups]
-        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
-
-    def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:
-        if self.trainer.training:
-            self.meter.count(batch)
-        return batch.to(device, non_blocking=True)
-
-    # Training --------------------------------------------------------------------------------------------------------
-
     def on_fit_start(self) -> None:
         if self.metrics.previous is not None and self.trainer.is_global_zero:
             self.metrics.previous.save_copy()
-        for logger in self.trainer.loggers:
-            if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
-                logger.experiment.define_metric("train/samples")
-                logger.experiment.define_metric("*", step_metric="train/samples")
+        super().on_fit_start()
 
     def on_train_start(self) -> None:
-        self._set_learning_rates()
-        self._logged_step = self._noted_step = self.trainer.global_step
-        if self._logged_step % self.log_every == 0:
-            # The checkpoint of such a step may be older than its row, which the first run has already written.
-            self._training = DistributedSums()
+        super().on_train_start()
         self._log_previous_stage()
         self.meter.start()
 
-    def _set_learning_rates(self) -> None:
-        """Sets the learning rates of the next step: a checkpoint has those of the length that the run had then."""
-        schedule = self.lr_schedulers()
-        assert isinstance(schedule, torch.optim.lr_scheduler.LambdaLR)
-        groups = zip(schedule.optimizer.param_groups, schedule.base_lrs, schedule.lr_lambdas, strict=True)
-        for group, peak, factor in groups:
-            group["lr"] = peak * factor(schedule.last_epoch)
-
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
-        # Micro-batches are of one size, so the mean of their means is the mean of the batch.
-        self._training.add_means(parts, weight=1)
-        self.samples += len(batch) * self.trainer.world_size
+        self.add_losses(parts, len(batch))
         return parts["loss"]
-
-    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        step = self.trainer.global_step + 1
-        is_due = step % self.log_every == 0 or step == self.total_steps
-        if is_due and self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
-            norms = gradient_norms(self.network, gradient_of(self.trainer))
-            self._gradient_norms = {f"gradient_norm_{part}": norm for part, norm in norms.items()}
-
-    def configure_gradient_clipping(
-        self,
-        optimizer: torch.optim.Optimizer,
-        gradient_clip_val: float | None = None,
-        gradient_clip_algorithm: str | None = None,
-    ) -> None:
-        if not is_sharded(self.trainer):  # otherwise DeepSpeed clips and skips steps
-            self._gradient_norms["gradient_norm"] = self.skipped.clip(optimizer, gradient_clip_val or 0.0)
-
-    def on_train_batch_end(self, outputs: Any, batch: Batch, batch_idx: int) -> None:
-        self.log_if_due()
-        self.meter.start_waiting()
-
-    def _ends_step(self, batch_idx: int) -> bool:
-        return (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0
-
-    def log_if_due(self) -> None:
-        """Writes the row of this optimiser step, once; must be called before a checkpoint is saved."""
-        step = self.trainer.global_step
-        if is_sharded(self.trainer) and step > self._noted_step:
-            self._gradient_norms["gradient_norm"], was_skipped = outcome_of_step(self.trainer)
-            self.skipped.add(float(was_skipped))
-            self._noted_step = step
-        if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):
-            row = self._log_training()
-            self.log("loss", row["train/loss"], prog_bar=True, logger=False)
-            for name in ("samples_per_second", "share_of_peak"):
-                if f"train/{name}" in row:
-                    self.log(name, row[f"train/{name}"], prog_bar=True, logger=False)
-
-    def require_finite(self, step: int) -> None:
-        """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
-        self.skipped.checked_total(step)
-        if not all(bool(torch.isfinite(parameter).all()) for parameter in self.network.parameters()):
-            raise ValueError(
-                f"weights are no longer finite after step {step}: lower optim.learning_rate; "
-                "the last checkpoint is from before that"
-            )
-
-    def on_train_end(self) -> None:
-        if self.trainer.global_step > self._logged_step:
-            self._log_training()
-
-    def _log_training(self) -> dict[str, float]:
-        means, _ = means_of(self._training.take(self.trainer))
-        groups = self.trainer.optimizers[0].param_groups
-        rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
-        row = {f"train/{name}": mean for name, mean in means.items()}
-        row["train/learning_rate"] = rates["decoder"]
-        if rates.get("encoder", rates["decoder"]) != rates["decoder"]:
-            row["train/encoder_learning_rate"] = rates["encoder"]
-        row |= {f"train/{name}": float(norm) for name, norm in self._gradient_norms.items()}
-        self._gradient_norms.clear()
-        row["train/skipped_steps"] = self.skipped.checked_total(self.trainer.global_step)
-        row |= self._speed()
-        self._write(row)
-        self._logged_step = self.trainer.global_step
-        self.meter.start()
-        return row
-
-    def _speed(self) -> dict[str, float]:
-        """Returns the throughput of all ranks since the last row. Every rank must call it."""
-        meter, strategy = self.meter, self.trainer.strategy
-        device = strategy.root_device
-        work, seconds = meter.work, meter.seconds
-        rates = (work.decisions / seconds, work.tokens / seconds, work.flops / seconds, meter.waited / seconds)
-        sums = torch.tensor([*rates, meter.peak or 0.0], dtype=accumulation_dtype(device), device=device)
-        samples, tokens, flops, waited, peak = strategy.reduce(sums, reduce_op="sum").tolist()
-        memory = torch.tensor(peak_memory(device) / 1e9, dtype=accumulation_dtype(device), device=device)
-        row = {
-            "train/samples_per_second": samples,
-            "train/tokens_per_second": tokens,
-            "train/flops_per_second": flops,
-            "train/data_wait": waited / self.trainer.world_size,
-            "train/memory_peak_gb": float(strategy.reduce(memory, reduce_op="max")),
-        }
-        return row if meter.peak is None else {**row, "train/share_of_peak": flops / peak}
-
-    # Validation ------------------------------------------------------------------------------------------------------
 
     def on_validation_epoch_start(self) -> None:
         self.metrics.start(self.network, self.trainer)
-        self._validation_start = time.perf_counter()
+        super().on_validation_epoch_start()
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
         self.metrics.update(batch, batch_idx, self.network(batch))
 
     def on_validation_epoch_end(self) -> None:
         row = self.metrics.compute(self.trainer)
-        # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only avoids a warning.
-        for name, mean in row.items():
-            if name.startswith(PREFIX) and name != f"{PREFIX}rows":
-                self.log(name, mean, prog_bar=name == f"{PREFIX}loss", logger=False, sync_dist=True)
-        if not self.trainer.sanity_checking:
-            if self.trainer.is_global_zero:
-                unit = "points" if self.objective.has_value else "probability"
-                log_reliability(self.trainer, self.metrics.points, unit, self.samples)
-            self._write(row)
-        self.meter.exclude(time.perf_counter() - self._validation_start)
+        if not self.trainer.sanity_checking and self.trainer.is_global_zero:
+            unit = "points" if self.objective.has_value else "probability"
+            log_reliability(self.trainer, self.metrics.points, unit, self.samples)
+        self.log_validation(row)
 
     @torch.no_grad()
     def _log_previous_stage(self) -> None:
@@ -241,30 +93,4 @@ class StageModule(L.LightningModule):
         self.on_validation_model_train()
         row = metrics.previous_metrics(trainer)
         if trainer.is_global_zero:
-            self._write(row)
-
-    def on_validation_end(self) -> None:
-        self.meter.start_waiting()
-
-    # The log ---------------------------------------------------------------------------------------------------------
-
-    def _write(self, row: Mapping[str, float]) -> None:
-        for logger in self.trainer.loggers:
-            logger.log_metrics({**row, "train/samples": float(self.samples)}, step=self.trainer.global_step)
-
-    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        checkpoint["samples"] = self.samples
-        checkpoint["batches_per_step"] = self.trainer.accumulate_grad_batches
-        checkpoint["training_sums"] = self._training.state_dict(self.trainer)
-        checkpoint["skipped"] = self.skipped.state_dict()
-
-    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        self.samples = checkpoint["samples"]
-        # Lightning counts the batches of one process; a step has fewer of them if there are more processes now
-        progress = checkpoint["loops"]["fit_loop"]["epoch_loop.batch_progress"]
-        for counts in (progress["total"], progress["current"]):
-            added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
-            added -= counts["ready"]
-            counts.update({name: count + added for name, count in counts.items()})
-        self._training.load_state_dict(checkpoint["training_sums"], share=1 / self.trainer.world_size)
-        self.skipped.load_state_dict(checkpoint["skipped"])
+            self.write(row)

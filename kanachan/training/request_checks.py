@@ -1,16 +1,26 @@
 """What can be checked of a run before torch is loaded: its paths, the weights that it starts with, and settings that
 are valid but rarely meant, which are warnings."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from annotate.runtime.files import MISSING
-from kanachan.config import RunConfig, TrainConfig
-from kanachan.data.shard_folder import splits_in
+from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, TrainConfig
+from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
-from kanachan.objectives.stages import STAGES, previous_stage
+from kanachan.objectives.stages import REWARD, STAGES, previous_stage
+
+_UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
+    "model": [f.name for f in fields(ModelConfig)],
+    "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("loss", "bins", "sigma")],
+    "data": ("exchange_suits", "actor_first", "neighbours"),
+    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "encoder_frozen"),
+    "run": ("attention", "compile", "recompute"),
+}
+"""settings of the encoder-decoder and its stages"""
 
 
 def require_folder(data_path: str) -> None:
@@ -24,10 +34,42 @@ def require_folder(data_path: str) -> None:
         raise ValueError(f"--data.path {data_path}: {MISSING}")
 
 
-def require_shards(data_path: str) -> None:
-    """Raises ValueError if there are no shards to train on in the folder."""
-    if "train" not in splits_in(data_path):
+def require_shards(stage: str, data_path: str) -> None:
+    """Raises ValueError if there are no shards to train the stage on in the folder."""
+    has_decisions = "train" in splits_in(data_path)
+    if stage == REWARD and "train" not in _splits(stage, data_path):
+        found = "no rounds" if has_decisions else "no shards"
+        raise ValueError(
+            f"--data.path {data_path}: {found} to train on; kanachan-pack makes them of annotations, or of a folder of "
+            "shards"
+        )
+    if stage != REWARD and not has_decisions:
         raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
+
+
+def _splits(stage: str, data_path: str) -> Collection[str]:
+    """Returns the splits in a folder with data for a stage."""
+    return splits_in(Path(data_path) / ROUNDS if stage == REWARD else data_path)
+
+
+def require_effect(config: TrainConfig) -> None:
+    """Raises ValueError if a setting without effect in the stage differs from its default. Objectives check their own
+    settings."""
+    if config.stage != REWARD:
+        unused: dict[str, Collection[str]] = {"reward": [f.name for f in fields(config.reward)]}
+    else:
+        unused = dict(_UNUSED_BY_REWARD)
+        if config.objective.loss == "mse":
+            unused["objective"] = [*unused["objective"], "bins", "sigma"]
+    for section, names in unused.items():
+        given = getattr(config, section)
+        for setting in fields(given):
+            value = getattr(given, setting.name)
+            if setting.name in names and value != setting.default:
+                default = "null" if setting.default is None else setting.default
+                raise ValueError(
+                    f"{section}.{setting.name}={value} has no effect in stage {config.stage}; leave it at {default}"
+                )
 
 
 def require_tensorboard(run: RunConfig) -> None:
@@ -75,7 +117,7 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"--init {config.init} is of {card['stage']}, which comes after {config.stage}: the order of the stages is "
             + ", ".join(names)
         )
-    if "validation" not in splits_in(config.data.path):
+    if "validation" not in _splits(config.stage, config.data.path):
         found.append(
             f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
             "games: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
@@ -85,9 +127,12 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
 
 def _card(init: str) -> dict[str, Any]:
     try:
-        return read_card(init)
+        card = read_card(init)
     except ValueError as error:
         raise ValueError(f"--init {error}") from None
+    if card["stage"] == REWARD:
+        raise ValueError(f"--init {init}: a reward predictor, which has no encoder; name weights of another stage")
+    return card
 
 
 def _config_of_another_stage(stage: str, path: Path, values: Mapping[str, Any]) -> str | None:

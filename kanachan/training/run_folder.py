@@ -14,10 +14,11 @@ from kanachan.config import (
     ModelConfig,
     ObjectiveConfig,
     OptimConfig,
+    RewardConfig,
     RunConfig,
     TrainConfig,
 )
-from kanachan.objectives.stages import require_stage
+from kanachan.objectives.stages import require_stage, trained_stages
 
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
@@ -28,6 +29,7 @@ SECTIONS: dict[str, type] = {
     "objective": ObjectiveConfig,
     "optim": OptimConfig,
     "run": RunConfig,
+    "reward": RewardConfig,
 }
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
@@ -56,12 +58,13 @@ def load_config(path: Path) -> TrainConfig:
     """
     values = settings_in(path)
     try:
+        values.setdefault("reward", {})  # older runs have none
         sections = {name: kind(**values.pop(name)) for name, kind in SECTIONS.items()}
         sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
         config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
-    require_stage(config.stage)
+    require_stage(config.stage, trained_stages())
     return config
 
 

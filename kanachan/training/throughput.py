@@ -6,8 +6,9 @@ Shapes as in kanachan.data.batch; L rows of any kind.
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -86,12 +87,11 @@ class Meter:
     Counts on the CPU, before a batch leaves for the device, and never waits for the device.
 
     Args:
-        trains_encoder: as for `count_flops`.
+        work_of: counts the work of a batch, which must be on the CPU.
     """
 
-    def __init__(self, model: ModelConfig, *, trains_encoder: bool = True) -> None:
-        self.model = model
-        self.trains_encoder = trains_encoder
+    def __init__(self, work_of: Callable[[Any], FlopCount]) -> None:
+        self.work_of = work_of
         self.peak: float | None = None
         """floating-point operations per second of the device, if they were measured"""
         self.start()
@@ -103,10 +103,10 @@ class Meter:
         """seconds of waiting for batches, during which a GPU may still have been busy with the previous one"""
         self._started = self._waiting_since = time.perf_counter()
 
-    def count(self, batch: Batch) -> None:
+    def count(self, batch: Any) -> None:
         """Ends the wait for a batch, and counts its work."""
         self.waited += time.perf_counter() - self._waiting_since
-        self.work += count_flops(self.model, batch, trains_encoder=self.trains_encoder)
+        self.work += self.work_of(batch)
 
     def start_waiting(self) -> None:
         """Starts the wait for the next batch, once the last one is processed."""

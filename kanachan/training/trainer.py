@@ -2,9 +2,6 @@
 
 import logging
 import math
-import os
-import shutil
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,17 +11,15 @@ from typing import Any
 
 import lightning as L
 import torch
-import torch._dynamo.config
-import torch.fx.experimental._config
 from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
 from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
-from kanachan.config import WEIGHTS_NAME, RunConfig, TrainConfig
+from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
-from kanachan.models.transformer import Network
+from kanachan.objectives.stages import REWARD
 from kanachan.training.checkpointing import (
     BEST_NAME,
     BestCheckpoint,
@@ -37,18 +32,18 @@ from kanachan.training.checkpointing import (
     remove_unfinished,
 )
 from kanachan.training.command_line import Request
+from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
 from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
 from kanachan.training.ema import EMA
-from kanachan.training.forgetting import PreviousStage, open_previous_stage
-from kanachan.training.initialization import InitialNetwork, initial_network
+from kanachan.training.learner import Learner, StageKind
+from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
-from kanachan.training.module import StageModule
 from kanachan.training.progress import Progress
+from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import CHECKPOINTS, CONFIG_NAME, save_config
-from kanachan.training.shard_source import ShardSource
 from kanachan.training.strategies import (
     chosen_strategy,
     is_lost_process,
@@ -60,7 +55,6 @@ from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger,
 from kanachan.training.weights_writer import WeightsWriter
 
 _LEAST_DECISIONS = 100_000  # of a run whose length is not given
-_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
 
 
 @dataclass(frozen=True)
@@ -106,17 +100,16 @@ def _run(request: Request, held: ExitStack) -> int:
     # saved with the run, so that it has the same precision wherever it is resumed
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
-    data = _data(config, devices)
+    kind = _kind(config.stage)
+    data = kind.open_data(config, devices)
     steps = _steps(config.run, config.data.batch, data)
     if config.run.early_stopping and not data.num_validation_rows:
         raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
     if resumption is not None and resumption.step > steps:
         raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
-    previous = open_previous_stage(config.init, out, is_resumed=resumption is not None)
-    group = wandb_group(config, previous.settings if previous else None)
-    config = replace(config, run=replace(config.run, group=group))
-    initial = initial_network(config, data.vocabulary, inherits=resumption is None)
-    stage = _module(config, devices, initial, steps, previous)
+    learner = kind.make_learner(config, devices, data, steps, is_resumed=resumption is not None)
+    stage = learner.module
+    config = replace(config, run=replace(config.run, group=wandb_group(config, learner.previous_settings)))
     if resumption is not None and resumption.step == steps:
         # only the validation and the weights file are missing, for which one process is enough
         if not is_zero:
@@ -131,8 +124,8 @@ def _run(request: Request, held: ExitStack) -> int:
         if not request.resume:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
-        loggers = _loggers(config, mode, data, previous, resumption)
-    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, initial.lineage, signals)
+        loggers = _loggers(config, mode, data, learner.previous_lineage, resumption)
+    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, learner.lineage, signals)
     writer = WeightsWriter(config, data, checkpoints)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
@@ -142,8 +135,8 @@ def _run(request: Request, held: ExitStack) -> int:
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
-        origin = f"resumed from step {resumption.step}" if resumption else initial.origin
-        _announce(config, data, stage, steps, origin, f"{summary}, wandb {mode}")
+        origin = f"resumed from step {resumption.step}" if resumption else learner.origin
+        _announce(config, data, learner, steps, origin, f"{summary}, wandb {mode}")
     try:
         _fit(trainer, stage, data, resumption)
     except Stopped as stopped:
@@ -157,24 +150,24 @@ def _run(request: Request, held: ExitStack) -> int:
 
 
 def _loggers(
-    config: TrainConfig, mode: str, data: DataSource, previous: PreviousStage | None, resumption: _Resumption | None
+    config: TrainConfig, mode: str, data: DataSource, ancestors: list[dict[str, Any]], resumption: _Resumption | None
 ) -> list[Logger]:
     """Opens the outputs of the metrics; only the first process may call it.
 
     Args:
         mode: of wandb.
+        ancestors: lineage of the weights that the run started with.
     """
     out = Path(config.run.out)
     loggers: list[Logger] = [_metrics_file(config.run, resumption)]
     if config.run.tensorboard:
         loggers.append(tensorboard_logger(out, resumption.step if resumption else -1))
     if mode != "disabled":
-        ancestors = previous.lineage if previous else []
         loggers.append(wandb_logger(config, out, mode, data.description, ancestors, is_resumed=resumption is not None))
     return loggers
 
 
-def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _Resumption | None) -> None:
+def _fit(trainer: L.Trainer, stage: LoggedModule, data: DataSource, resumption: _Resumption | None) -> None:
     """Trains the stage; raises ConnectionError if another process of the run is gone."""
     try:
         trainer.fit(
@@ -193,7 +186,7 @@ def _fit(trainer: L.Trainer, stage: StageModule, data: DataSource, resumption: _
 
 
 def _finish(
-    trainer: L.Trainer, stage: StageModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
+    trainer: L.Trainer, stage: LoggedModule, data: DataSource, best: BestCheckpoint, writer: WeightsWriter
 ) -> None:
     """Writes the weights file, and prints the metrics of the validation."""
     if data.num_validation_rows and best.latest[0] != trainer.global_step:
@@ -231,17 +224,6 @@ def _locked(out: Path) -> Iterator[None]:
         yield
 
 
-def _data(config: TrainConfig, devices: Devices) -> DataSource:
-    """Opens the source of the run's batches: a folder of shards."""
-    return ShardSource(
-        config.data,
-        config.run.seed,
-        world=devices.world.size,
-        varlen=devices.use_varlen,
-        hidden=config.objective.hidden_hands > 0,
-    )
-
-
 def _metrics_file(run: RunConfig, resumption: _Resumption | None) -> MetricsFile:
     """Opens the metrics file. A run that is trained further does not repeat its last validation, unless one is due."""
     path = Path(run.out) / METRICS_NAME
@@ -262,33 +244,7 @@ def _steps(run: RunConfig, batch: int, data: DataSource) -> int:
     return max(data.steps_per_epoch, math.ceil(_LEAST_DECISIONS / batch))
 
 
-def _module(
-    config: TrainConfig, devices: Devices, initial: InitialNetwork, steps: int, previous: PreviousStage | None
-) -> StageModule:
-    """Makes the module to be trained."""
-    network = initial.network
-    network.encoder.recomputes = config.run.recompute
-    if config.run.compile:
-        _compile(network, is_dynamic=not devices.use_varlen)
-    return StageModule(network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous)
-
-
-def _compile(network: Network, is_dynamic: bool) -> None:
-    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
-    or, as varlen batches have few shapes, once for each of these."""
-    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
-    if shutil.which(compiler) is None:
-        raise ValueError(
-            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
-            "environment variable CXX, or leave run.compile off"
-        )
-    # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
-    torch.fx.experimental._config.use_duck_shape = False
-    torch._dynamo.config.recompile_limit = _MOST_SHAPES
-    network.compile(dynamic=is_dynamic)
-
-
-def _strategy(config: TrainConfig, devices: Devices, stage: StageModule) -> tuple[Strategy, str]:
+def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
     """Makes the strategy; returns it and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
     if config.optim.average and name == "zero3":
@@ -343,16 +299,17 @@ def _trainer(
     )
 
 
-def _announce(config: TrainConfig, data: DataSource, stage: StageModule, steps: int, origin: str, summary: str) -> None:
-    encoder, network = (sum(p.numel() for p in m.parameters()) for m in (stage.network.encoder, stage.network))
-    length = f"steps: {steps:,} of {config.data.batch} decisions"
-    rows = "an endless number of decisions"
+def _announce(config: TrainConfig, data: DataSource, learner: Learner, steps: int, origin: str, summary: str) -> None:
+    stage, samples = learner.module, learner.samples
+    num_parameters = sum(parameter.numel() for parameter in stage.network.parameters())
+    length = f"steps: {steps:,} of {config.data.batch} {samples}"
+    rows = f"an endless number of {samples}"
     if data.num_train_rows is not None:
         length += f" ({steps * config.data.batch / data.num_train_rows:.2f} epochs)"
-        rows = f"{data.num_train_rows:,} decisions"
+        rows = f"{data.num_train_rows:,} {samples}"
     print(
         f"stage {config.stage}, {origin}\n"
-        f"network: {network:,} parameters, {encoder:,} of them in the encoder\n"
+        f"network: {num_parameters:,} parameters{learner.about}\n"
         f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
         f"{length}\n"
         f"devices: {summary}\n"
@@ -370,6 +327,10 @@ def _announce(config: TrainConfig, data: DataSource, stage: StageModule, steps: 
         )
     if config.run.compile:
         print("compiling the network: the first step, and the first validation, take a minute or more", flush=True)
+
+
+def _kind(stage: StageName) -> type[StageKind]:
+    return RewardStage if stage == REWARD else CurriculumStage
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:

@@ -30,12 +30,12 @@ from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
+from kanachan.training.logged_module import PREFIX
 from kanachan.training.wandb_run import ReliabilityPoint
 
 NUM_TENTHS = 10
 MAX_BATCHES_OF_PREVIOUS = 4
 """batches of a validation, on each rank, that the previous stage also evaluates: evenly spread, always the same"""
-PREFIX = "validation/"
 _KINDS, _CONFIDENCE, _PREVIOUS = "kinds", "confidence", "previous"
 """names of sums; those of the objective's parts start with PREFIX"""
 

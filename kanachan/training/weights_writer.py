@@ -7,6 +7,7 @@ import lightning as L
 
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
+from kanachan.objectives.stages import REWARD
 from kanachan.training.checkpointing import BEST_NAME, LAST_NAME, CheckpointCallback, read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
@@ -47,7 +48,7 @@ class WeightsWriter:
         config = self.config
         return make_card(
             config.stage,
-            config.model,
+            config.reward if config.stage == REWARD else config.model,
             config.objective,
             self.data.vocabulary,
             steps=step,

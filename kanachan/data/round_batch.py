@@ -1,0 +1,79 @@
+"""Converts the rounds of games to tensors, a row of rounds for each game.
+
+Shapes: N rounds, G games, T rounds of a game (padded), S seats.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_state import RoundState
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """Which rounds are of which game."""
+
+    first_G: NDArray[np.int64]
+    """the first round of each game"""
+    length_G: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rounds: RoundColumns) -> "Games":
+        is_first_N = np.ones(len(rounds), bool)
+        is_first_N[1:] = rounds.game[1:] != rounds.game[:-1]
+        first_G = np.flatnonzero(is_first_N)
+        return cls(first_G, np.diff(first_G, append=len(rounds)))
+
+    def __len__(self) -> int:
+        return len(self.first_G)
+
+    def grid(self, game_G: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Returns the rounds of some games [G, T], repeating the last of each, and which of them are no repetition."""
+        length_G1 = self.length_G[game_G, None]
+        place_T = np.arange(length_G1.max(initial=0))
+        return self.first_G[game_G, None] + np.minimum(place_T, length_G1 - 1), place_T < length_G1
+
+
+@dataclass(slots=True)
+class RoundBatch:
+    """The rounds of some games, and how the games ended."""
+
+    state: RoundState
+    """[G, T, …]"""
+    is_round_GT: Tensor
+    """False at padding"""
+    rank_GS: Tensor
+    """int64: at the end, 0 first"""
+    grading_GS: Tensor
+    """float32: the grading points of the game"""
+
+    @classmethod
+    def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64]) -> "RoundBatch":
+        """Collects some games."""
+        row_GT, is_round_GT = games.grid(game_G)
+        row_G = games.first_G[game_G]
+        return cls(
+            RoundState.of_rounds(rounds).at(torch.from_numpy(row_GT)),
+            torch.from_numpy(is_round_GT),
+            torch.from_numpy(rounds.rank[row_G].astype(np.int64)),
+            torch.from_numpy(rounds.grading_delta[row_G].astype(np.float32)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.is_round_GT)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Self:
+        return self.each(lambda tensor: tensor.to(device, non_blocking=non_blocking))
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> Self:
+        """Returns a copy with `change` applied to every tensor."""
+        return type(self)(
+            self.state.each(change), change(self.is_round_GT), change(self.rank_GS), change(self.grading_GS)
+        )

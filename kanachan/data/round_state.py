@@ -1,0 +1,97 @@
+"""The state of a game between two rounds, or at a decision, without tiles and events: what the reward predictor sees.
+
+Seats are those of the record: seat 0 is the first dealer. Tensors are integers.
+
+Shapes: N rounds or decisions, X any leading dimensions, S seats.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from annotate.vocabulary import NUM_GRADES, Vocabulary
+from kanachan.data.columns import ObservationColumns, token_value
+from kanachan.data.round_columns import RoundColumns
+
+
+class RoundState(NamedTuple):
+    """The scores, the round, and the table."""
+
+    score_XS: Tensor
+    """as at the moment: of a riichi stick, 1,000 less"""
+    grade_XS: Tensor
+    wind_X: Tensor
+    dealer_X: Tensor
+    """the seat that deals, and so the number of the round"""
+    honba_X: Tensor
+    deposits_X: Tensor
+    """riichi sticks on the table"""
+    room_X: Tensor
+    style_X: Tensor
+    """0: ends with East, 1: with South"""
+
+    @classmethod
+    def of_rounds(cls, rounds: RoundColumns) -> "RoundState":
+        """Returns the states at the starts of rounds [N]."""
+        return cls(
+            score_XS=_integers(rounds.score),
+            grade_XS=_integers(rounds.grade),
+            wind_X=_integers(rounds.wind),
+            dealer_X=_integers(rounds.dealer),
+            honba_X=_integers(rounds.honba),
+            deposits_X=_integers(rounds.deposits),
+            room_X=_integers(rounds.room),
+            style_X=_integers(rounds.style),
+        )
+
+    @classmethod
+    def of_observations(cls, columns: ObservationColumns, vocabulary: Vocabulary) -> "RoundState":
+        """Returns the states at decisions [N], of which the seats must be as annotated, not canonicalised."""
+        names, num_seats = vocabulary.numeric, vocabulary.num_seats
+        scores = [names.index(f"score_{seat}") for seat in range(num_seats)]
+        of_table = (token_value(columns.sparse, vocabulary, block) for block in ("wind", "round", "room", "style"))
+        wind_N, dealer_N, room_N, style_N = map(torch.from_numpy, of_table)
+        return cls(
+            score_XS=_integers(columns.numeric[:, scores]),
+            grade_XS=torch.from_numpy(grades(columns, vocabulary)),
+            wind_X=wind_N,
+            dealer_X=dealer_N,
+            honba_X=_integers(columns.numeric[:, names.index("honba")]),
+            deposits_X=_integers(columns.numeric[:, names.index("deposits")]),
+            room_X=room_N,
+            style_X=style_N,
+        )
+
+    def at(self, index: Any) -> "RoundState":
+        """Returns the states at an index into the leading dimensions."""
+        return self.each(lambda column: column[index])
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "RoundState":
+        """Returns a copy with `change` applied to every tensor."""
+        return RoundState(*map(change, self))
+
+
+def grades(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """Returns the grade of every seat [N, S]."""
+    block, num_seats = vocabulary.sparse["standing"], vocabulary.num_seats
+    is_standing = (columns.sparse.values >= block.first) & (columns.sparse.values < block.first + block.size)
+    row = np.repeat(np.arange(len(columns)), columns.sparse.lengths)[is_standing]
+    values = columns.sparse.values[is_standing].astype(np.int64) - block.first
+    seat, value = np.divmod(values, block.size // num_seats)
+    is_grade = value < NUM_GRADES  # ranks follow
+    grade_NS = np.zeros((len(columns), num_seats), np.int64)
+    grade_NS[row[is_grade], seat[is_grade]] = value[is_grade]
+    return grade_NS
+
+
+def own_grade(columns: ObservationColumns, vocabulary: Vocabulary) -> NDArray[np.int64]:
+    """Returns the actor's grade [N]."""
+    return grades(columns, vocabulary)[np.arange(len(columns)), columns.seat]
+
+
+def _integers(column: NDArray[np.integer]) -> Tensor:
+    return torch.from_numpy(column.astype(np.int64))

@@ -1,0 +1,116 @@
+"""The trained reward predictor: how games end, predicted at the starts of their rounds or at decisions.
+
+Shapes: N rounds, G games, T rounds of a game (padded), B decisions, S seats, O orders of the seats, K bins.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary, vocabulary_named
+from kanachan.data.columns import ObservationColumns
+from kanachan.data.round_batch import Games
+from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_state import RoundState
+from kanachan.models.reward_network import RewardNetwork
+from kanachan.models.weights import load_tensors, read_weights
+from kanachan.objectives.reward import Outcome, RewardObjective, build_reward_predictor
+from kanachan.objectives.stages import REWARD
+
+_GAMES_AT_ONCE = 256
+_DECISIONS_AT_ONCE = 8192
+
+
+class RewardPredictor:
+    """A frozen network, the bins of its grading points, and the card of its weights."""
+
+    def __init__(
+        self, network: RewardNetwork, objective: RewardObjective, vocabulary: Vocabulary, card: Mapping[str, Any]
+    ) -> None:
+        self.network = network.eval().requires_grad_(False)
+        self.objective = objective.eval()
+        self.vocabulary = vocabulary
+        self.card = dict(card)
+
+    @classmethod
+    def load(cls, path: str | Path, device: torch.device | str = "cpu") -> "RewardPredictor":
+        """Loads a weights file, or that of a run folder or of a name (`kanachan.models.reference`).
+
+        Raises:
+            ValueError: it is missing, cut off or damaged, or not a reward predictor; names the file.
+        """
+        weights = read_weights(path)
+        if weights.stage != REWARD:
+            raise ValueError(
+                f"{weights.path}: weights of stage {weights.stage}; a reward predictor is expected here "
+                f"(kanachan-train --stage {REWARD})"
+            )
+        vocabulary = vocabulary_named(weights.card["vocabulary"])
+        network, objective = build_reward_predictor(weights.reward_model, weights.objective, vocabulary)
+        load_tensors(network, weights.tensors, weights.path)
+        return cls(network.to(device), objective.to(device), vocabulary, weights.card)
+
+    @property
+    def sees_history(self) -> bool:
+        """Whether it predicts from all rounds so far, and so not at a decision alone."""
+        return self.network.config.network == "gru"
+
+    @torch.no_grad()
+    def of_rounds(self, rounds: RoundColumns) -> Outcome:
+        """Predicts the outcome for every seat at the start of each round [N, S, …].
+
+        Args:
+            rounds: sorted by game and, within a game, by their order.
+        """
+        games, state = Games.of(rounds), RoundState.of_rounds(rounds)
+        parts = []
+        for first in range(0, len(games), _GAMES_AT_ONCE):
+            row_GT, is_round_GT = games.grid(np.arange(first, min(first + _GAMES_AT_ONCE, len(games))))
+            parts.append(_at(self._of(state.at(torch.from_numpy(row_GT))), torch.from_numpy(is_round_GT)))
+        return _joined(parts)
+
+    @torch.no_grad()
+    def of_observations(self, columns: ObservationColumns) -> Outcome:
+        """Predicts the outcome for the deciding seat at each decision [B, …], from the scores as they are then.
+
+        Args:
+            columns: as annotated: seats not canonicalised.
+
+        Raises:
+            ValueError: the network needs the rounds before.
+        """
+        if self.sees_history:
+            raise ValueError(
+                "a reward predictor with reward.network=gru predicts from all rounds of a game, not at a decision: use "
+                "one with reward.network=round"
+            )
+        whole, seat_B = RoundState.of_observations(columns, self.vocabulary), torch.from_numpy(columns.seat)
+        parts = []
+        for first in range(0, len(columns), _DECISIONS_AT_ONCE):
+            rows = slice(first, first + _DECISIONS_AT_ONCE)
+            of_seats, seats = self._of(whole.at(rows)), seat_B[rows]
+            parts.append(_at(of_seats, (torch.arange(len(seats)), seats)))
+        return _joined(parts)
+
+    def _of(self, state: RoundState) -> Outcome:
+        device = next(self.network.parameters()).device
+        outcome = self.objective.outcome(self.network(state.each(lambda column: column.to(device))))
+        return outcome.each(Tensor.cpu)
+
+
+def _at(outcome: Outcome, index: Any) -> Outcome:
+    return outcome.each(lambda tensor: tensor[index])
+
+
+def _joined(parts: Sequence[Outcome]) -> Outcome:
+    """Joins the outcomes of some rows, of which there must be some parts."""
+    logits = [part.grading_logit for part in parts if part.grading_logit is not None]
+    return Outcome(
+        torch.cat([part.order_log_probability for part in parts]),
+        torch.cat([part.grading_points for part in parts]),
+        torch.cat(logits) if logits else None,
+    )

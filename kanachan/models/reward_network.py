@@ -1,0 +1,148 @@
+"""The networks of the reward predictor: from the rounds of a game, the order in which it ends and grading points.
+
+Everything is computed from the point of view of each seat, seats being counted from it onwards. Each of these views
+gives logits of the order in which the game ends; counted from one seat they are of the same orders, and their mean is
+the prediction, so that the seats never disagree. Views are trained one by one, which the mean of few games' views
+overfits less (docs/results.md).
+
+Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, F features, W width, O orders of the
+seats, K outputs of grading points.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from annotate.vocabulary import NUM_GRADES, Vocabulary
+from kanachan.config import RewardConfig
+from kanachan.data.round_state import RoundState
+from kanachan.models.seat_orders import SeatOrders
+
+_POINTS_PER_UNIT = 10_000.0
+_STICKS_PER_UNIT = 10.0
+
+
+class RewardOutput(NamedTuple):
+    """The outputs of a network for each situation and seat."""
+
+    order_XSO: Tensor
+    """logits of the orders (`SeatOrders`), place 0 being the seat"""
+    grading_XSK: Tensor
+    """of the seat's grading points: logits of bins, or their number over a scale"""
+
+
+class RewardNetwork(nn.Module):
+    """A network that predicts, from states of a game [..., T], those of T rounds in order, how the game ends.
+
+    Round t is predicted from the rounds up to t. Of states in any other shape or order only `round` makes sense, which
+    sees each round alone.
+    """
+
+    def __init__(self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int) -> None:
+        super().__init__()
+        self.config = config
+        self.features = SeatFeatures(vocabulary)
+        self.orders = SeatOrders(vocabulary.num_seats)
+        self.trunk = _TRUNKS[config.network](self.features.size, config)
+        self.head = nn.Linear(self.trunk.num_outputs, self.orders.num_orders + num_grading_outputs)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, state: RoundState) -> RewardOutput:
+        """Returns the prediction, in which the logits of the orders are the mean over the seats' views."""
+        of_view = self.views(state)
+        order_XO = self.orders.seen_from_first(of_view.order_XSO).mean(dim=-2)
+        return of_view._replace(order_XSO=self.orders.seen_from(order_XO))
+
+    def views(self, state: RoundState) -> RewardOutput:
+        """Returns the output of each seat's view, to be trained."""
+        output_XSY = self.head(self.trunk(self.features(state))).float()
+        order_XSO, grading_XSK = output_XSY.tensor_split([self.orders.num_orders], dim=-1)
+        return RewardOutput(order_XSO, grading_XSK)
+
+
+class SeatFeatures(nn.Module):
+    """The features of a state as each seat sees it."""
+
+    seat_SS: Tensor
+    """the seats, counted from each seat onwards"""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        super().__init__()
+        self.num_seats = vocabulary.num_seats
+        self.num_rounds = vocabulary.sparse["wind"].size * self.num_seats
+        self.num_rooms = vocabulary.sparse["room"].size
+        seat_S = torch.arange(self.num_seats)
+        self.register_buffer("seat_SS", (seat_S[:, None] + seat_S) % self.num_seats, persistent=False)
+        state = RoundState(*(torch.zeros(1, self.num_seats, dtype=torch.int64),) * 2, *(torch.zeros(1).long(),) * 6)
+        self.size = self(state).shape[-1]
+
+    def forward(self, state: RoundState) -> Tensor:
+        """Returns feature_XSF."""
+        num_seats, seat_S = self.num_seats, self.seat_SS[:, 0]
+        score_XSS = state.score_XS[..., self.seat_SS] / _POINTS_PER_UNIT
+        ahead_XSS = score_XSS[..., 1:] - score_XSS[..., :1]
+        is_before_XSS = (ahead_XSS > 0) | ((ahead_XSS == 0) & (self.seat_SS[:, 1:] < seat_S[:, None]))
+        round_X = state.wind_X * num_seats + state.dealer_X
+        left_X = ((state.style_X + 1) * num_seats - 1 - round_X).clamp(min=0)
+        features = [
+            score_XSS,
+            (4 * ahead_XSS).tanh(),  # small leads are resolved more finely than large ones
+            is_before_XSS,
+            _one_hot(is_before_XSS.sum(dim=-1), num_seats),
+            self._of_table((state.honba_X / _STICKS_PER_UNIT)[..., None]),
+            self._of_table((state.deposits_X / _STICKS_PER_UNIT)[..., None]),
+            self._of_table(_one_hot(round_X, self.num_rounds)),
+            self._of_table((left_X / num_seats)[..., None]),
+            self._of_table((left_X == 0)[..., None]),
+            self._of_table(state.style_X[..., None]),
+            _one_hot((state.dealer_X[..., None] - seat_S) % num_seats, num_seats),
+            _one_hot(seat_S, num_seats).expand(*round_X.shape, -1, -1),
+            self._of_table(_one_hot(state.room_X, self.num_rooms)),
+            _one_hot(state.grade_XS, NUM_GRADES),
+        ]
+        return torch.cat([feature.to(score_XSS.dtype) for feature in features], dim=-1)
+
+    def _of_table(self, feature_XF: Tensor) -> Tensor:
+        """Repeats a feature for every seat."""
+        return feature_XF[..., None, :].expand(*feature_XF.shape[:-1], self.num_seats, -1)
+
+
+class RoundTrunk(nn.Sequential):
+    """A small network over the features of one round."""
+
+    def __init__(self, num_features: int, config: RewardConfig) -> None:
+        widths = [num_features, *[config.width] * config.layers]
+        layers: list[nn.Module] = []
+        for inputs, outputs in zip(widths, widths[1:], strict=False):
+            layers += [nn.Linear(inputs, outputs), nn.GELU(), nn.Dropout(config.dropout)]
+        super().__init__(*layers)
+        self.num_outputs = config.width
+
+
+class GameTrunk(nn.Module):
+    """A recurrent network (GRU) over the rounds so far, whose output and the current round's features are joined."""
+
+    def __init__(self, num_features: int, config: RewardConfig) -> None:
+        super().__init__()
+        width = config.width
+        self.input = nn.Sequential(nn.Linear(num_features, width), nn.GELU())
+        dropout = config.dropout if config.layers > 1 else 0.0
+        self.recurrent = nn.GRU(width, width, config.layers, batch_first=True, dropout=dropout)
+        self.num_outputs = 2 * width
+
+    def forward(self, feature_GTSF: Tensor) -> Tensor:
+        num_games, num_rounds, num_seats, _ = feature_GTSF.shape
+        current_BTW = self.input(feature_GTSF).transpose(1, 2).reshape(num_games * num_seats, num_rounds, -1)
+        past_BTW, _ = self.recurrent(current_BTW)
+        joined_BTW = torch.cat([past_BTW, current_BTW], dim=-1)
+        return joined_BTW.view(num_games, num_seats, num_rounds, -1).transpose(1, 2)
+
+
+_TRUNKS: dict[str, type[RoundTrunk] | type[GameTrunk]] = {"round": RoundTrunk, "gru": GameTrunk}
+
+
+def _one_hot(value_X: Tensor, size: int) -> Tensor:
+    """Returns [X, size]; all zeros for a value outside."""
+    return value_X[..., None] == torch.arange(size, device=value_X.device)

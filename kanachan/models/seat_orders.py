@@ -1,0 +1,62 @@
+"""The orders in which a game can end, as classes.
+
+Shapes: B rows, X any leading dimensions, S seats, O orders of the seats, R ranks.
+"""
+
+import math
+from itertools import permutations
+
+import torch
+from torch import Tensor, nn
+
+
+class SeatOrders(nn.Module):
+    """The orders in which a game can end, numbered as `itertools.permutations` of the ranks.
+
+    Order o gives place s the rank rank_OS[o, s]. Place 0 is seat 0, or the actor where ranks are counted from it.
+    """
+
+    rank_OS: Tensor
+    code_O: Tensor
+    number_SO: Tensor
+    """number, counted from seat 0, of the order that seat s counts as o"""
+    number_from_SO: Tensor
+    """number, counted from seat s, of the order that is o counted from seat 0"""
+
+    def __init__(self, num_seats: int) -> None:
+        super().__init__()
+        self.num_seats = num_seats
+        self.num_orders = math.factorial(num_seats)
+        rank_OS = torch.tensor(list(permutations(range(num_seats))))
+        self.register_buffer("rank_OS", rank_OS, persistent=False)
+        self.register_buffer("code_O", self._code(rank_OS), persistent=False)
+        turned_SOS = torch.stack([rank_OS.roll(-seat, dims=1) for seat in range(num_seats)])
+        number_from_SO = self.number(turned_SOS.flatten(0, 1)).view(num_seats, -1)
+        self.register_buffer("number_from_SO", number_from_SO, persistent=False)
+        self.register_buffer("number_SO", number_from_SO.argsort(dim=1), persistent=False)
+
+    def number(self, rank_BS: Tensor) -> Tensor:
+        """Returns order_B: the number of the order with these ranks."""
+        return torch.searchsorted(self.code_O, self._code(rank_BS))
+
+    def rank_probability(self, probability_BO: Tensor, place_B: Tensor) -> Tensor:
+        """Returns probability_BR of the ranks of one place of each row: the sums over the orders that give them."""
+        rank_BO = self.rank_OS.T[place_B]
+        zero_BR = probability_BO.new_zeros(len(probability_BO), self.num_seats)
+        return zero_BR.scatter_add(1, rank_BO, probability_BO)
+
+    def seen_from(self, value_XO: Tensor) -> Tensor:
+        """Returns value_XSO of orders counted from each seat, place 0 being that seat, of those counted from seat 0."""
+        return value_XO[..., self.number_SO]
+
+    def seen_from_first(self, value_XSO: Tensor) -> Tensor:
+        """Returns value_XSO of orders counted from seat 0, of those that each seat counts from itself."""
+        place_XSO = self.number_from_SO.expand(value_XSO.shape)
+        return value_XSO.gather(-1, place_XSO)
+
+    @staticmethod
+    def _code(rank_BS: Tensor) -> Tensor:
+        """Returns the ranks as the digits of a number, which increases with the number of the order."""
+        num_seats = rank_BS.shape[1]
+        digit_S = num_seats ** torch.arange(num_seats - 1, -1, -1, device=rank_BS.device)
+        return (rank_BS * digit_S).sum(dim=1)

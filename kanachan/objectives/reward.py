@@ -1,0 +1,89 @@
+"""The reward predictor: how a game ends, predicted at the start of each of its rounds.
+
+Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, O orders of the seats, K bins.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import ObjectiveConfig, RewardConfig
+from kanachan.data.round_batch import RoundBatch
+from kanachan.models.reward_network import RewardNetwork, RewardOutput
+from kanachan.objectives.value import Grading, HLGauss
+
+
+class Outcome(NamedTuple):
+    """How a game ends, as predicted for a seat."""
+
+    order_log_probability: Tensor
+    """[…, O] of the orders of the seats (`kanachan.models.seat_orders.SeatOrders`), place 0 being the seat"""
+    grading_points: Tensor
+    """[…] of the seat, expected"""
+    grading_logit: Tensor | None
+    """[…, K] of the bins of grading points; None where these were learned by regression"""
+
+    def each(self, change: Callable[[Tensor], Tensor]) -> "Outcome":
+        """Returns a copy with `change` applied to every tensor."""
+        logit = None if self.grading_logit is None else change(self.grading_logit)
+        return Outcome(change(self.order_log_probability), change(self.grading_points), logit)
+
+
+class RewardObjective(nn.Module):
+    """Cross-entropy of the order of the seats, and the loss of each seat's grading points as in stage grading.
+
+    A module without parameters: its tables move with the network. Each seat's view of a round counts as one row.
+    """
+
+    def __init__(self, config: ObjectiveConfig, reward: RewardConfig) -> None:
+        super().__init__()
+        self.grading_weight = reward.grading
+        self.bins = None
+        if config.loss == "hl_gauss":
+            self.bins = HLGauss(config.bins, config.sigma, Grading.unit, Grading.reach)
+        self.num_grading_outputs = 1 if self.bins is None else config.bins
+
+    def loss(self, output: RewardOutput, batch: RoundBatch, orders_of: RewardNetwork) -> dict[str, Tensor]:
+        """Returns the loss and its parts, `cross_entropy` of the order and `grading_points`, means over the rounds.
+
+        Args:
+            output: of views, to be trained, or of predictions, to be measured.
+            orders_of: the network, for its numbering of the orders.
+        """
+        order_GS = true_orders(orders_of, batch.rank_GS)
+        is_round_GT = batch.is_round_GT
+        order_GTS = order_GS[:, None].expand(*is_round_GT.shape, -1)
+        grading_GTS = batch.grading_GS[:, None].expand_as(order_GTS)
+        cross_entropy = F.cross_entropy(output.order_XSO[is_round_GT].flatten(0, 1), order_GTS[is_round_GT].flatten())
+        predicted_BK, points_B = output.grading_XSK[is_round_GT].flatten(0, 1), grading_GTS[is_round_GT].flatten()
+        if self.bins is None:
+            grading = F.mse_loss(predicted_BK[:, 0], points_B / Grading.scale)
+        else:
+            grading = F.cross_entropy(predicted_BK, self.bins.smooth(points_B))
+        parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
+        return {"loss": cross_entropy + self.grading_weight * grading, **parts}
+
+    def outcome(self, output: RewardOutput) -> Outcome:
+        """Returns the prediction for every seat [X, S, …]."""
+        log_XSO, grading_XSK = output.order_XSO.log_softmax(dim=-1), output.grading_XSK
+        if self.bins is None:
+            return Outcome(log_XSO, grading_XSK[..., 0] * Grading.scale, None)
+        points_XS = (grading_XSK.softmax(dim=-1) * self.bins.points_K).sum(dim=-1)
+        return Outcome(log_XSO, points_XS, grading_XSK)
+
+
+def true_orders(network: RewardNetwork, rank_XS: Tensor) -> Tensor:
+    """Returns order_XS: the number of the order with these ranks, as each seat counts it."""
+    order_X = network.orders.number(rank_XS.flatten(0, -2)).view(rank_XS.shape[:-1])
+    return network.orders.number_from_SO.T[order_X]
+
+
+def build_reward_predictor(
+    reward: RewardConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
+) -> tuple[RewardNetwork, RewardObjective]:
+    """Builds a new network and its objective; torch's seed determines its weights."""
+    target = RewardObjective(objective, reward)
+    return RewardNetwork(reward, vocabulary, target.num_grading_outputs), target

@@ -1,0 +1,73 @@
+"""The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import torch
+import torch._dynamo.config
+import torch.fx.experimental._config
+
+from kanachan.config import TrainConfig
+from kanachan.models.transformer import Network
+from kanachan.training.data_source import DataSource
+from kanachan.training.devices import Devices
+from kanachan.training.forgetting import open_previous_stage
+from kanachan.training.initialization import initial_network
+from kanachan.training.learner import Learner
+from kanachan.training.module import StageModule
+from kanachan.training.shard_source import ShardSource
+
+_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
+
+
+class CurriculumStage:
+    """Trains one stage, from the encoder of another or from scratch."""
+
+    @staticmethod
+    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+        return ShardSource(
+            config.data,
+            config.run.seed,
+            world=devices.world.size,
+            varlen=devices.use_varlen,
+            hidden=config.objective.hidden_hands > 0,
+        )
+
+    @staticmethod
+    def make_learner(
+        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
+    ) -> Learner:
+        previous = open_previous_stage(config.init, Path(config.run.out), is_resumed=is_resumed)
+        initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
+        network = initial.network
+        network.encoder.recomputes = config.run.recompute
+        if config.run.compile:
+            _compile(network, is_dynamic=not devices.use_varlen)
+        module = StageModule(
+            network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous
+        )
+        return Learner(
+            module,
+            initial.origin,
+            about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
+            lineage=initial.lineage,
+            previous_lineage=previous.lineage if previous else [],
+            previous_settings=previous.settings if previous else None,
+        )
+
+
+def _compile(network: Network, is_dynamic: bool) -> None:
+    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
+    or, as varlen batches have few shapes, once for each of these."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(compiler) is None:
+        raise ValueError(
+            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
+            "environment variable CXX, or leave run.compile off"
+        )
+    # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
+    torch.fx.experimental._config.use_duck_shape = False
+    torch._dynamo.config.recompile_limit = _MOST_SHAPES
+    network.compile(dynamic=is_dynamic)

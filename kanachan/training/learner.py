@@ -1,0 +1,43 @@
+"""What a run trains, and what differs between the kinds of stages."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from kanachan.config import TrainConfig
+from kanachan.training.data_source import DataSource
+from kanachan.training.devices import Devices
+from kanachan.training.logged_module import LoggedModule
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A module before its first step, and its origin."""
+
+    module: LoggedModule
+    origin: str
+    """which of its parts come from where, in words"""
+    about: str = ""
+    """an addition to the number of its parameters, in words"""
+    samples: str = "decisions"
+    """what its batches consist of, in words"""
+    lineage: list[dict[str, Any]] = field(default_factory=list)
+    """the stages before it, as far as the network has parts of them"""
+    previous_lineage: list[dict[str, Any]] = field(default_factory=list)
+    """those whose weights are the run's input"""
+    previous_settings: Mapping[str, Any] | None = None
+    """of the run before it"""
+
+
+class StageKind(Protocol):
+    """How the data and the learner of a stage are made."""
+
+    @staticmethod
+    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+        """Opens the source of the run's batches; raises ValueError if it cannot be read."""
+
+    @staticmethod
+    def make_learner(
+        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
+    ) -> Learner:
+        """Makes the learner of a run; a resumed run loads the tensors from its checkpoint."""

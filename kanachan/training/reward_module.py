@@ -1,0 +1,73 @@
+"""Stage reward for Lightning: the network of the reward predictor, its loss, and its validations."""
+
+import math
+
+import torch
+from torch import Tensor
+
+from kanachan.config import OptimConfig
+from kanachan.data.round_batch import RoundBatch
+from kanachan.evaluation.value_metrics import explained_variance
+from kanachan.models.reward_network import RewardNetwork
+from kanachan.objectives.reward import Outcome, RewardObjective
+from kanachan.training.distributed_sums import DistributedSums, means_of
+from kanachan.training.logged_module import PREFIX, LoggedModule
+from kanachan.training.throughput import FlopCount
+
+
+class RewardModule(LoggedModule):
+    """Trains a reward predictor on whole games.
+
+    The loss of a batch is a mean over its rounds. Validations measure predictions, in which the seats' views are
+    averaged: the parts of the loss, and the explained variance of the grading points.
+
+    Args:
+        total_steps, log_every: as for `LoggedModule`.
+    """
+
+    network: RewardNetwork
+
+    def __init__(
+        self, network: RewardNetwork, objective: RewardObjective, optim: OptimConfig, total_steps: int, log_every: int
+    ) -> None:
+        num_parameters = sum(parameter.numel() for parameter in network.parameters())
+
+        def work_of(batch: RoundBatch) -> FlopCount:
+            num_rounds = int(batch.is_round_GT.sum())
+            num_views = num_rounds * batch.rank_GS.shape[1]
+            return FlopCount(len(batch), num_rounds, 6.0 * num_parameters * num_views)
+
+        super().__init__(network, optim, total_steps, log_every, work_of)
+        self.objective = objective
+        self._sums = DistributedSums()
+
+    def forward(self, batch: RoundBatch) -> Outcome:
+        return self.objective.outcome(self.network(batch.state))
+
+    def training_step(self, batch: RoundBatch, batch_idx: int) -> Tensor:
+        parts = self.objective.loss(self.network.views(batch.state), batch, self.network)
+        self.add_losses(parts, len(batch))
+        return parts["loss"]
+
+    def on_validation_epoch_start(self) -> None:
+        self._sums = DistributedSums()
+        super().on_validation_epoch_start()
+
+    def validation_step(self, batch: RoundBatch, batch_idx: int) -> None:
+        output = self.network(batch.state)
+        parts = self.objective.loss(output, batch, self.network)
+        is_round_GT = batch.is_round_GT
+        predicted_NS = self.objective.outcome(output).grading_points[is_round_GT]
+        target_NS = batch.grading_GS[:, None].expand(*is_round_GT.shape, -1)[is_round_GT]
+        parts["_target"] = target_NS.mean()
+        parts["_target_square"] = target_NS.square().mean()
+        parts["_error_square"] = (target_NS - predicted_NS).square().mean()
+        self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=int(is_round_GT.sum()))
+
+    @torch.no_grad()
+    def on_validation_epoch_end(self) -> None:
+        row, count = means_of(self._sums.totals(self.trainer))
+        mean, square, error = (row.pop(f"{PREFIX}_{name}") for name in ("target", "target_square", "error_square"))
+        is_varied = square - mean**2 > 0
+        row[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
+        self.log_validation({**row, f"{PREFIX}rows": count})

@@ -1,0 +1,25 @@
+"""The stage outside the curriculum: the reward predictor."""
+
+from kanachan.config import TrainConfig
+from kanachan.objectives.reward import build_reward_predictor
+from kanachan.training.data_source import DataSource
+from kanachan.training.devices import Devices
+from kanachan.training.learner import Learner
+from kanachan.training.reward_module import RewardModule
+from kanachan.training.round_source import RoundSource
+
+
+class RewardStage:
+    """Trains a reward predictor from scratch, on the rounds of a folder of shards."""
+
+    @staticmethod
+    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+        return RoundSource(config.data, config.run.seed, world=devices.world.size)
+
+    @staticmethod
+    def make_learner(
+        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
+    ) -> Learner:
+        network, objective = build_reward_predictor(config.reward, config.objective, data.vocabulary)
+        module = RewardModule(network, objective, config.optim, steps, config.run.log_every)
+        return Learner(module, f"network {config.reward.network} from scratch", samples="games")

@@ -1,0 +1,173 @@
+"""The rounds of a folder of shards as the data source of stage reward: batches of whole games."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary, vocabulary_named
+from kanachan.config import DataConfig
+from kanachan.data.round_batch import Games, RoundBatch
+from kanachan.data.round_columns import RoundColumns
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.sampler import EpochSampler
+from kanachan.data.shard_file import open_shard_file
+from kanachan.data.shard_folder import ROUNDS, splits_in
+from kanachan.training.data_source import Share
+
+
+class RoundSource:
+    """The games of the train and validation splits of `config.path`.
+
+    Args:
+        world: number of processes that share the games.
+
+    Raises:
+        ValueError: there are no rounds to train on, they cannot be read, their games do not fill one batch, or a batch
+            cannot be split over the processes.
+    """
+
+    def __init__(self, config: DataConfig, seed: int, *, world: int = 1) -> None:
+        self.config = config
+        self.seed = seed
+        present = splits_in(Path(config.path) / ROUNDS)
+        self._rounds = {
+            split: open_rounds(config.path, split, verify=config.verify)
+            for split in ("train", "validation")
+            if split == "train" or split in present
+        }
+        self._games = {split: Games.of(rounds) for split, rounds in self._rounds.items()}
+        self._shard = open_shard_file(present["train"][0])[0]
+        if self.num_train_rows < config.batch:
+            raise ValueError(
+                f"{config.path}: {self.num_train_rows} games to train on, fewer than one batch of "
+                f"data.batch={config.batch}: lower it"
+            )
+        if config.batch % (config.micro_batch * world):
+            raise ValueError(
+                f"data.batch={config.batch} cannot be shared equally by {world} devices in micro-batches of "
+                f"data.micro_batch={config.micro_batch}: it must be a multiple of {config.micro_batch * world}"
+            )
+
+    @property
+    def name(self) -> str:
+        return self.config.path
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return vocabulary_named(self._shard["vocabulary"])
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return self.num_train_rows // self.config.batch
+
+    @property
+    def num_train_rows(self) -> int:
+        return len(self._games["train"])
+
+    @property
+    def num_validation_rows(self) -> int:
+        return len(self._games["validation"]) if "validation" in self._games else 0
+
+    @property
+    def description(self) -> dict[str, Any]:
+        return {"path": self.config.path, **self._shard["made"]}
+
+    def train_batches(self, share: Share) -> "RoundLoader":
+        """Makes the micro-batches of a process."""
+        identity = {"rows": len(self._rounds["train"]), "checksum": self._shard["checksum"]}
+        return RoundLoader(
+            self._rounds["train"], self._games["train"], self.config, self.seed, share.rank, share.world, identity
+        )
+
+    def validation_batches(self, share: Share, limit: int | None) -> "GameBatches | list[RoundBatch]":
+        """Makes the batches of the validation split: none if there is no such split, at most `limit` if it is given."""
+        if not self.num_validation_rows:
+            return []
+        size, count = self.config.validation_batch, self.num_validation_rows
+        count = count if limit is None else min(count, limit * size)
+        if count < share.world:
+            raise ValueError(f"{self.name}: {count} games to validate on, fewer than the {share.world} devices")
+        mine = np.arange(count * share.rank // share.world, count * (share.rank + 1) // share.world)
+        num_batches = min(-(-count // (size * share.world)), count // share.world)
+        parts = np.array_split(mine, num_batches)
+        return GameBatches(self._rounds["validation"], self._games["validation"], parts)
+
+
+class GameBatches:
+    """Batches of given games, always the same."""
+
+    def __init__(self, rounds: RoundColumns, games: Games, parts: list[NDArray[np.int64]]) -> None:
+        self._rounds = rounds
+        self._games = games
+        self._parts = parts
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __iter__(self) -> Iterator[RoundBatch]:
+        return (RoundBatch.of(self._rounds, self._games, game_G) for game_G in self._parts)
+
+
+class RoundLoader:
+    """The micro-batches of a process, epoch after epoch, in an order that depends on seed, epoch and step alone.
+
+    Games that do not fill a last batch are skipped, different ones in each epoch. The state is the number of complete
+    steps that were yielded.
+
+    Args:
+        identity: plain values that identify the games, for the state.
+    """
+
+    def __init__(
+        self,
+        rounds: RoundColumns,
+        games: Games,
+        config: DataConfig,
+        seed: int,
+        rank: int,
+        world: int,
+        identity: dict[str, Any],
+    ) -> None:
+        self.step = 0
+        """steps yielded since the start of the run, over all epochs"""
+        self.steps_per_epoch = len(games) // config.batch
+        self._rounds = rounds
+        self._games = games
+        self._config = config
+        self._rank = rank
+        self._world = world
+        self._identity = {**identity, "batch": config.batch, "seed": seed}
+        self._order = EpochSampler(len(games), seed, unit=1)
+
+    def __len__(self) -> int:
+        """Returns the micro-batches of an epoch on this rank."""
+        return self.steps_per_epoch * self._config.batch // (self._config.micro_batch * self._world)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"step": self.step, **self._identity}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Resumes after the step of the state; raises ValueError if data, batch or seed differ."""
+        for name, value in self._identity.items():
+            if state_dict[name] != value:
+                raise ValueError(
+                    f"the run was started with {name}={state_dict[name]} of the train data, now it is {value}: it "
+                    "cannot be resumed in the same order"
+                )
+        self.step = state_dict["step"]
+
+    def __iter__(self) -> Iterator[RoundBatch]:
+        epoch, first = divmod(self.step, self.steps_per_epoch)
+        batch = self._config.batch
+        for step in range(first, self.steps_per_epoch):
+            game_G = self._order.rows(epoch, step * batch, (step + 1) * batch)
+            game_MG = game_G.reshape(-1, self._config.micro_batch)[self._rank :: self._world]
+            for number, of_micro_batch_G in enumerate(game_MG, start=1):
+                found = RoundBatch.of(self._rounds, self._games, of_micro_batch_G)
+                if number == len(game_MG):
+                    # before it is yielded: a checkpoint is made while the generator waits here
+                    self.step = epoch * self.steps_per_epoch + step + 1
+                yield found

@@ -1,0 +1,92 @@
+"""Stage reward, end to end on rounds made up at random."""
+
+from pathlib import Path
+
+import pytest
+
+from kanachan.cli import train
+from kanachan.models.weights import read_weights
+from tests.support.round_folders import round_folder, train_reward
+from tests.support.tiny_runs import rows_of, same_weights
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return round_folder(tmp_path_factory.mktemp("data") / "shards", train=60, validation=12)
+
+
+@pytest.mark.parametrize("network", ["round", "gru"])
+def test_a_run_learns_and_writes_weights_with_a_card(network: str, shards: Path, tmp_path: Path) -> None:
+    assert train_reward(shards, tmp_path / "run", "--reward.network", network) == 0
+    losses = [float(row["train/loss"]) for row in rows_of(tmp_path / "run") if row["train/loss"]]
+    assert sum(losses[-5:]) < sum(losses[:5])
+    card = read_weights(tmp_path / "run").card
+    assert (card["stage"], card["model"]["network"], card["lineage"]) == ("reward", network, [])
+    assert card["metrics"].keys() >= {"loss", "cross_entropy", "grading_points", "explained_variance"}
+
+
+def test_a_run_by_regression_learns(shards: Path, tmp_path: Path) -> None:
+    assert train_reward(shards, tmp_path / "run", "--objective.loss", "mse") == 0
+    assert read_weights(tmp_path / "run").tensors["head.bias"].shape == (24 + 1,)
+
+
+def test_a_resumed_run_ends_with_the_same_weights(shards: Path, tmp_path: Path) -> None:
+    settings = ("--optim.average", "0.9", "--run.early_stopping", "50", "--reward.dropout", "0.1")
+    assert train_reward(shards, tmp_path / "whole", *settings) == 0
+    assert train_reward(shards, tmp_path / "half", *settings) == 0
+    (tmp_path / "half" / "weights.safetensors").unlink()
+    checkpoints = tmp_path / "half" / "checkpoints"
+    (checkpoints / "previous.ckpt").replace(checkpoints / "last.ckpt")  # of step 15
+    assert train.main(["--resume", str(tmp_path / "half")]) == 0
+    assert same_weights(tmp_path / "whole", tmp_path / "half")
+    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--init", "reference"], "--init reference: stage reward has no encoder to start from; remove --init"),
+        (["--model.width", "64"], "model.width=64 has no effect in stage reward; leave it at 128"),
+        (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage reward"),
+        (["--optim.optimizer", "muon"], "optim.optimizer=muon has no effect in stage reward; leave it at adamw"),
+        (["--objective.loss", "mse", "--objective.bins", "51"], "objective.bins=51 has no effect in stage reward"),
+        (["--data.neighbours", "1"], "data.neighbours=1 has no effect in stage reward; leave it at 8"),
+        (["--reward.width", "0"], "reward.width must be at least 1, not 0"),
+        (["--reward.network", "lstm"], "reward.network: one of round, gru expected"),
+    ],
+)
+def test_a_setting_without_effect_is_refused_in_a_line(
+    more: list[str], message: str, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        train.main(["--stage", "reward", "--data.path", str(shards), "-o", str(tmp_path / "run"), *more])
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_settings_of_the_reward_predictor_are_refused_in_other_stages(
+    shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        train.main(["--stage", "rank", "--data.path", str(shards), "--reward.network", "gru"])
+    assert "reward.network=gru has no effect in stage rank; leave it at round" in capsys.readouterr().err
+
+
+def test_shards_without_rounds_are_refused_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(["--stage", "reward", "--data.path", str(tmp_path), "--run.wandb", "disabled"]) != 0
+    assert f"--data.path {tmp_path}: no shards to train on; kanachan-pack makes them" in capsys.readouterr().err
+
+
+def test_too_few_games_for_a_batch_are_refused(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train_reward(shards, tmp_path / "run", "--data.batch", "64") != 0
+    assert "60 games to train on, fewer than one batch of data.batch=64: lower it" in capsys.readouterr().err
+
+
+def test_weights_of_a_reward_predictor_are_no_encoder(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train_reward(shards, tmp_path / "run") == 0
+    with pytest.raises(SystemExit):
+        train.main(["--stage", "rank", "--data.path", str(shards), "--init", str(tmp_path / "run")])
+    assert "a reward predictor, which has no encoder; name weights of another stage" in capsys.readouterr().err
