@@ -15,6 +15,8 @@ from annotate.runtime.files import check_output, require_exists
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
+from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
+from kanachan.cli.evaluate_reward import are_reward_predictors, evaluate_reward_predictors
 from kanachan.cli.options import (
     WEIGHTS_HELP,
     add_batch_option,
@@ -23,6 +25,7 @@ from kanachan.cli.options import (
     require_weights,
 )
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
+from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path, load_baseline
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
@@ -47,7 +50,7 @@ networks are compared with the points expected from its rank probabilities. With
 any program for annotation lines are measured on the same decisions, and their differences from the first of
 WEIGHTS. With --prior, every network with values is also measured as a policy, as imitation is: that of
 imitation, re-weighted by the network's advantages. With --compare, the metrics of all further networks and
-policies minus those of the first, with intervals of the differences."""
+policies minus those of the first, with intervals of the differences. """
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(PROGRAM, description=_DESCRIPTION)
+    parser = CommandParser(PROGRAM, description=_DESCRIPTION + REWARD_DESCRIPTION)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
     parser.add_argument(
         "shards", metavar="SHARDS", help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst"
@@ -97,6 +100,13 @@ def _parser() -> argparse.ArgumentParser:
         "--compare",
         action="store_true",
         help="also report the differences of all further WEIGHTS from the first in all metrics, with intervals",
+    )
+    parser.add_argument(
+        "--baseline",
+        metavar="WEIGHTS",
+        help="reward predictor (stage reward, reward.network=round) that predicts ranks and grading points from scores "
+        f"and round; {FITTED}: a small model fitted to the train split, as for the points of the round (default: "
+        f"{SHIPPED_BASELINE} if the package has it, else {FITTED})",
     )
     parser.add_argument(
         "--split", choices=SPLITS, default="test", help="decisions to measure on (default: %(default)s)"
@@ -117,14 +127,18 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    require_weights(*arguments.weights, arguments.prior)
+    baseline = baseline_path(arguments.baseline)
+    require_weights(*arguments.weights, arguments.prior, baseline)
+    if are_reward_predictors(arguments):
+        evaluate_reward_predictors(arguments)
+        return
     _check_paths(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
 
     subjects = _subjects(arguments)
-    held_out, predictions = _predictions(subjects, arguments)
+    held_out, predictions = _predictions(subjects, arguments, baseline)
     mixture = mixture_of(predictions.values(), held_out)
     first = {s.objective.stage: s for s in reversed(predictions)}
     evaluations = {}
@@ -147,6 +161,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         "limit": arguments.limit,
         "average_suits": arguments.average_suits,
         "bootstrap": arguments.bootstrap,
+        "baseline": FITTED if held_out.baseline is None else baseline,
     }
     try:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
@@ -175,15 +190,16 @@ def _split(arguments: argparse.Namespace) -> str:
 
 
 def _predictions(
-    subjects: list[_Subject], arguments: argparse.Namespace
+    subjects: list[_Subject], arguments: argparse.Namespace, baseline: str | None
 ) -> "tuple[HeldOut, dict[_Subject, Predictions]]":
     """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
     from kanachan.evaluation.evaluator import held_out_rows, predictions_of
     from kanachan.evaluation.predictions_file import held_out_lines
 
     vocabulary = subjects[0].objective.vocabulary
+    predictor = load_baseline(baseline, vocabulary)
     if _split(arguments) == "lines":
-        lines = held_out_lines(arguments.shards, vocabulary, arguments.limit, arguments.bootstrap)
+        lines = held_out_lines(arguments.shards, vocabulary, arguments.limit, arguments.bootstrap, predictor)
         held_out, of_files = lines.held_out, _of_files(lines, len(subjects), arguments.predictions)
     elif arguments.predictions:
         raise ValueError(
@@ -191,7 +207,8 @@ def _predictions(
             f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
         )
     else:
-        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, arguments.limit, arguments.bootstrap)
+        sizes = (arguments.limit, arguments.bootstrap)
+        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, *sizes, predictor)
         of_files = {}
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
@@ -272,6 +289,7 @@ def _report(
         f"{of_split}{header['shards']}: {header['games']:,} games, "
         f"{header['decisions']:,} decisions{limited}{averaged}\n"
         f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
+        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
         + (f"\n{note}" if note else "")
     ]
     networks = [[s.letter, *_origin(s)] for s in evaluations]

@@ -44,8 +44,10 @@ from kanachan.evaluation.reliability import (
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective, RankObjective
+from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results, final_rank
 
 Floats = NDArray[np.float64]
@@ -92,21 +94,31 @@ class Evaluation:
 
 
 class HeldOut:
-    """The decisions to evaluate on, longest first, and the baselines fitted to the train split.
+    """The decisions to evaluate on, longest first, and the baselines, which see only scores and round.
 
     Args:
         columns: as annotated, sorted by length.
-        train: decisions that the baselines are fitted to; None: without baselines.
+        train: decisions that baselines are fitted to; None: none are fitted.
         replicates: bootstrap resamples behind an interval.
+        baseline: a trained one of ranks and grading points, used in place of one fitted to `train`.
     """
 
-    def __init__(self, columns: Columns, train: Columns | None, vocabulary: Vocabulary, replicates: int) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        train: Columns | None,
+        vocabulary: Vocabulary,
+        replicates: int,
+        baseline: RewardPredictor | None = None,
+    ) -> None:
         self.columns = columns
         self.train = train
         self.vocabulary = vocabulary
         self.replicates = replicates
+        self.baseline = baseline
         self.num_games = len(np.unique(columns.game))
         self._means: dict[StageName, Floats] = {}
+        self._outcome_of_baseline: Outcome | None = None
 
     @property
     def game_B(self) -> NDArray[np.int64]:
@@ -115,10 +127,14 @@ class HeldOut:
     @property
     def note(self) -> str | None:
         """A note for the report on missing baselines."""
-        return None if self.train is not None else "no baseline: it is fitted to a train split of two games or more"
+        if self.train is not None or self.baseline is not None:
+            return None
+        return "no baseline: it is fitted to a train split of two games or more"
 
     def mean_by_scores(self, objective: Objective) -> Floats | None:
         """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
+        if self.baseline is not None and objective.has_point_table:
+            return self._outcome(self.baseline).grading_points.double().numpy()
         if self.train is None:
             return None
         if objective.stage not in self._means:
@@ -142,15 +158,27 @@ class HeldOut:
     @cached_property
     def order_by_scores(self) -> Floats | None:
         """The probabilities of the orders of `actor_orders` as the baseline predicts them [B, O]."""
+        if self.baseline is not None:
+            return self._outcome(self.baseline).order_log_probability.double().exp().numpy()
         if self.train is None:
             return None
         orders_B = actor_orders(self.train, self.vocabulary)
         num_orders = SeatOrders(self.vocabulary.num_seats).num_orders
         return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
 
+    def _outcome(self, baseline: RewardPredictor) -> Outcome:
+        if self._outcome_of_baseline is None:
+            self._outcome_of_baseline = baseline.of_observations(self.columns)
+        return self._outcome_of_baseline
+
 
 def held_out_rows(
-    folder: str, split: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES
+    folder: str,
+    split: str,
+    vocabulary: Vocabulary,
+    limit: int | None = None,
+    replicates: int = REPLICATES,
+    baseline: RewardPredictor | None = None,
 ) -> HeldOut:
     """Reads the decisions of a split of a folder of shards, the first `limit` of them.
 
@@ -164,7 +192,7 @@ def held_out_rows(
         train_shards.require(vocabulary, "the weights")
         train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)))
         train = train if len(np.unique(train.game)) > 1 else None
-    return HeldOut(columns, train, vocabulary, replicates)
+    return HeldOut(columns, train, vocabulary, replicates, baseline)
 
 
 @torch.inference_mode()

@@ -25,6 +25,7 @@ from kanachan.data.text import read_blocks
 from kanachan.evaluation.bootstrap import REPLICATES
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
 from kanachan.evaluation.evaluator import HeldOut, Predictions
+from kanachan.inference.reward_predictor import RewardPredictor
 
 SUM_TOLERANCE = 1e-3
 _ROWS_AT_ONCE = 4096
@@ -43,8 +44,15 @@ class Lines:
     held_out: HeldOut
 
 
-def held_out_lines(path: str, vocabulary: Vocabulary, limit: int | None = None, replicates: int = REPLICATES) -> Lines:
-    """Reads the decisions of annotation lines, the first `limit` of them; without baselines, which need a train split.
+def held_out_lines(
+    path: str,
+    vocabulary: Vocabulary,
+    limit: int | None = None,
+    replicates: int = REPLICATES,
+    baseline: RewardPredictor | None = None,
+) -> Lines:
+    """Reads the decisions of annotation lines, the first `limit` of them; without fitted baselines, which need a train
+    split.
 
     Raises:
         ValueError: the file is missing, empty or damaged, or a line is not an annotation; "file:line: …".
@@ -66,7 +74,7 @@ def held_out_lines(path: str, vocabulary: Vocabulary, limit: int | None = None, 
     # decisions of a seat in a round are adjacent: a network computes their shared events only once
     order = np.lexsort((columns.progression.lengths, round_keys(columns, vocabulary)))
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
-    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates))
+    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates, baseline))
 
 
 def predictions_in(path: str, lines: Lines) -> Predictions:

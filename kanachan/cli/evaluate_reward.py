@@ -1,0 +1,109 @@
+"""kanachan-evaluate of reward predictors, which are measured on rounds."""
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from annotate.runtime.files import check_output
+from annotate.runtime.json_output import plain, write_json
+from kanachan.models.card import read_card
+from kanachan.models.reference import resolved
+from kanachan.objectives.stages import REWARD
+
+if TYPE_CHECKING:
+    from kanachan.evaluation.reward_evaluation import RewardEvaluation
+    from kanachan.inference.reward_predictor import RewardPredictor
+
+FORMAT_VERSION = 1
+DESCRIPTION = """Reward predictors are measured on the rounds of the shards: log-likelihood of the order of the seats at
+the starts of rounds, by round, and explained variance of the grading points; further ones also against the first."""
+_OTHERS = ("predictions", "limit", "average_suits", "prior", "baseline", "compare")
+"""options that need decisions, or in case of the last are always on"""
+
+
+def are_reward_predictors(arguments: argparse.Namespace) -> bool:
+    """Returns whether WEIGHTS are reward predictors; raises ValueError if only some are, or an option is not for them.
+
+    Their cards must have been checked.
+    """
+    stage_of = {path: read_card(path)["stage"] for path in arguments.weights}
+    if REWARD not in stage_of.values():
+        return False
+    other = next((path for path, stage in stage_of.items() if stage != REWARD), None)
+    if other is not None:
+        raise ValueError(
+            f"{other}: of stage {stage_of[other]}, and a reward predictor next to it, which is measured on rounds: "
+            "measure them in two calls"
+        )
+    for name in _OTHERS:
+        if getattr(arguments, name):
+            raise ValueError(f"--{name.replace('_', '-')} has no effect on reward predictors; leave it out")
+    return True
+
+
+def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
+    """Measures the predictors, prints the tables, and writes the metrics."""
+    if arguments.json is not None:
+        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
+        check_output(arguments.json, inputs, force=arguments.force)
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.data.round_batch import Games
+    from kanachan.data.round_shards import open_rounds
+    from kanachan.evaluation.reward_evaluation import evaluate_rewards, rows_of
+    from kanachan.evaluation.reward_tables import reward_tables
+    from kanachan.inference.policy import chosen_device
+    from kanachan.inference.reward_predictor import RewardPredictor
+
+    device = chosen_device(arguments.device)
+    predictors = {path: RewardPredictor.load(path, device) for path in arguments.weights}
+    rounds = open_rounds(arguments.shards, arguments.split, verify=True)
+    vocabulary = next(iter(predictors.values())).vocabulary
+    for path, predictor in predictors.items():
+        if predictor.vocabulary is not vocabulary or rounds.num_seats != vocabulary.num_seats:
+            raise ValueError(f"{path}: of the vocabulary {predictor.vocabulary.name}, unlike the others or the rounds")
+    rows = {path: rows_of(predictor, rounds) for path, predictor in predictors.items()}
+    first = arguments.weights[0]
+    found = {
+        path: evaluate_rewards(of_path, rounds, vocabulary, None if path == first else rows[first], arguments.bootstrap)
+        for path, of_path in rows.items()
+    }
+    header = {
+        "format_version": FORMAT_VERSION,
+        "shards": arguments.shards,
+        "split": arguments.split,
+        "fingerprint": vocabulary.fingerprint,
+        "games": len(Games.of(rounds)),
+        "rounds": len(rounds),
+        "bootstrap": arguments.bootstrap,
+    }
+    letters = {path: "" if len(found) == 1 else chr(ord("A") + i) for i, path in enumerate(found)}
+    try:
+        print(_heading(header, predictors, letters))
+        by_letter = {letters[path]: evaluation for path, evaluation in found.items()}
+        print(reward_tables(by_letter, math.factorial(vocabulary.num_seats)), flush=True)
+    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
+        if arguments.json is not None:
+            entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]
+            write_json(Path(arguments.json), {**header, "weights": entries})
+
+
+def _heading(header: dict[str, Any], predictors: "dict[str, RewardPredictor]", letters: dict[str, str]) -> str:
+    from kanachan.evaluation.tables import table
+
+    rows = []
+    for path, predictor in predictors.items():
+        config = predictor.network.config
+        network = f"{config.network}, {config.layers} x {config.width}"
+        rows.append([letters[path], network, f"{predictor.card.get('steps') or 0:,}", path])
+    return (
+        f"{header['split']} split of {header['shards']}: {header['games']:,} games, {header['rounds']:,} rounds\n"
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games\n\n"
+        f"{table(['', 'network', 'steps', 'weights'], rows, flush_left=4)}\n"
+    )
+
+
+def _entry(path: str, predictor: "RewardPredictor", evaluation: "RewardEvaluation") -> dict[str, Any]:
+    card = predictor.card
+    about = {name: card.get(name) for name in ("stage", "steps", "samples", "model", "objective", "commit")}
+    return {"path": path, **about, **plain(vars(evaluation))}

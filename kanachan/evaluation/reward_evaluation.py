@@ -1,0 +1,115 @@
+"""Evaluates reward predictors at the starts of the rounds of held-out games.
+
+Shapes: N rounds, S seats, R replicates.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.round_columns import RoundColumns
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Estimate,
+    Floats,
+    Statistic,
+    cluster_bootstrap,
+    ratio_statistic,
+)
+from kanachan.evaluation.value_metrics import explained_variance_statistic
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.objectives.reward import true_orders
+
+Mask = NDArray[np.bool_]
+_WINDS = ("East", "South", "West")
+ALL, LAST = "all rounds", "last rounds"
+
+
+class RewardRows(NamedTuple):
+    """The predictions of a reward predictor at the start of each round."""
+
+    log_likelihood_N: Floats
+    """log probability of the order in which the game ended, a mean over the seats' predictions, which agree"""
+    points_NS: Floats
+    """expected grading points"""
+
+
+@dataclass(frozen=True)
+class RewardEvaluation:
+    """The metrics of a reward predictor, by groups of rounds: `all rounds`, `last rounds`, `East 1` …"""
+
+    log_likelihood: dict[str, Estimate]
+    """of the order of the seats, in nats"""
+    explained_variance: dict[str, Estimate]
+    """of the grading points, of all and of last rounds"""
+    less_first: dict[str, Estimate]
+    """`log_likelihood` minus that of another predictor, from the same resamples of games"""
+    skill_over_first: dict[str, Estimate]
+    """share of the other predictor's squared error of grading points by which this one's is smaller"""
+
+
+def rows_of(predictor: RewardPredictor, rounds: RoundColumns) -> RewardRows:
+    """Predicts all rounds, which must be of whole games in their order."""
+    outcome = predictor.of_rounds(rounds)
+    rank_NS = torch.from_numpy(rounds.rank.astype(np.int64)).to(predictor.network.orders.number_SO.device)
+    order_NS = true_orders(predictor.network, rank_NS).cpu()
+    log_NS = outcome.order_log_probability.gather(-1, order_NS[..., None])[..., 0]
+    return RewardRows(log_NS.double().mean(dim=1).numpy(), outcome.grading_points.double().numpy())
+
+
+def groups_of_rounds(rounds: RoundColumns, vocabulary: Vocabulary) -> dict[str, Mask]:
+    """Returns which rounds [N] are of each group that occurs. Last rounds are the last regular one and any further."""
+    place_N = rounds.wind.astype(np.int64) * vocabulary.num_seats + rounds.dealer
+    is_last_N = place_N >= (rounds.style.astype(np.int64) + 1) * vocabulary.num_seats - 1
+    groups = {ALL: np.ones(len(rounds), bool), LAST: is_last_N}
+    for wind, name in enumerate(_WINDS[:-1]):
+        for dealer in range(vocabulary.num_seats):
+            groups[f"{name} {dealer + 1}"] = (rounds.wind == wind) & (rounds.dealer == dealer)
+    groups[_WINDS[-1]] = rounds.wind >= len(_WINDS) - 1
+    return {name: where_N for name, where_N in groups.items() if where_N.any()}
+
+
+def evaluate_rewards(
+    rows: RewardRows,
+    rounds: RoundColumns,
+    vocabulary: Vocabulary,
+    first: RewardRows | None = None,
+    replicates: int = REPLICATES,
+) -> RewardEvaluation:
+    """Computes the metrics of a predictor.
+
+    Args:
+        first: the predictions of another one, to compare with.
+    """
+    groups, game_N = groups_of_rounds(rounds, vocabulary), rounds.game.view(np.int64)
+    main = {name: groups[name] for name in (ALL, LAST) if name in groups}
+    likelihoods = {name: ratio_statistic(rows.log_likelihood_N, where_N) for name, where_N in groups.items()}
+    target_NS = rounds.grading_delta.astype(np.float64)
+    explained = {name: _explained(rounds, rows.points_NS, where_N, replicates) for name, where_N in main.items()}
+    less_first: dict[str, Estimate] = {}
+    skill: dict[str, Estimate] = {}
+    if first is not None:
+        gain_N = rows.log_likelihood_N - first.log_likelihood_N
+        gains = {name: ratio_statistic(gain_N, where_N) for name, where_N in groups.items()}
+        less_first = cluster_bootstrap(game_N, gains, replicates)
+        errors = ((rows.points_NS - target_NS) ** 2, (first.points_NS - target_NS) ** 2)
+        skills = {name: _skill(*errors, where_N) for name, where_N in main.items()}
+        skill = cluster_bootstrap(game_N, skills, replicates)
+    return RewardEvaluation(cluster_bootstrap(game_N, likelihoods, replicates), explained, less_first, skill)
+
+
+def _explained(rounds: RoundColumns, points_NS: Floats, where_N: Mask, replicates: int) -> Estimate:
+    """Computes the explained variance of the grading points of all seats over some rounds."""
+    value_B, target_B = points_NS[where_N].ravel(), rounds.grading_delta[where_N].ravel().astype(np.float64)
+    game_B = np.repeat(rounds.game[where_N].view(np.int64), points_NS.shape[1])
+    return cluster_bootstrap(game_B, {"": explained_variance_statistic(value_B, target_B)}, replicates)[""]
+
+
+def _skill(error_NS: Floats, first_error_NS: Floats, where_N: Mask) -> Statistic:
+    """Returns the statistic of 1 - squared error / squared error of the other predictor."""
+    error_N, first_error_N = (np.where(where_N, error.sum(axis=1), 0.0) for error in (error_NS, first_error_NS))
+    return Statistic((lambda: error_N, lambda: first_error_N), lambda s: 1 - s[:, 0] / s[:, 1], where_N)

@@ -1,0 +1,131 @@
+"""kanachan-evaluate of reward predictors, and with one as the baseline of scores."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.evaluate import main
+from kanachan.data.loader import held_out_columns
+from kanachan.data.round_shards import open_rounds
+from kanachan.evaluation.baselines import actor_orders
+from kanachan.inference.reward_predictor import RewardPredictor
+from tests.support.packed import packed
+from tests.support.round_folders import round_folder, train_reward
+from tests.support.tiny_weights import written
+
+DRAWS = ["--bootstrap", "20"]
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return round_folder(tmp_path_factory.mktemp("data") / "shards", train=60, validation=12, test=12)
+
+
+@pytest.fixture(scope="module")
+def predictors(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("runs")
+    for network in ("round", "gru"):
+        assert train_reward(shards, folder / network, "--reward.network", network) == 0
+    return {network: str(folder / network) for network in ("round", "gru")}
+
+
+def evaluated(arguments: list[str], out: Path) -> dict[str, Any]:
+    assert main([*arguments, "--json", str(out), *DRAWS]) == 0
+    content: dict[str, Any] = json.loads(out.read_text())
+    return content
+
+
+def test_two_predictors_are_measured_on_rounds_and_compared(
+    predictors: dict[str, str], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = evaluated([*predictors.values(), str(shards)], tmp_path / "all.json")
+    assert (content["games"], content["rounds"]) == (12, len(open_rounds(shards, "test")))
+    first, second = content["weights"]
+    groups = first["log_likelihood"]
+    assert groups["all rounds"]["decisions"] == content["rounds"]
+    by_round = [g["decisions"] for name, g in groups.items() if name.startswith(("East ", "South ", "West"))]
+    assert sum(by_round) == content["rounds"]
+    for name, gain in second["less_first"].items():
+        difference = second["log_likelihood"][name]["value"] - groups[name]["value"]
+        assert gain["value"] == pytest.approx(difference, abs=1e-9)
+    assert not first["less_first"]
+    printed = capsys.readouterr().out
+    assert "gain of the log-likelihood" in printed and "B - A" in printed and "skill %" in printed
+
+
+def test_the_likelihood_is_that_of_the_order_in_which_the_games_ended(
+    predictors: dict[str, str], shards: Path, tmp_path: Path
+) -> None:
+    content = evaluated([predictors["gru"], str(shards)], tmp_path / "one.json")
+    rounds = open_rounds(shards, "test")
+    predictor = RewardPredictor.load(predictors["gru"])
+    log_NO = predictor.of_rounds(rounds).order_log_probability[:, 2].numpy()  # as seat 2 counts the seats
+    orders = predictor.network.orders.rank_OS.tolist()
+    found = [log_NO[i, orders.index(np.roll(rank, -2).tolist())] for i, rank in enumerate(rounds.rank)]
+    (entry,) = content["weights"]
+    assert entry["log_likelihood"]["all rounds"]["value"] == pytest.approx(np.mean(found), abs=1e-5)
+
+
+def test_a_predictor_is_the_baseline_of_ranks_and_grading_points(predictors: dict[str, str], tmp_path: Path) -> None:
+    decisions = packed(tmp_path / "shards", train=100, test=60)
+    networks = [str(written(tmp_path / stage, stage)) for stage in ("rank", "grading")]
+    command = [*networks, str(decisions), "--baseline", predictors["round"]]
+    content = evaluated(command, tmp_path / "all.json")
+    assert content["baseline"] == predictors["round"]
+    columns = held_out_columns(decisions, "test", FOUR_PLAYERS)
+    outcome = RewardPredictor.load(predictors["round"]).of_observations(columns)
+    log_BO, place_B = outcome.order_log_probability.numpy(), actor_orders(columns, FOUR_PLAYERS)
+    rank, grading = content["weights"]
+    expected = log_BO[np.arange(len(columns)), place_B].mean()
+    assert rank["log_likelihood"]["order"]["scores"]["value"] == pytest.approx(expected, abs=1e-5)
+    points_B = outcome.grading_points.numpy()
+    target_B = columns.results[:, FOUR_PLAYERS.results.index("grading_delta")]
+    error = grading["values"]["scores"]["mean_absolute_error"]["value"]
+    assert error == pytest.approx(np.abs(points_B - target_B).mean(), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("gru", "predicts from all rounds of a game, not at a decision; name one trained with reward.network=round"),
+        ("rank", "weights of stage rank; a reward predictor is expected here"),
+    ],
+)
+def test_a_baseline_that_cannot_be_used_is_refused_in_a_line(
+    name: str, message: str, predictors: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decisions = packed(tmp_path / "shards", train=100, test=60)
+    network = str(written(tmp_path / "rank", "rank"))
+    path = predictors.get(name, network)
+    assert main([network, str(decisions), "--baseline", path]) != 0
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_options_for_decisions_are_refused_for_predictors(
+    predictors: dict[str, str], shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([predictors["round"], str(shards), "--limit", "5"]) != 0
+    assert "--limit has no effect on reward predictors; leave it out" in capsys.readouterr().err
+
+
+def test_a_predictor_next_to_a_network_is_refused(
+    predictors: dict[str, str], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = str(written(tmp_path / "rank", "rank"))
+    assert main([network, predictors["round"], str(shards)]) != 0
+    assert "measure them in two calls" in capsys.readouterr().err
+
+
+def test_a_predictor_in_the_place_of_a_policy_is_refused(
+    predictors: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from kanachan.cli.predict import main as predict
+
+    lines = tmp_path / "lines.txt"
+    lines.write_text("")
+    assert predict([predictors["round"], str(lines)]) != 0
+    assert "a reward predictor, which predicts how games end and chooses no actions" in capsys.readouterr().err

@@ -1,0 +1,89 @@
+"""Predictions of a trained reward predictor at rounds and at decisions."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ObjectiveConfig, RewardConfig
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.round_columns import concatenated
+from kanachan.data.round_state import RoundState
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.objectives.reward import build_reward_predictor
+from tests.support.random_annotations import random_annotations
+from tests.support.random_rounds import random_rounds
+from tests.support.tiny_weights import written
+
+ROUNDS = random_rounds(games=20, seed=0)
+COLUMNS = columns_of_annotations(random_annotations(50, seed=1), FOUR_PLAYERS)
+
+
+def predictor(network: str = "round", loss: str = "hl_gauss") -> RewardPredictor:
+    torch.manual_seed(0)
+    config = RewardConfig(network=network, width=8)  # type: ignore[arg-type]
+    built, objective = build_reward_predictor(config, ObjectiveConfig(loss=loss), FOUR_PLAYERS)  # type: ignore[arg-type]
+    torch.nn.init.normal_(built.head.weight, std=0.3)  # zero before training
+    return RewardPredictor(built, objective, FOUR_PLAYERS, {})
+
+
+@pytest.mark.parametrize("network", ["round", "gru"])
+def test_games_are_predicted_one_by_one_as_together(network: str) -> None:
+    made = predictor(network)
+    whole = made.of_rounds(ROUNDS)
+    games = [ROUNDS.take(ROUNDS.game == game) for game in dict.fromkeys(ROUNDS.game.tolist())]
+    assert concatenated(games).game.tolist() == ROUNDS.game.tolist()
+    parts = [made.of_rounds(game) for game in games]
+    for name in ("order_log_probability", "grading_points", "grading_logit"):
+        joined = torch.cat([getattr(part, name) for part in parts])
+        assert torch.allclose(getattr(whole, name), joined, atol=1e-4)
+
+
+def test_probabilities_and_sizes_are_those_of_every_seat() -> None:
+    outcome = predictor().of_rounds(ROUNDS)
+    assert outcome.order_log_probability.shape == (len(ROUNDS), 4, 24)
+    assert torch.allclose(outcome.order_log_probability.exp().sum(dim=-1), torch.ones(len(ROUNDS), 4))
+    assert outcome.grading_logit is not None and outcome.grading_logit.shape == (len(ROUNDS), 4, 101)
+    assert outcome.grading_points.shape == (len(ROUNDS), 4) and outcome.grading_points.abs().max() < 1000
+
+
+def test_regression_has_no_bins() -> None:
+    outcome = predictor(loss="mse").of_rounds(ROUNDS)
+    assert outcome.grading_logit is None and outcome.grading_points.shape == (len(ROUNDS), 4)
+
+
+def test_a_decision_is_predicted_for_its_seat() -> None:
+    made = predictor()
+    outcome = made.of_observations(COLUMNS)
+    one = made.of_observations(COLUMNS.rows(7, 8))
+    assert outcome.order_log_probability.shape == (50, 24)
+    assert torch.allclose(outcome.order_log_probability[7], one.order_log_probability[0], atol=1e-5)
+
+
+def test_a_decision_at_the_start_of_a_round_is_predicted_as_the_round() -> None:
+    made = predictor()
+    state = RoundState.of_observations(COLUMNS, FOUR_PLAYERS)
+    kinds = {"score": np.int32, "grade": np.uint8, "honba": np.int32, "deposits": np.int32}
+    row = {f: np.repeat(getattr(ROUNDS, f)[:1], 50, axis=0) for f in type(ROUNDS).__slots__}
+    for name in ("score", "grade"):
+        row[name] = getattr(state, f"{name}_XS").numpy().astype(kinds[name])
+    for name in ("wind", "dealer", "honba", "deposits", "room", "style"):
+        row[name] = getattr(state, f"{name}_X").numpy().astype(kinds.get(name, np.uint8))
+    of_rounds = made.of_rounds(type(ROUNDS)(**row))
+    of_decisions = made.of_observations(COLUMNS)
+    seat_B = torch.from_numpy(COLUMNS.seat)
+    expected = of_rounds.order_log_probability[torch.arange(50), seat_B]
+    assert torch.allclose(of_decisions.order_log_probability, expected, atol=1e-5)
+
+
+def test_a_recurrent_network_is_not_for_decisions() -> None:
+    with pytest.raises(ValueError, match=r"use one with reward\.network=round"):
+        predictor("gru").of_observations(COLUMNS)
+
+
+def test_weights_of_another_stage_are_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "rank", "rank")
+    with pytest.raises(ValueError, match="weights of stage rank; a reward predictor is expected here"):
+        RewardPredictor.load(path)
