@@ -102,6 +102,8 @@ class RewardConfig:
     """layers"""
     dropout: float = 0.0
     """dropout rate, 0 to 1"""
+    last_leads: bool = False
+    """resolve the leads of all seats finely in last rounds, where they decide (configs/ sets it)"""
     grading: float = 0.3
     """weight of the loss of the grading points; that of the order of the seats has 1"""
 

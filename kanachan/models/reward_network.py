@@ -6,9 +6,10 @@ the prediction, so that the seats never disagree. Views are trained one by one, 
 overfits less (docs/results.md).
 
 Shapes: G games, T rounds of a game (padded), X any leading dimensions, S seats, F features, W width, O orders of the
-seats, K outputs of grading points.
+seats, K outputs of grading points, P pairs of seats.
 """
 
+from itertools import combinations
 from typing import NamedTuple
 
 import torch
@@ -21,6 +22,7 @@ from kanachan.models.seat_orders import SeatOrders
 
 _POINTS_PER_UNIT = 10_000.0
 _STICKS_PER_UNIT = 10.0
+_SCALES_OF_LEADS = (1.0, 4.0, 12.0)  # of 10,000 points
 
 
 class RewardOutput(NamedTuple):
@@ -42,7 +44,7 @@ class RewardNetwork(nn.Module):
     def __init__(self, config: RewardConfig, vocabulary: Vocabulary, num_grading_outputs: int) -> None:
         super().__init__()
         self.config = config
-        self.features = SeatFeatures(vocabulary)
+        self.features = SeatFeatures(vocabulary, last_leads=config.last_leads)
         self.orders = SeatOrders(vocabulary.num_seats)
         self.trunk = _TRUNKS[config.network](self.features.size, config)
         self.head = nn.Linear(self.trunk.num_outputs, self.orders.num_orders + num_grading_outputs)
@@ -63,15 +65,21 @@ class RewardNetwork(nn.Module):
 
 
 class SeatFeatures(nn.Module):
-    """The features of a state as each seat sees it."""
+    """The features of a state as each seat sees it.
+
+    Args:
+        last_leads: add the leads of all pairs of seats at several resolutions, 0 before the last round.
+    """
 
     seat_SS: Tensor
     """the seats, counted from each seat onwards"""
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, last_leads: bool = False) -> None:
         super().__init__()
+        self.last_leads = last_leads
         self.num_seats = vocabulary.num_seats
         self.num_rounds = vocabulary.sparse["wind"].size * self.num_seats
+        self._pairs = list(combinations(range(self.num_seats), 2))
         self.num_rooms = vocabulary.sparse["room"].size
         seat_S = torch.arange(self.num_seats)
         self.register_buffer("seat_SS", (seat_S[:, None] + seat_S) % self.num_seats, persistent=False)
@@ -102,6 +110,10 @@ class SeatFeatures(nn.Module):
             self._of_table(_one_hot(state.room_X, self.num_rooms)),
             _one_hot(state.grade_XS, NUM_GRADES),
         ]
+        if self.last_leads:
+            lead_XSP = torch.stack([score_XSS[..., b] - score_XSS[..., a] for a, b in self._pairs], dim=-1)
+            is_last_X11 = (left_X == 0)[..., None, None]
+            features += [(scale * lead_XSP).tanh() * is_last_X11 for scale in _SCALES_OF_LEADS]
         return torch.cat([feature.to(score_XSS.dtype) for feature in features], dim=-1)
 
     def _of_table(self, feature_XF: Tensor) -> Tensor:

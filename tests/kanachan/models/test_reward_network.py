@@ -78,7 +78,7 @@ UNUSUAL = {
 @pytest.mark.parametrize("found", UNUSUAL.values(), ids=UNUSUAL)
 @torch.no_grad()
 def test_features_of_unusual_rounds_are_finite(found: RoundState) -> None:
-    feature_XSF = SeatFeatures(FOUR_PLAYERS)(found)
+    feature_XSF = SeatFeatures(FOUR_PLAYERS, last_leads=True)(found)
     assert torch.isfinite(feature_XSF).all() and feature_XSF.shape[:2] == (1, 4)
 
 
@@ -100,3 +100,12 @@ def test_of_equal_scores_the_lower_seat_ranks_first() -> None:
     feature_SF = seat_features(state([25_000] * 4))
     is_before_SS = feature_SF[:, 7:10]
     assert is_before_SS.sum(dim=1).tolist() == [0, 1, 2, 3]
+
+
+def test_leads_of_last_rounds_are_added_in_last_rounds_alone() -> None:
+    score = [30_000, 20_000, 27_000, 23_000]
+    before, last = state(score, wind=1, dealer=2, style=1), state(score, wind=1, dealer=3, style=1)
+    coarse, fine = SeatFeatures(FOUR_PLAYERS), SeatFeatures(FOUR_PLAYERS, last_leads=True)
+    assert torch.equal(fine(last)[..., : coarse.size], coarse(last))
+    assert not fine(before)[..., coarse.size :].any()
+    assert fine(last)[..., coarse.size :].all()
