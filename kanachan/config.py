@@ -68,6 +68,15 @@ class ObjectiveConfig:
     """imitation: share of the target spread over all candidates"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is their expectation"""
+    prior: str | None = None
+    """rank and grading: weights of a reward predictor (stage reward, network round) whose log-probabilities are added
+    to the outputs of the network: before the first step it predicts what the scores and the round alone predict. They
+    become part of the weights"""
+    target: Literal["game", "round"] = "game"
+    """rank and grading: what a decision is credited with: the outcome of the game, or the outcome that a reward
+    predictor expects after the round (of the last round: the true one); round needs shards with rounds"""
+    reward: str | None = None
+    """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
     hidden_hands: float = 0.0
     """all stages: weight of an auxiliary target, the tiles that the others hold, predicted from the summary token;
     needs shards of annotations made with --hidden"""
@@ -81,6 +90,14 @@ class ObjectiveConfig:
         _require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
         for name in ("hidden_hands", "round_winner"):
             _require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
+        _require(
+            self.target == "game" or not (self.prior is None and self.reward is None),
+            "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",
+        )
+        _require(
+            self.target == "round" or self.reward is None,
+            f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
+        )
         _require(
             0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
         )

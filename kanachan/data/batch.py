@@ -5,7 +5,8 @@ so far. The decisions of one seat in one round share most events: consecutive ro
 before sees, form a group, and the events of a group are stored, and passed through the network, once.
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles that a seat sees (padded), N numeric features, G groups,
-E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles.
+E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles, L numbers of a soft
+label.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,6 +67,17 @@ class TokenLayout:
         table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
 
+    def table_value(self, table_BS: Tensor, name: str) -> Tensor:
+        """Returns value_B of a token of the table, int64: the room, the style, the seat …"""
+        first = self.sparse_first + self.vocabulary.sparse[name].first
+        return table_BS[:, TABLE.index(name)].long() - first
+
+    def grades(self, standing_BP2: Tensor) -> Tensor:
+        """Returns the grade of every seat [B, P], int64."""
+        block, num_seats = self.vocabulary.sparse["standing"], self.vocabulary.num_seats
+        first_P = torch.arange(num_seats, device=standing_BP2.device) * (block.size // num_seats)
+        return standing_BP2[:, :, 0].long() - (self.sparse_first + block.first) - first_P
+
 
 @dataclass(slots=True)
 class Labels:
@@ -80,6 +92,8 @@ class Labels:
     hand_count_BHK: Tensor | None = None
     """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
     None if the columns have no hidden hands"""
+    label_BL: Tensor | None = None
+    """float32: soft labels of the stage's objective in place of the results, if there are any"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Returns a copy with `change` applied to every tensor."""
@@ -131,6 +145,14 @@ class Batch:
     @property
     def hand_count_BHK(self) -> Tensor | None:
         return self._labelled().hand_count_BHK
+
+    @property
+    def label_BL(self) -> Tensor | None:
+        return self._labelled().label_BL
+
+    def without_soft_labels(self) -> Self:
+        """Returns a copy whose targets are the results themselves."""
+        return replace(self, labels=replace(self._labelled(), label_BL=None))
 
     def _labelled(self) -> Labels:
         assert self.labels is not None, "a batch without labels: a target, a loss or a metric needs recorded decisions"
@@ -186,6 +208,7 @@ def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
         chosen_B=torch.from_numpy(columns.chosen.astype(np.int64)),
         result_BR=torch.from_numpy(columns.results.copy()),
         hand_count_BHK=None if columns.hidden is None else _hand_counts(columns.hidden, vocabulary),
+        label_BL=None if columns.label is None else torch.from_numpy(columns.label.copy()),
     )
 
 

@@ -74,6 +74,8 @@ class Columns(ObservationColumns):
     """[B], self-play: of the action, by the distribution that it was sampled from; NaN if the player had none"""
     value: NDArray[np.float32] | None = None
     """[B], self-play: the expected target of the player's stage before the action; NaN if it predicted none"""
+    label: NDArray[np.float32] | None = None
+    """[B, L], soft labels in place of the results, if there are any (`kanachan.data.loader.Labeller`)"""
 
 
 def _span(column: Any, first: int, last: int) -> Any:

@@ -9,8 +9,9 @@ runs of rows of one seat in one round.
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,17 @@ from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
 
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
+
+
+class Labeller(Protocol):
+    """Computes soft labels of decisions (`kanachan.data.columns.Columns.label`)."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the labels: a run is resumed with the same ones."""
+
+    def __call__(self, columns: Columns) -> NDArray[np.float32]:
+        """Returns labels [B, L] of decisions as annotated, before seats are rotated."""
 
 
 class TrainLoader:
@@ -43,6 +55,7 @@ class TrainLoader:
         varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
             so that all batches need about equally much memory and time.
         pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
+        labeller: computes soft labels.
 
     Raises:
         ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
@@ -62,6 +75,7 @@ class TrainLoader:
         world: int = 1,
         varlen: bool = False,
         pin: bool = False,
+        labeller: Labeller | None = None,
     ) -> None:
         if len(shards) < batch:
             raise ValueError(
@@ -86,6 +100,7 @@ class TrainLoader:
         self._world = world
         self._varlen = varlen
         self._pin = pin
+        self._labeller = labeller
         self._order = EpochSampler(len(shards), seed, unit=neighbours)
 
     def __len__(self) -> int:
@@ -97,6 +112,7 @@ class TrainLoader:
         return {
             **{"step": self.step, "rows": len(shards), "checksum": shards.checksum},
             **{"batch": self._batch, "seed": self._seed},
+            **({} if self._labeller is None else {"labels": self._labeller.fingerprint}),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -105,10 +121,10 @@ class TrainLoader:
         Raises ValueError if data, batch or seed differ, so that the order would differ.
         """
         for name, value in self.state_dict().items():
-            if name != "step" and state_dict[name] != value:
+            if name != "step" and state_dict.get(name) != value:
                 raise ValueError(
-                    f"the run was started with {name}={state_dict[name]} of the {self._shards.split} data, now it is "
-                    f"{value}: it cannot be resumed in the same order"
+                    f"the run was started with {name}={state_dict.get(name)} of the {self._shards.split} data, now it "
+                    f"is {value}: it cannot be resumed in the same order"
                 )
         self.step = state_dict["step"]
 
@@ -142,7 +158,7 @@ class TrainLoader:
             row_B = row_B[by_round(self._shards, row_B, self._batch)]
         row_SG = row_B.reshape(-1, self._batch)
         row_SMC = row_SG.reshape(len(row_SG), -1, self._micro_batch)[:, self._rank :: self._world]
-        columns = self._shards.gather(row_SMC.ravel())
+        columns = _labelled(self._shards.gather(row_SMC.ravel()), self._labeller)
         if self._suits is not None:
             # one permutation for all decisions of a seat in a round, which otherwise would not share events
             seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
@@ -193,6 +209,7 @@ class EvalLoader:
         world: int = 1,
         varlen: bool = False,
         batches_per_window: int = 16,
+        labeller: Labeller | None = None,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
         if num_rows < world:
@@ -208,6 +225,7 @@ class EvalLoader:
         self._rows = np.array_split(mine, num_batches)
         self._varlen = varlen
         self._batches_per_window = batches_per_window
+        self._labeller = labeller
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -226,7 +244,7 @@ class EvalLoader:
     def _prepare(self, rows: Sequence[NDArray[np.int64]]) -> list[Batch]:
         row_B = np.concatenate(rows)
         row_B = row_B[by_round(self._shards, row_B, len(row_B))]
-        columns = self._shards.gather(row_B)
+        columns = _labelled(self._shards.gather(row_B), self._labeller)
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         last = np.cumsum([len(part) for part in rows]).tolist()
@@ -234,3 +252,7 @@ class EvalLoader:
             collate(columns.rows(first, stop), self._layout) for first, stop in zip([0, *last], last, strict=False)
         ]
         return [with_varlen_layout(batch, self._layout) for batch in batches] if self._varlen else batches
+
+
+def _labelled(columns: Columns, labeller: Labeller | None) -> Columns:
+    return columns if labeller is None else replace(columns, label=labeller(columns))

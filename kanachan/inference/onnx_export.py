@@ -86,6 +86,8 @@ class PolicyGraph(nn.Module):
     def __init__(self, policy: NetworkPolicy) -> None:
         super().__init__()
         self.network = policy.network
+        self.actor_first = policy.actor_first
+        self.layout = TokenLayout(policy.vocabulary)
         self.objective = policy.objective
         self.temperature = policy.temperature
         scale = policy.objective.scale
@@ -111,7 +113,7 @@ class PolicyGraph(nn.Module):
             group_B=groups,
             seen_B=seen,
             candidate_BA=candidates,
-            seat_B=groups[:0],
+            seat_B=torch.zeros_like(seen) if self.actor_first else self.layout.table_value(table, "seat"),
         )
         output = scale_logits(self.network(batch), self.temperature)
         return tuple(self.objective.predictions(output).values())

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from kanachan.data.batch import Batch
 from kanachan.models.attention import attend, split_fused
-from kanachan.models.transformer import Network, Output
+from kanachan.models.transformer import Network, Output, with_prior
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
@@ -53,7 +53,7 @@ class CachedNetwork(Network):
         nn.Module.__init__(self)
         self.encoder = _with_bf16_matrices(network.encoder) if use_bf16 else network.encoder
         self.decoder = _with_bf16_matrices(network.decoder) if use_bf16 else network.decoder
-        self.head, self.summary_head = network.head, network.summary_head
+        self.head, self.summary_head, self.prior = network.head, network.summary_head, network.prior
         self._num_events, self._num_rows = num_events, num_rows
         self._dtype = torch.bfloat16 if use_bf16 else torch.float32
         num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
@@ -75,7 +75,8 @@ class CachedNetwork(Network):
             candidate_BAD = self.decoder(encoded_XD, backend)
         summary_BD = backend.summary(encoded_XD).float()
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        return Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
+        output = Output(self.head(candidate_BAD.float()), summary_BK, batch.candidate_BA != 0)
+        return with_prior(output, self.prior, batch)
 
 
 class _IncrementalAttention:

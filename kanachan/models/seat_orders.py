@@ -22,6 +22,8 @@ class SeatOrders(nn.Module):
     """number, counted from seat 0, of the order that seat s counts as o"""
     number_from_SO: Tensor
     """number, counted from seat s, of the order that is o counted from seat 0"""
+    orders_RX: Tensor
+    """by the rank of place 0, the orders that give it"""
 
     def __init__(self, num_seats: int) -> None:
         super().__init__()
@@ -34,6 +36,8 @@ class SeatOrders(nn.Module):
         number_from_SO = self.number(turned_SOS.flatten(0, 1)).view(num_seats, -1)
         self.register_buffer("number_from_SO", number_from_SO, persistent=False)
         self.register_buffer("number_SO", number_from_SO.argsort(dim=1), persistent=False)
+        orders_RX = rank_OS[:, 0].argsort(stable=True).view(num_seats, -1)
+        self.register_buffer("orders_RX", orders_RX, persistent=False)
 
     def number(self, rank_BS: Tensor) -> Tensor:
         """Returns order_B: the number of the order with these ranks."""
@@ -44,6 +48,14 @@ class SeatOrders(nn.Module):
         rank_BO = self.rank_OS.T[place_B]
         zero_BR = probability_BO.new_zeros(len(probability_BO), self.num_seats)
         return zero_BR.scatter_add(1, rank_BO, probability_BO)
+
+    def rank_log_probability(self, log_BO: Tensor) -> Tensor:
+        """Returns log_probability_BR of the ranks of place 0, of the log probabilities of the orders."""
+        return log_BO[:, self.orders_RX].logsumexp(dim=2)
+
+    def of_actor_from_first(self, value_BO: Tensor, seat_B: Tensor) -> Tensor:
+        """Returns value_BO of orders counted from seat 0, of those that the actor counts from itself."""
+        return value_BO.gather(1, self.number_from_SO[seat_B])
 
     def seen_from(self, value_XO: Tensor) -> Tensor:
         """Returns value_XSO of orders counted from each seat, place 0 being that seat, of those counted from seat 0."""

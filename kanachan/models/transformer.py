@@ -130,7 +130,12 @@ class Decoder(nn.Module):
 
 
 class Network(nn.Module):
-    """Encoder, decoder, and the heads of one stage."""
+    """Encoder, decoder, and the heads of one stage.
+
+    Args:
+        prior: computes from a batch what is added to the outputs of all candidates [B, K] and of the summary [B, K].
+            With it, the outputs themselves are zero before the first step.
+    """
 
     def __init__(
         self,
@@ -140,6 +145,7 @@ class Network(nn.Module):
         num_candidate_outputs: int,
         num_summary_outputs: int,
         num_auxiliary_outputs: int = 0,
+        prior: nn.Module | None = None,
     ) -> None:
         super().__init__()
         self.encoder = Encoder(config, layout, max_progression)
@@ -149,6 +155,9 @@ class Network(nn.Module):
         for head in (self.head, self.summary_head):
             if head is not None:
                 _initialise(head, num_residuals=1)
+                if prior is not None:
+                    nn.init.zeros_(head.weight)
+        self.prior = prior
         # after all others, which thus start with the same values with and without auxiliary targets
         self.auxiliary_head = nn.Linear(config.width, num_auxiliary_outputs) if num_auxiliary_outputs else None
         if self.auxiliary_head is not None:
@@ -161,7 +170,17 @@ class Network(nn.Module):
         summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
-        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
+        output = Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
+        return with_prior(output, self.prior, batch)
+
+
+def with_prior(output: Output, prior: nn.Module | None, batch: Batch) -> Output:
+    """Adds the outputs of a prior, if there is one, in fp32."""
+    if prior is None:
+        return output
+    candidate_BK, summary_BK = prior(batch)
+    candidate_BAK = output.candidate_BAK.float() + candidate_BK[:, None]
+    return output._replace(candidate_BAK=candidate_BAK, summary_BK=output.summary_BK.float() + summary_BK)
 
 
 def attention_backend(batch: Batch) -> AttentionBackend:

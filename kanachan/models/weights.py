@@ -24,6 +24,8 @@ from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_fi
 from kanachan.models.reference import name_of
 
 CARD_NAME = "card.json"
+PRIOR_KEY = "prior"
+"""entry of the card of weights with a prior: the card of the reward predictor that it was, its hash and its name"""
 ENCODER_PREFIX = "encoder."
 _Settings = TypeVar("_Settings", ModelConfig, ObjectiveConfig, RewardConfig)
 
@@ -55,9 +57,7 @@ class Weights:
 
     @property
     def objective(self) -> ObjectiveConfig:
-        settings = {**self.card["objective"]}
-        settings["rank_points"] = tuple(settings["rank_points"])
-        return _settings(ObjectiveConfig, settings, self.path)
+        return objective_settings(self.card, self.path)
 
 
 def make_card(
@@ -132,7 +132,24 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
     return [*card.get("lineage", []), own]
 
 
-def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path) -> _Settings:
+def prior_card_of(weights: Weights) -> dict[str, Any]:
+    """Returns the entry `PRIOR_KEY` of the card of a network that has these weights as its prior."""
+    name = name_of(weights.path)
+    return {
+        **weights.card,
+        **({} if name is None else {"name": name}),
+        "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
+    }
+
+
+def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveConfig:
+    """Returns the settings of the objective in a card; raises ValueError, naming the file, for unknown ones."""
+    settings = {**card["objective"]}
+    settings["rank_points"] = tuple(settings["rank_points"])
+    return _settings(ObjectiveConfig, settings, path)
+
+
+def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:
     unknown = set(values) - {setting.name for setting in fields(kind)}
     if unknown:
         raise ValueError(f"{path}: its card has settings unknown to this program: {', '.join(sorted(unknown))}")

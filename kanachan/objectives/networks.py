@@ -8,20 +8,23 @@ situation before the action.
 Shapes: B decisions, A candidates, K outputs of a head, R ranks, O orders of the seats.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import TEMPERATURES, require_encoder_sizes
 from kanachan.models.transformer import Network
-from kanachan.models.weights import ENCODER_PREFIX, Weights, load_tensors, read_weights
+from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
+from kanachan.objectives.prior import Prior, make_prior
 from kanachan.objectives.stages import REWARD, STAGES, require_stage
 
 
@@ -42,10 +45,23 @@ def objective_class(stage: StageName) -> type[Objective]:
 
 
 def build_network(
-    stage: StageName, model: ModelConfig, objective: ObjectiveConfig, vocabulary: Vocabulary
+    stage: StageName,
+    model: ModelConfig,
+    objective: ObjectiveConfig,
+    vocabulary: Vocabulary,
+    prior: Mapping[str, Any] | None = None,
 ) -> tuple[Network, Objective]:
-    """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights."""
+    """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
+
+    Args:
+        prior: the card of the weights of `objective.prior`, which are not read.
+    """
     target = objective_class(stage)(objective, vocabulary)
+    if objective.prior is None:
+        frozen = None
+    else:
+        assert prior is not None
+        frozen = make_prior(prior, target, objective.prior)
     network = Network(
         model,
         TokenLayout(vocabulary),
@@ -53,6 +69,7 @@ def build_network(
         target.num_candidate_outputs,
         target.num_summary_outputs,
         target.auxiliary.num_outputs,
+        frozen,
     )
     return network, target
 
@@ -61,7 +78,10 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
     """Loads the network and the objective of a weights file on the device, in evaluation mode."""
     weights = read_weights(path)
     _check_stage(weights)
-    network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary)
+    prior = weights.card.get(PRIOR_KEY)
+    if weights.objective.prior is not None and prior is None:
+        raise ValueError(f"{weights.path}: its card does not describe its prior, {weights.objective.prior}")
+    network, objective = build_network(weights.stage, weights.model, weights.objective, weights.vocabulary, prior)
     load_tensors(network, weights.tensors, weights.path)
     return Loaded(network.to(device).eval(), objective.to(device).eval(), weights.card)
 
@@ -90,25 +110,39 @@ def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, voca
             f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
         )
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    tensors = {
-        name.removeprefix(ENCODER_PREFIX): tensor
-        for name, tensor in weights.tensors.items()
-        if name.startswith(ENCODER_PREFIX)
-    }
-    load_tensors(network.encoder, tensors, weights.path)
+    load_tensors(network.encoder, _part(weights, "encoder"), weights.path)
 
 
-def inherit_decoder(network: Network, weights: Weights) -> list[str]:
-    """Copies the decoder and the heads of earlier weights of the same stage into `network`; returns the parts of
-    `network` that differ in shape (other auxiliary targets, another number of bins or blocks) and stay unchanged."""
-    fresh = []
+def inherit_decoder(network: Network, weights: Weights) -> dict[str, str]:
+    """Copies the decoder and the heads of earlier weights of the same stage into `network`; returns the parts that stay
+    unchanged, and of each what differs: its shapes (other auxiliary targets, another number of bins or blocks), or the
+    prior to which the outputs of the head are added."""
+    fresh = {}
+    has_other_prior = not _equal(_part(weights, "prior"), {} if network.prior is None else network.prior.state_dict())
     for part, module in network.named_children():
-        prefix = f"{part}."
-        tensors = {n.removeprefix(prefix): tensor for n, tensor in weights.tensors.items() if n.startswith(prefix)}
-        if prefix == ENCODER_PREFIX:
+        if part in ("encoder", "prior"):
             continue
-        if {n: t.shape for n, t in tensors.items()} == {n: t.shape for n, t in module.state_dict().items()}:
-            load_tensors(module, tensors, weights.path)
+        tensors = _part(weights, part)
+        if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in module.state_dict().items()}:
+            fresh[part] = "other shapes"
+        elif has_other_prior and part in ("head", "summary_head"):
+            fresh[part] = "another prior"
         else:
-            fresh.append(part)
+            load_tensors(module, tensors, weights.path)
     return fresh
+
+
+def load_prior(network: Network, weights: Weights) -> None:
+    """Copies the weights of a reward predictor into the prior of `network`, which was made of their card."""
+    assert isinstance(network.prior, Prior)
+    load_tensors(network.prior.network, weights.tensors, weights.path)
+
+
+def _part(weights: Weights, name: str) -> dict[str, Tensor]:
+    """Returns the tensors of a part of a network, by their names in it."""
+    prefix = f"{name}."
+    return {n.removeprefix(prefix): tensor for n, tensor in weights.tensors.items() if n.startswith(prefix)}
+
+
+def _equal(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[name].float(), other[name].float()) for name in one)

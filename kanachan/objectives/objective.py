@@ -1,6 +1,7 @@
 """What every stage defines: its name, a target, a loss, the score of an action, and what is measured.
 
-Shapes: B decisions, A candidates, K outputs of a head or classes, R ranks, O orders of the seats.
+Shapes: B decisions, A candidates, K outputs of a head or classes, R ranks, O orders of the seats, L numbers of a soft
+label, X any leading dimensions.
 """
 
 from abc import ABC, abstractmethod
@@ -64,6 +65,11 @@ class Objective(nn.Module, ABC):
     has_point_table: bool = False
     """whether the target follows from the final rank, so that an evaluation compares it with the probabilities of a
     network that predicts ranks and the mean grading points of each rank"""
+    takes_prior: bool = False
+    """whether `prior_outputs`, `label_of_prediction` and `label_of_results` exist, as a reward predictor predicts the
+    target too"""
+    shared_with_reward: tuple[str, ...] = ()
+    """settings of ObjectiveConfig that must be the same for that reward predictor"""
     temperatures: tuple[str, ...] = ()
     """the names that `calibratable` may return; a stage without any predicts nothing that can be calibrated"""
     scale: float = 1.0
@@ -121,6 +127,25 @@ class Objective(nn.Module, ABC):
     def target_of(self, results: Results) -> Tensor:
         """Returns target_B from the results alone."""
         raise NotImplementedError(f"stage {self.stage} predicts no value")
+
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns what is added to the outputs of every candidate [B, K] and of the summary [B, K], so that outputs of
+        zero predict what a reward predictor does.
+
+        Args:
+            order_BO: its log probabilities of the orders counted from the actor.
+            grading_BK: its outputs for the actor's grading points.
+        """
+        raise NotImplementedError(f"stage {self.stage} has no prior")
+
+    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor | None) -> Tensor:
+        """Returns soft labels label_XL of decisions that are credited with a predicted outcome, of the fields of
+        `kanachan.objectives.reward.Outcome`."""
+        raise NotImplementedError(f"stage {self.stage} has no soft labels")
+
+    def label_of_results(self, results: Results) -> Tensor:
+        """Returns the same labels [B, L] of decisions that are credited with the outcome of their game."""
+        raise NotImplementedError(f"stage {self.stage} has no soft labels")
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         """Returns the predictions for the candidates, by the names of `prediction_fields`.

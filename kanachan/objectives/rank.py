@@ -19,7 +19,7 @@ from kanachan.objectives.objective import (
     _expected,
     _of_chosen,
 )
-from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat
+from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat, final_ranks_from_actor
 
 
 class Rank(RankObjective):
@@ -34,7 +34,8 @@ class Rank(RankObjective):
         "rank_probabilities": PredictionField(f"{PER_CANDIDATE} × ranks", "of the final ranks, the first one first"),
     }
     temperatures = ("temperature", "summary_temperature")
-    uses = frozenset({"conservative", "baseline", "rank_points"})
+    takes_prior = True
+    uses = frozenset({"conservative", "baseline", "rank_points", "prior", "target", "reward"})
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)
@@ -52,7 +53,8 @@ class Rank(RankObjective):
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
-        cross_entropy = F.cross_entropy(_of_chosen(output.candidate_BAK, batch.chosen_B).float(), self.rank(batch))
+        rank_target, order_target = self._targets(batch)
+        cross_entropy = F.cross_entropy(_of_chosen(output.candidate_BAK, batch.chosen_B).float(), rank_target)
         parts = {"cross_entropy": cross_entropy.detach()}
         loss = cross_entropy
         if self.config.conservative:
@@ -60,10 +62,31 @@ class Rank(RankObjective):
             loss = loss + self.config.conservative * regularizer
             parts["conservative"] = regularizer.detach()
         if self.config.baseline:
-            baseline = F.cross_entropy(output.summary_BK.float(), self.order(batch))
+            baseline = F.cross_entropy(output.summary_BK.float(), order_target)
             loss = loss + self.config.baseline * baseline
             parts["baseline"] = baseline.detach()
         return {"loss": loss, **parts}
+
+    def _targets(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns the targets of the actor's rank and of the order: classes [B], or of soft labels, probabilities."""
+        if batch.label_BL is None:
+            return self.rank(batch), self.order(batch)
+        rank_BR = self.orders.rank_probability(batch.label_BL, torch.zeros_like(batch.seat_B))
+        return rank_BR, self.orders.of_actor_from_first(batch.label_BL, batch.seat_B)
+
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the log probabilities of the actor's ranks, and of the orders counted from seat 0."""
+        summary_BO = self.orders.of_actor_from_first(order_BO, seat_B)
+        return self.orders.rank_log_probability(order_BO), summary_BO[:, : self.num_summary_outputs]
+
+    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor | None) -> Tensor:
+        """Returns the probabilities of the orders counted from the actor."""
+        return order_XO.exp()
+
+    def label_of_results(self, results: Results) -> Tensor:
+        """Returns 1 for the order counted from the actor with which the game ended, 0 for the others."""
+        order_B = self.orders.number(final_ranks_from_actor(results))
+        return F.one_hot(order_B, self.orders.num_orders).float()
 
     def score(self, output: Output) -> Tensor:
         """Returns the expected points of the rank, -inf at padding."""

@@ -41,13 +41,8 @@ class ValueObjective(Objective):
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` or `squared_error`, `conservative`, `baseline`."""
-        target_B = self.target(batch)
-        if self.is_classification:
-            target_BK = self.bins.smooth(target_B)
-            part = "cross_entropy"
-        else:
-            target_BK = target_B[:, None] / self.scale
-            part = "squared_error"  # of target / scale
+        target_BK = self._smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
+        part = "cross_entropy" if self.is_classification else "squared_error"  # of target / scale
         error = self._error(_of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
         parts = {part: error.detach()}
         loss = error
@@ -74,6 +69,10 @@ class ValueObjective(Objective):
         if self.is_classification:
             return _expected(output_K.float().softmax(dim=-1), self.bins.points_K)
         return output_K[..., 0].float() * self.scale
+
+    def _smooth(self, target_B: Tensor) -> Tensor:
+        """Returns target_BK of the outputs: the mass in each bin, or the target / scale."""
+        return self.bins.smooth(target_B) if self.is_classification else target_B[:, None] / self.scale
 
     def _error(self, output_BK: Tensor, target_BK: Tensor) -> Tensor:
         if self.is_classification:
@@ -107,9 +106,27 @@ class Grading(ValueObjective):
     meaning = "expected grading points"
     prediction_fields = {"scores": PredictionField(PER_CANDIDATE, meaning)}
     has_point_table = True
+    takes_prior = True
+    shared_with_reward = ("loss", "bins", "sigma")
+    uses = ValueObjective.uses | {"prior", "target", "reward"}
     unit = 100.0
     reach = 1_000.0
     scale = 100.0
+
+    def prior_outputs(self, order_BO: Tensor, grading_BK: Tensor, seat_B: Tensor) -> tuple[Tensor, Tensor]:
+        """Returns the log probabilities of the bins, or the expected points / scale, for both."""
+        output_BK = grading_BK.log_softmax(dim=1) if self.is_classification else grading_BK
+        return output_BK, output_BK[:, : self.num_summary_outputs]
+
+    def label_of_prediction(self, order_XO: Tensor, points_X: Tensor, grading_XK: Tensor | None) -> Tensor:
+        """Returns the probabilities of the bins, or the expected points / scale."""
+        if not self.is_classification:
+            return points_X[..., None] / self.scale
+        assert grading_XK is not None
+        return grading_XK.softmax(dim=-1)
+
+    def label_of_results(self, results: Results) -> Tensor:
+        return self._smooth(self.target_of(results))
 
     def target_of(self, results: Results) -> Tensor:
         return grading_delta(results)

@@ -11,12 +11,14 @@ import torch.fx.experimental._config
 
 from kanachan.config import TrainConfig
 from kanachan.models.transformer import Network
+from kanachan.models.weights import PRIOR_KEY
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.forgetting import open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.module import StageModule
+from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.shard_source import ShardSource
 
 _MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
@@ -33,6 +35,7 @@ class CurriculumStage:
             world=devices.world.size,
             varlen=devices.use_varlen,
             hidden=config.objective.hidden_hands > 0,
+            labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
         )
 
     @staticmethod
@@ -54,6 +57,7 @@ class CurriculumStage:
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
             previous_lineage=previous.lineage if previous else [],
+            card={} if initial.prior is None else {PRIOR_KEY: initial.prior},
             previous_settings=previous.settings if previous else None,
         )
 

@@ -70,7 +70,8 @@ class PreviousStage:
         self._network.encoder = network.encoder
 
     def loss(self, batch: Batch) -> Tensor:
-        """Computes the loss of the previous stage with the current encoder."""
+        """Computes the loss of the previous stage with the current encoder, on the outcomes themselves."""
+        batch = batch.without_soft_labels()
         return self._objective.loss(self._network(batch), batch)["loss"]
 
     def drift(self, state: Mapping[str, Tensor]) -> dict[str, float]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.weights import lineage_of, read_weights
-from kanachan.objectives.networks import build_network, inherit_decoder, inherit_encoder
+from kanachan.models.weights import lineage_of, prior_card_of, read_weights
+from kanachan.objectives.networks import build_network, inherit_decoder, inherit_encoder, load_prior
 from kanachan.objectives.objective import Objective
 
 
@@ -17,6 +17,8 @@ class InitialNetwork(NamedTuple):
     objective: Objective
     lineage: list[dict[str, Any]]
     """the stages before it"""
+    prior: dict[str, Any] | None
+    """the entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
     origin: str
     """which of its parts come from where, in words"""
 
@@ -29,16 +31,22 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
             run does not, because its checkpoint has them.
 
     Raises:
-        ValueError: the weights of --init do not fit the run.
+        ValueError: the weights of --init or objective.prior do not fit the run.
     """
-    network, objective = build_network(config.stage, config.model, config.objective, vocabulary)
+    name = config.objective.prior
+    frozen = None if name is None else read_weights(name)
+    prior = None if frozen is None else prior_card_of(frozen)
+    network, objective = build_network(config.stage, config.model, config.objective, vocabulary, prior)
+    if frozen is not None:
+        load_prior(network, frozen)
     if config.init is None or not inherits:
-        return InitialNetwork(network, objective, [], f"encoder from {config.init or 'scratch'}")
+        return InitialNetwork(network, objective, [], prior, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network, config.model, weights, vocabulary)
     origin = f"encoder from {config.init}"
     if weights.stage == config.stage:
         fresh = inherit_decoder(network, weights)
         origin = f"encoder and decoder from {config.init}" if "decoder" not in fresh else origin
-        origin += f", new with other shapes: {', '.join(fresh)}" if fresh else ""
-    return InitialNetwork(network, objective, lineage_of(weights), origin)
+        for reason in sorted(set(fresh.values())):
+            origin += f", new with {reason}: {', '.join(part for part in fresh if fresh[part] == reason)}"
+    return InitialNetwork(network, objective, lineage_of(weights), prior, origin)

@@ -25,6 +25,8 @@ class Learner:
     """the stages before it, as far as the network has parts of them"""
     previous_lineage: list[dict[str, Any]] = field(default_factory=list)
     """those whose weights are the run's input"""
+    card: Mapping[str, Any] = field(default_factory=dict)
+    """entries of the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None
     """of the run before it"""
 

@@ -1,13 +1,14 @@
 """A folder of shards as the data source of a run."""
 
+from collections.abc import Callable
 from typing import Any
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
 from kanachan.data.batch import Batch
-from kanachan.data.loader import EvalLoader, TrainLoader
+from kanachan.data.loader import EvalLoader, Labeller, TrainLoader
 from kanachan.data.shard_folder import splits_in
-from kanachan.data.shards import open_shards
+from kanachan.data.shards import Shards, open_shards
 from kanachan.training.data_source import Share
 
 
@@ -18,6 +19,7 @@ class ShardSource:
         world: number of processes that share the rows.
         varlen: make the batches for varlen attention (`kanachan.models.attention`).
         hidden: read hidden hands too.
+        labelling: makes what computes the soft labels of a split, if there are any.
 
     Raises:
         ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, a batch cannot be
@@ -32,6 +34,7 @@ class ShardSource:
         world: int = 1,
         varlen: bool = False,
         hidden: bool = False,
+        labelling: Callable[[Shards], Labeller] | None = None,
     ) -> None:
         self.config = config
         self.seed = seed
@@ -44,6 +47,9 @@ class ShardSource:
         }
         for shards in self._shards.values():
             shards.require(self.vocabulary, "the train split")
+        self._labellers: dict[str, Labeller] = {}
+        if labelling is not None:
+            self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
         self._steps_per_epoch = self._batches(rank=0, world=world, pin=False).steps_per_epoch
 
     @property
@@ -88,6 +94,7 @@ class ShardSource:
             rank=share.rank,
             world=share.world,
             varlen=self.varlen,
+            labeller=self._labellers.get("validation"),
         )
 
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
@@ -103,4 +110,5 @@ class ShardSource:
             world=world,
             varlen=self.varlen,
             pin=pin,
+            labeller=self._labellers.get("train"),
         )

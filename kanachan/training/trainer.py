@@ -126,7 +126,7 @@ def _run(request: Request, held: ExitStack) -> int:
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers = _loggers(config, mode, data, learner.previous_lineage, resumption)
     checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, learner.lineage, signals)
-    writer = WeightsWriter(config, data, checkpoints)
+    writer = WeightsWriter(config, data, checkpoints, learner.card)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []

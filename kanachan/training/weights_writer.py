@@ -1,5 +1,6 @@
 """Writes the weights files of a run, with a card that records their origin."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,20 @@ from kanachan.training.strategies import network_tensors, tensors_of_network
 
 
 class WeightsWriter:
-    """Writes the network of a run with a card that records its origin."""
+    """Writes the network of a run with a card that records its origin.
 
-    def __init__(self, config: TrainConfig, data: DataSource, checkpoints: CheckpointCallback) -> None:
+    Args:
+        more: further entries of the card.
+    """
+
+    def __init__(
+        self, config: TrainConfig, data: DataSource, checkpoints: CheckpointCallback, more: Mapping[str, Any]
+    ) -> None:
         self.config = config
         self.out = Path(config.run.out)
         self.data = data
         self._checkpoints = checkpoints
+        self._more = more
 
     def write_best(self, path: Path, metrics: dict[str, float], trainer: L.Trainer) -> None:
         """Writes the current network. Every rank must call it."""
@@ -57,4 +65,5 @@ class WeightsWriter:
             lineage=self._checkpoints.lineage,
             data=self.data.description,
             config=plain(config),
+            **self._more,
         )

@@ -8,8 +8,8 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
-from kanachan.models.weights import make_card, write_weights
-from kanachan.objectives.networks import build_network
+from kanachan.models.weights import PRIOR_KEY, make_card, prior_card_of, read_weights, write_weights
+from kanachan.objectives.networks import build_network, load_prior
 
 
 def written(
@@ -21,15 +21,23 @@ def written(
     layers: int = MODEL_SIZES["tiny"].layers,
     **objective: Any,
 ) -> Path:
-    """The weights file of a network of `stage` in `folder`, as kanachan-train would leave it there."""
+    """The weights file of a network of `stage` in `folder`, as kanachan-train would leave it there.
+
+    With `prior`, the path of a reward predictor, it has learned to differ from that.
+    """
     torch.manual_seed(seed)
     model, settings = replace(MODEL_SIZES["tiny"], layers=layers), ObjectiveConfig(**objective)
-    network, _ = build_network(stage, model, settings, FOUR_PLAYERS)
+    prior = None if settings.prior is None else read_weights(settings.prior)
+    about = {} if prior is None else {PRIOR_KEY: prior_card_of(prior)}
+    network, _ = build_network(stage, model, settings, FOUR_PLAYERS, about.get(PRIOR_KEY))
     with torch.no_grad():  # freshly made, all outputs are nearly equal and would hide a difference
         for parameter in network.parameters():
             parameter.mul_(2 if parameter.ndim >= 2 else 1)
+        if prior is not None:
+            network.head.weight.normal_(std=0.2)
+            load_prior(network, prior)
     config = {"data": {"actor_first": actor_first}}
-    card = make_card(stage, model, settings, FOUR_PLAYERS, config=config, steps=20, samples=320, lineage=[])
+    card = make_card(stage, model, settings, FOUR_PLAYERS, config=config, steps=20, samples=320, lineage=[], **about)
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / "weights.safetensors", network.state_dict(), card)
     return folder / "weights.safetensors"

@@ -1,0 +1,118 @@
+"""A frozen reward predictor as the prior of a stage: what the scores and the round alone predict.
+
+Its predictions are added to the outputs of the network, which are zero before the first step. So the stage starts as
+good as the reward predictor, and learns what the tiles and the events add.
+
+Shapes: B decisions, S seats, K outputs of a head.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kanachan.config import RewardConfig
+from kanachan.data.batch import Batch, TokenLayout
+from kanachan.data.round_state import RoundState
+from kanachan.models.reward_network import RewardNetwork
+from kanachan.models.weights import objective_settings
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.reward import build_reward_predictor
+from kanachan.objectives.stages import REWARD
+
+
+class Prior(nn.Module):
+    """What is added to the outputs of a network: the predictions of a reward predictor, in fp32.
+
+    Args:
+        network: is frozen.
+        objective: converts its predictions to outputs.
+    """
+
+    def __init__(self, network: RewardNetwork, objective: Objective) -> None:
+        super().__init__()
+        self.network = network.eval().requires_grad_(False)
+        self._objective = objective
+        self._layout = TokenLayout(objective.vocabulary)
+
+    def train(self, mode: bool = True) -> "Prior":
+        """Does nothing: predictions are the same in training."""
+        return self
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """Returns what is added for every candidate [B, K], and for the summary [B, K]."""
+        device = batch.numeric_BN.device.type
+        if not torch.is_autocast_enabled(device):
+            return self._outputs(batch)
+        with torch.autocast(device, enabled=False):
+            return self._outputs(batch)
+
+    def _outputs(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        order_BSO, grading_BSK = self.network(round_states(batch, self._layout))
+        actor_B = self._layout.table_value(batch.table_BS, "seat")
+        row_B = torch.arange(len(actor_B), device=actor_B.device)
+        order_BO = order_BSO[row_B, actor_B].log_softmax(dim=1)
+        return self._objective.prior_outputs(order_BO, grading_BSK[row_B, actor_B], batch.seat_B)
+
+
+def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
+    """Returns the states of the game at decisions, seats being those of the record, whether the batch has rotated them
+    or not."""
+    names, num_seats = layout.vocabulary.numeric, layout.vocabulary.num_seats
+    # the token of the deciding seat is never rotated
+    shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
+    place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
+    number_BN = batch.numeric_BN.round().long()
+    score_BS = number_BN[:, [names.index(f"score_{seat}") for seat in range(num_seats)]]
+    return RoundState(
+        score_XS=score_BS.gather(1, place_BS),
+        grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),
+        wind_X=layout.table_value(batch.table_BS, "wind"),
+        dealer_X=(layout.table_value(batch.table_BS, "round") + shift_B) % num_seats,
+        honba_X=number_BN[:, names.index("honba")],
+        deposits_X=number_BN[:, names.index("deposits")],
+        room_X=layout.table_value(batch.table_BS, "room"),
+        style_X=layout.table_value(batch.table_BS, "style"),
+    )
+
+
+def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prior:
+    """Makes the prior of weights of a reward predictor, without their values.
+
+    Args:
+        card: of the weights.
+        name: of the weights, in messages.
+
+    Raises:
+        ValueError: the weights cannot be the prior of this objective.
+    """
+    what = f"objective.prior {name}"
+    require_reward_predictor(card, objective, what)
+    reward, settings = RewardConfig(**card["model"]), objective_settings(card, what)
+    if reward.network != "round":
+        raise ValueError(
+            f"{what}: predicts from all rounds so far (reward.network={reward.network}), and a decision shows the "
+            "current one alone: train one with --reward.network round"
+        )
+    with torch.random.fork_rng(devices=[]):  # the stage initialises the same weights with and without a prior
+        return Prior(build_reward_predictor(reward, settings, objective.vocabulary)[0], objective)
+
+
+def require_reward_predictor(card: Mapping[str, Any], objective: Objective, what: str) -> None:
+    """Raises ValueError, which says `what` they are, if weights are not those of a reward predictor that predicts the
+    outcome of the objective's games."""
+    if card["stage"] != REWARD:
+        raise ValueError(f"{what}: weights of stage {card['stage']}; those of stage {REWARD} are expected")
+    vocabulary = objective.vocabulary
+    if card["fingerprint"] != vocabulary.fingerprint:
+        raise ValueError(
+            f"{what}: made for the vocabulary {card['vocabulary']}, but the decisions are in {vocabulary.name}"
+        )
+    theirs, ours = objective_settings(card, what), objective.config
+    for setting in objective.shared_with_reward:
+        if getattr(theirs, setting) != getattr(ours, setting):
+            raise ValueError(
+                f"{what}: was trained with objective.{setting}={getattr(theirs, setting)}, this stage has "
+                f"{getattr(ours, setting)}: give both the same"
+            )

@@ -1,0 +1,72 @@
+"""Weights with a prior wherever weights are: in play with cached events, exported, predicted with, evaluated."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli import evaluate, export, predict
+from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.onnx_export import export_onnx
+from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.suit_averaging import SuitAverage
+from kanachan.play.policy_agent import CachedPolicy
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_weights import written
+
+ANNOTATIONS = random_annotations(40, seed=6, games=3)
+COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
+SEATS = ["seats as recorded", "actor first"]
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=SEATS)
+def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+    folder = tmp_path_factory.mktemp("weights")
+    reward = written_reward(folder / "reward.safetensors")
+    path = written(folder / "rank", "rank", prior=str(reward), actor_first=request.param, layers=1)
+    reward.unlink()
+    return Policy.load(path)
+
+
+@pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
+def test_in_play_the_prior_is_added_to_cached_networks(policy: NetworkPolicy, use_bf16: bool) -> None:
+    observations = [annotation.observation for annotation in ANNOTATIONS]
+    cached = CachedPolicy([policy], use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
+    for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
+        np.testing.assert_allclose(ours.score, theirs.score, atol=3 if use_bf16 else 1e-2)
+        assert ours.value == pytest.approx(theirs.value, abs=3 if use_bf16 else 1e-2)
+
+
+def test_the_mean_over_the_suits_has_the_prior_once(policy: NetworkPolicy) -> None:
+    batch = policy.batch(COLUMNS)
+    prior_BK, _ = policy.network.prior(batch)
+    summary_B = SuitAverage(policy.network, FOUR_PLAYERS)(batch).summary_BK
+    # the summary's head has not learned anything
+    torch.testing.assert_close(summary_B, policy.network.prior(batch)[1])
+    assert prior_BK.exp().sum(dim=1).tolist() == pytest.approx([1.0] * len(batch))
+
+
+def test_the_onnx_file_contains_the_prior(policy: NetworkPolicy, tmp_path: Path) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    checked = export_onnx(policy, tmp_path, COLUMNS, 1e-3)
+    assert {each.path.name for each in checked} == {"encoder.onnx", "policy.onnx"}
+
+
+def test_it_is_predicted_with_evaluated_and_exported(tmp_path: Path) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors")
+    weights = written(tmp_path / "rank", "rank", prior=str(reward), layers=1)
+    reward.unlink()
+    shards, lines = (
+        packed(tmp_path / "shards", 200, validation=60, test=60),
+        write_lines(tmp_path / "a.txt", ANNOTATIONS),
+    )
+    assert predict.main([str(weights), lines, "-o", str(tmp_path / "predicted.txt")]) == 0
+    assert evaluate.main([str(weights), str(shards), "--json", str(tmp_path / "e.json"), "--bootstrap", "20"]) == 0
+    (entry,) = json.loads((tmp_path / "e.json").read_text())["weights"]
+    assert entry["stage"] == "rank"
+    assert export.main([str(weights), "-o", str(tmp_path / "hf")]) == 0

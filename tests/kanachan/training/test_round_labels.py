@@ -1,0 +1,200 @@
+"""Soft labels after the round: from the shards of rounds to the weights of a run."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from annotate.annotation import format_line
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli import pack, train
+from kanachan.config import DataConfig, ObjectiveConfig, StageName
+from kanachan.data.columns import Columns
+from kanachan.data.round_columns import RoundIndex
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import Shards, open_shards
+from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import objective_class
+from kanachan.objectives.targets import Results
+from kanachan.training.data_source import Share
+from kanachan.training.round_labels import RoundLabelling
+from kanachan.training.shard_source import ShardSource
+from tests.support.packed import packed, write_lines
+from tests.support.random_outputs import random_batch, random_output
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_runs import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Shards of simulated games."""
+    folder = tmp_path_factory.mktemp("games")
+    games = [simulate_game(FOUR_PLAYERS, seed=seed).annotations for seed in range(3)]
+    train, validation = write_lines(folder / "train.txt", [*games[0], *games[1]]), folder / "validation.txt"
+    validation.write_text("".join(f"{format_line(a)}\n" for a in games[2]))
+    assert pack.main(["--train", train, "--validation", str(validation), "-o", str(folder / "shards")]) == 0
+    return folder / "shards"
+
+
+@pytest.fixture(scope="module")
+def shards(folder: Path) -> Shards:
+    return open_shards(folder, "train")
+
+
+@pytest.fixture(scope="module")
+def columns(shards: Shards) -> Columns:
+    return shards.gather(np.arange(len(shards)))
+
+
+@pytest.fixture(scope="module")
+def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
+
+
+def settings(reward: Path, **more: str) -> ObjectiveConfig:
+    return ObjectiveConfig(target="round", reward=str(reward), **more)
+
+
+@pytest.mark.parametrize("network", ["round", "gru"])
+def test_a_decision_is_labelled_with_the_outcome_predicted_at_the_start_of_the_next_round(
+    folder: Path, shards: Shards, columns: Columns, tmp_path: Path, network: str
+) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors", network)
+    label_BL = RoundLabelling("rank", settings(reward))(shards)(columns)
+    rounds = open_rounds(folder, "train")
+    predicted_NSO = RewardPredictor.load(reward).of_rounds(rounds).order_log_probability.exp().numpy()
+    round_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
+    num_last = 0
+    for row, (number, seat) in enumerate(zip(round_B, columns.seat, strict=True)):
+        if number + 1 < len(rounds) and rounds.game[number + 1] == rounds.game[number]:
+            np.testing.assert_array_equal(label_BL[row], predicted_NSO[number + 1, seat])
+        else:
+            num_last += 1
+    assert 0 < num_last < len(columns)
+
+
+def test_after_the_last_round_the_label_is_the_outcome_itself(
+    folder: Path, shards: Shards, columns: Columns, reward: Path
+) -> None:
+    objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
+    label_BL = RoundLabelling("rank", settings(reward))(shards)(columns)
+    true_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
+    rounds = open_rounds(folder, "train")
+    is_last_B = rounds.is_last[RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)]
+    np.testing.assert_array_equal((label_BL == true_BL).all(axis=1), is_last_B)
+
+
+def test_a_decision_of_an_unknown_round_is_labelled_with_the_outcome(tmp_path: Path, reward: Path) -> None:
+    # made up one by one, so that no round follows from another
+    shards = open_shards(packed(tmp_path / "shards", 60), "train")
+    columns = shards.gather(np.arange(len(shards)))
+    objective = objective_class("grading")(settings(reward), FOUR_PLAYERS)
+    label_BL = RoundLabelling("grading", settings(reward))(shards)(columns)
+    expected_BL = objective.label_of_results(Results.of_columns(columns, FOUR_PLAYERS)).numpy()
+    np.testing.assert_array_equal(label_BL, expected_BL)
+
+
+@pytest.mark.parametrize("loss", ["hl_gauss", "mse"])
+def test_labels_of_grading_points_have_the_predicted_mean(
+    shards: Shards, columns: Columns, tmp_path: Path, loss: str
+) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors", loss=loss)
+    objective = objective_class("grading")(settings(reward, loss=loss), FOUR_PLAYERS)
+    outcome = RewardPredictor.load(reward).of_rounds(open_rounds(shards.folder, "train"))
+    label_NSL = objective.label_of_prediction(*outcome)
+    points_NS = (label_NSL @ objective.bins.points_K) if loss == "hl_gauss" else label_NSL[..., 0] * objective.scale
+    torch.testing.assert_close(points_NS, outcome.grading_points, rtol=1e-4, atol=1e-2)
+
+
+def source(folder: Path, reward: Path, *, actor_first: bool = True) -> ShardSource:
+    config = DataConfig(path=str(folder), batch=16, micro_batch=8, validation_batch=16, actor_first=actor_first)
+    return ShardSource(config, 0, labelling=RoundLabelling("rank", settings(reward)))
+
+
+def test_ranks_share_the_labels_of_one_process(folder: Path, reward: Path) -> None:
+    def labels(share: Share) -> list[list[float]]:
+        batches = [
+            batch
+            for _, batch in zip(range(4 // share.world), source(folder, reward).train_batches(share), strict=False)
+        ]
+        return [row for batch in batches for row in batch.label_BL.tolist()]
+
+    alone = labels(Share(0, 1))
+    assert sorted(labels(Share(0, 2)) + labels(Share(1, 2))) == sorted(alone)
+    assert all(sum(row) == pytest.approx(1, abs=1e-5) for row in alone)
+
+
+def test_the_targets_are_the_same_whether_seats_are_rotated_or_not(folder: Path, reward: Path) -> None:
+    objective = objective_class("rank")(settings(reward), FOUR_PLAYERS)
+    of = {
+        rotated: next(iter(source(folder, reward, actor_first=rotated).train_batches(Share(0, 1))))
+        for rotated in (False, True)
+    }
+    rank_BR, order_BO = objective._targets(of[False])
+    rotated_rank_BR, rotated_order_BO = objective._targets(of[True])
+    torch.testing.assert_close(rank_BR, rotated_rank_BR)
+    # counted from another seat the orders have other numbers, and their actor's ranks are the same
+    zero_B = torch.zeros_like(of[True].seat_B)
+    torch.testing.assert_close(objective.orders.rank_probability(order_BO, of[False].seat_B), rank_BR)
+    torch.testing.assert_close(objective.orders.rank_probability(rotated_order_BO, zero_B), rank_BR)
+
+
+def test_soft_labels_that_are_certain_have_the_loss_of_the_outcome() -> None:
+    batch = random_batch()
+    stages: tuple[StageName, ...] = ("rank", "grading")
+    for stage in stages:
+        objective = objective_class(stage)(ObjectiveConfig(), FOUR_PLAYERS)
+        label_BL = objective.label_of_results(Results.of_batch(batch, FOUR_PLAYERS))
+        soft = replace(batch, labels=replace(batch.labels, label_BL=label_BL))
+        output = random_output(objective, batch)
+        for name, part in objective.loss(output, batch).items():
+            torch.testing.assert_close(objective.loss(output, soft)[name], part)
+
+
+def test_the_labels_after_a_stop_are_those_of_an_undisturbed_run(folder: Path, reward: Path) -> None:
+    share = Share(0, 1)
+    whole, stopped, resumed = (source(folder, reward).train_batches(share) for _ in range(3))
+    expected = [batch.label_BL for _, batch in zip(range(8), whole, strict=False)]
+    list(zip(range(4), stopped, strict=False))
+    resumed.load_state_dict(stopped.state_dict())
+    found = [batch.label_BL for _, batch in zip(range(4), resumed, strict=False)]
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected[4:], strict=True))
+
+
+def test_a_run_is_not_resumed_with_another_reward_predictor(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors")
+    given = ("--objective.reward", str(reward), "--objective.target", "round")
+    assert run("rank", folder, tmp_path / "run", *given, "--run.steps", "10") == 0
+    written_reward(reward, seed=1)
+    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "20"]) != 0
+    assert "was started with labels=" in capsys.readouterr().err
+
+
+def test_weights_with_a_prior_are_whole_by_themselves(folder: Path, tmp_path: Path) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors")
+    predictor = read_weights(reward)
+    assert run("grading", folder, tmp_path / "run", "--objective.prior", str(reward)) == 0
+    reward.unlink()
+    shutil.move(tmp_path / "run" / "weights.safetensors", tmp_path / "alone.safetensors")
+    policy = Policy.load(tmp_path / "alone.safetensors")
+    assert policy.card["prior"]["sha256"]
+    assert policy.card["prior"]["stage"] == "reward"
+    for name, tensor in predictor.tensors.items():
+        assert torch.equal(policy.network.state_dict()[f"prior.network.{name}"], tensor)
+
+
+def test_shards_without_rounds_are_refused_in_one_line(
+    folder: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(folder, tmp_path / "shards", ignore=shutil.ignore_patterns("rounds"))
+    given = ("--objective.reward", str(reward), "--objective.target", "round")
+    assert run("rank", tmp_path / "shards", tmp_path / "run", *given) != 0
+    assert "holds no rounds of the split 'train'; kanachan-pack" in capsys.readouterr().err

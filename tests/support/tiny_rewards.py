@@ -1,0 +1,25 @@
+"""Weights files of tiny reward predictors that were never trained but predict differently for different inputs."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ObjectiveConfig, RewardConfig
+from kanachan.models.weights import make_card, write_weights
+from kanachan.objectives.reward import build_reward_predictor
+
+
+def written_reward(path: Path, network: str = "round", *, seed: int = 0, **objective: Any) -> Path:
+    """The weights file of a reward predictor."""
+    torch.manual_seed(seed)
+    reward, settings = RewardConfig(network=network, width=8), ObjectiveConfig(**objective)
+    predictor, _ = build_reward_predictor(reward, settings, FOUR_PLAYERS)
+    with torch.no_grad():
+        for parameter in predictor.parameters():
+            parameter.normal_(std=0.5)
+    card = make_card("reward", reward, settings, FOUR_PLAYERS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_weights(path, predictor.state_dict(), card)
+    return path
