@@ -53,7 +53,7 @@ class Weights:
     @property
     def reward_model(self) -> RewardConfig:
         """Those of a reward predictor, in place of `model`."""
-        return _settings(RewardConfig, self.card["model"], self.path)
+        return reward_settings(self.card, self.path)
 
     @property
     def objective(self) -> ObjectiveConfig:
@@ -147,6 +147,11 @@ def objective_settings(card: Mapping[str, Any], path: Path | str) -> ObjectiveCo
     settings = {**card["objective"]}
     settings["rank_points"] = tuple(settings["rank_points"])
     return _settings(ObjectiveConfig, settings, path)
+
+
+def reward_settings(card: Mapping[str, Any], path: Path | str) -> RewardConfig:
+    """Returns the settings of the network in the card of a reward predictor, likewise."""
+    return _settings(RewardConfig, card["model"], path)
 
 
 def _settings(kind: type[_Settings], values: Mapping[str, Any], path: Path | str) -> _Settings:

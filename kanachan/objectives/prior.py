@@ -12,11 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kanachan.config import RewardConfig
 from kanachan.data.batch import Batch, TokenLayout
 from kanachan.data.round_state import RoundState
 from kanachan.models.reward_network import RewardNetwork
-from kanachan.models.weights import objective_settings
+from kanachan.models.weights import objective_settings, reward_settings
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import REWARD
@@ -89,7 +88,7 @@ def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prio
     """
     what = f"objective.prior {name}"
     require_reward_predictor(card, objective, what)
-    reward, settings = RewardConfig(**card["model"]), objective_settings(card, what)
+    reward, settings = reward_settings(card, what), objective_settings(card, what)
     if reward.network != "round":
         raise ValueError(
             f"{what}: predicts from all rounds so far (reward.network={reward.network}), and a decision shows the "
