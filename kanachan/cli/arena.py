@@ -18,6 +18,7 @@ from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
+from kanachan.cli.int8_report import report_int8
 from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options, require_weights
 from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
 from kanachan.play.agent import IllegalAction
@@ -188,6 +189,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 "were played without --records, or into another folder",
                 file=sys.stderr,
             )
+        report_int8(PROGRAM, *dict.fromkeys(match.players))
         with noting_stop_signals() as stop, _progress_bar(runner) as bar:
             run = runner.run(lambda _: bar.update(), stop)
         _print_progress(run, stop, json_path)

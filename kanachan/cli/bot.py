@@ -11,8 +11,10 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
+from kanachan.cli.int8_report import report_int8
 from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_weights
 from kanachan.cli.policy_options import add_options, check_options, with_prior
+from kanachan.play.agent_spec import without_int8
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
@@ -51,7 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    require_weights(arguments.weights, arguments.prior, arguments.rank_weights)
+    weights, is_int8 = without_int8(arguments.weights)
+    if is_int8 and arguments.prior is not None:
+        raise ValueError(f"{arguments.weights}: !int8 is for weights that play alone, not with --prior")
+    require_weights(weights, arguments.prior, arguments.rank_weights)
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 
@@ -91,9 +96,14 @@ def _warm_up(player: "MjaiBot", num_seats: int) -> None:
 
 
 def _policy(arguments: argparse.Namespace) -> "Policy":
+    from kanachan.inference.int8_network import with_int8
     from kanachan.inference.policy import Policy, chosen_device
 
-    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
+    weights, is_int8 = without_int8(arguments.weights)
+    if is_int8:
+        report_int8(PROGRAM, arguments.weights)
+        return with_int8(Policy.load(weights), arguments.weights)
+    policy = Policy.load(weights, chosen_device(arguments.device))
     if arguments.prior is None:
         return policy
     return with_prior(policy, arguments.weights, arguments.prior, arguments.temperature)
@@ -126,7 +136,11 @@ def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[i
 
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=_DESCRIPTION)
-    parser.add_argument("weights", metavar="WEIGHTS", help=f"{WEIGHTS_HELP}, of any stage")
+    parser.add_argument(
+        "weights",
+        metavar="WEIGHTS",
+        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS!int8 for int8 matrices (see kanachan-arena --help)",
+    )
     parser.add_argument(
         "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"
     )

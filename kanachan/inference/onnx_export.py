@@ -165,6 +165,8 @@ def export_onnx(policy: NetworkPolicy, folder: Path, columns: Columns, tolerance
 
 
 def _write(graph: Graph, path: Path, policy: NetworkPolicy) -> None:
+    import onnx
+
     inputs = _inputs(policy.vocabulary)
     traced, dynamic = {}, {}
     for name in graph.inputs:
@@ -187,6 +189,9 @@ def _write(graph: Graph, path: Path, policy: NetworkPolicy) -> None:
         node.metadata_props.clear()  # stack traces, with paths of the exporting machine
     program.model.metadata_props.update(_metadata(policy))
     program.save(path, external_data=False)
+    model = onnx.load(path)
+    del model.graph.value_info[:]  # shapes of the traced batch, for which onnxruntime's quantize_dynamic stops
+    onnx.save(model, path)
 
 
 @contextmanager

@@ -18,6 +18,8 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS                           weights file or run folder of any stage, or weights of the package (reference,
                                     reference/STAGE; see kanachan-models): the action of the highest score
   WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
+  WEIGHTS!int8, WEIGHTS!int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
+                                    quite the same scores; the difference is reported
   WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
                                     stage, at a temperature in POINTS (see kanachan-predict): the most probable action
   WEIGHTS+VALUES~POINTS@T           sampled instead
@@ -27,6 +29,7 @@ SPEC_HELP = f"""A PLAYER is one of
                                     kanachan-bot does with --rules, --style, --room and --grades)
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
+_INT8 = "!int8"
 _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")
 
 
@@ -44,6 +47,8 @@ class AgentSpec:
     """temperature of the advantages"""
     temperature: float | None = None
     """None: the action of the highest score"""
+    is_int8: bool = False
+    """the network has int8 matrices"""
 
     @property
     def files(self) -> list[str]:
@@ -81,15 +86,24 @@ def _parse_policy(text: str) -> AgentSpec:
     # a path that exists is taken as it is, even if it looks like one with a temperature
     if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
+    rest, is_int8 = without_int8(rest)
     if not _names_weights(rest) and (match := _ADVANTAGE.fullmatch(rest)):
+        if is_int8 or any(without_int8(match[part])[1] for part in ("weights", "values")):
+            raise ValueError(f"{text}: {_INT8} is for WEIGHTS alone, not together with VALUES")
         points = _positive(match["points"], text)
         spec = AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
     else:
-        spec = AgentSpec(text, "policy", weights=rest, temperature=temperature)
+        spec = AgentSpec(text, "policy", weights=rest, temperature=temperature, is_int8=is_int8)
     for path in spec.files:
         if not resolved(path).exists():
             raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
     return spec
+
+
+def without_int8(text: str) -> tuple[str, bool]:
+    """Returns the name of weights without `!int8`, and whether it had it."""
+    weights = text.removesuffix(_INT8)
+    return (text, False) if _names_weights(text) else (weights, weights != text)
 
 
 def _names_weights(text: str) -> bool:

@@ -25,6 +25,7 @@ from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.choice import Action, Prediction
+from kanachan.inference.int8_network import Int8Network, with_int8
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.transformer import Output
@@ -79,7 +80,7 @@ class CachedPolicy(Policy):
     Args:
         policies: one, or imitation and values; copies of their networks cache the events.
         points: the temperature of the advantages, where there are two.
-        use_bf16: multiply in bf16.
+        use_bf16: multiply in bf16; networks with int8 matrices do not.
 
     Raises:
         ValueError: the two cannot be used together.
@@ -91,7 +92,9 @@ class CachedPolicy(Policy):
         self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if self.device.type == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         self._networks = [
-            CachedNetwork(p.network, self.vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval()
+            p.network
+            if isinstance(p.network, Int8Network)  # it caches events itself
+            else CachedNetwork(p.network, self.vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval()
             for p in policies
         ]
         prior, *values = (
@@ -291,10 +294,12 @@ def load_policy_agent(
         ValueError: weights that cannot be read, of another vocabulary, or that cannot be used together.
     """
     torch.set_num_threads(1)  # rounding can depend on it; more cores are for more processes
-    loaded = [Policy.load(path, chosen_device(device)) for path in spec.files]
+    loaded = [Policy.load(path, "cpu" if spec.is_int8 else chosen_device(device)) for path in spec.files]
     for each in loaded:
         if each.vocabulary.fingerprint != vocabulary.fingerprint:
             raise ValueError(f"{spec.text}: made for the vocabulary {each.vocabulary.name}, not {vocabulary.name}")
+    if spec.is_int8:
+        loaded = [with_int8(each, spec.text) for each in loaded]
     try:
         policy = CachedPolicy(loaded, spec.points, use_bf16=use_bf16)
     except ValueError as error:

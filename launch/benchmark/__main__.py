@@ -8,6 +8,7 @@ import platform
 import sys
 import tempfile
 from dataclasses import asdict, replace
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from estimates import Estimate
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
-from playing import measure_arena
+from playing import measure_arena, measure_int8
 from training import measure_bf16, measure_train
 
 from annotate.annotation import format_line
@@ -94,6 +95,8 @@ def _measure(arguments: argparse.Namespace) -> None:
         estimates.append(measure_arena(model, arguments.repeats))
         if _supports_bf16():
             estimates.append(measure_arena(model, arguments.repeats, use_bf16=True))
+        if find_spec("onnxruntime"):  # the extra `onnx`
+            estimates.append(measure_int8(model, arguments.repeats))
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for estimate in estimates:
         label = f"{estimate.what}, {estimate.unit}"

@@ -9,6 +9,7 @@ from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.choice import Action
+from kanachan.inference.int8_network import with_int8
 from kanachan.inference.policy import NetworkPolicy
 from kanachan.objectives.networks import build_network
 from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
@@ -120,6 +121,38 @@ def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -
             f"games/s of {_DECISIONS_OF_A_GAME} decisions": speed / _DECISIONS_OF_A_GAME,
             "plain games/s": plain_speed / _DECISIONS_OF_A_GAME,
         },
+    )
+
+
+def measure_int8(model: ModelConfig, repeats: int) -> Estimate:
+    """Measures decisions a second of a network with int8 matrices in all seats, and of the same network in fp32; as
+    `measure_arena`."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
+    plain = NetworkPolicy(network, objective, actor_first=True)
+    choices: Choices = {}
+    rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
+    _advance({letter: Recording(player, choices) for letter, player in rules.items()})
+    num_played = 0
+
+    def play(make: Callable[[], NetworkPolicy]) -> None:
+        nonlocal num_played
+        advisors = {letter: PolicyAgent(CachedPolicy([make()]), SeededSampler(0, letter)) for letter in PLAYERS}
+        players = {letter: Repeating(choices, advisor) for letter, advisor in advisors.items()}
+        _advance(players, lambda: sum(player.num_chosen for player in players.values()) < _NUM_DECISIONS)
+        num_played = sum(player.num_chosen for player in players.values())
+
+    int8_policies = [with_int8(plain, "int8") for _ in PLAYERS]  # their caches are of one player each
+    unused = iter(int8_policies * (repeats + 1))
+    ours, plainly = in_turns(lambda: play(lambda: next(unused)), lambda: play(lambda: plain), repeats)
+    return Estimate(
+        part="arena",
+        what="play with int8 matrices",
+        unit="decisions/s",
+        ours=num_played / ours,
+        plain="the same network in fp32",
+        plainly=num_played / plainly,
     )
 
 

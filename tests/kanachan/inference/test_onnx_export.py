@@ -197,3 +197,12 @@ def test_the_example_of_the_documents_runs(exported: Path, tmp_path: Path, monke
     probabilities = names["probabilities"]
     assert isinstance(probabilities, np.ndarray)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_onnxruntime_quantizes_the_exported_policy(exported: Path, tmp_path: Path) -> None:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    quantize_dynamic(exported / "policy.onnx", tmp_path / "int8.onnx", weight_type=QuantType.QInt8)
+    found, expected = (outputs_of(path, LINES) for path in (tmp_path / "int8.onnx", exported / "policy.onnx"))
+    for name in expected:
+        np.testing.assert_allclose(found[name], expected[name], atol=0.3)

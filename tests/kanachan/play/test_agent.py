@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,8 @@ from tests.support.matches import mjai
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
 
-KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai")
+INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai", *INT8)
 Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
@@ -46,6 +48,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "absolute seats": str(written(folder / "absolute", actor_first=False)),
         "advantage": f"{imitation}+{rank}~20",
         "mjai": mjai(),
+        "int8": f"{imitation}!int8",
     }
 
 
@@ -172,14 +175,14 @@ def test_scores_with_cached_events_equal_those_computed_from_scratch(
     assert np.sqrt((difference**2).mean()) < typical
 
 
-@pytest.mark.parametrize("use_bf16", [False, True])
-def test_a_score_does_not_depend_on_the_rest_of_its_batch(use_bf16: bool, names: dict[str, str]) -> None:
+@pytest.mark.parametrize(("kind", "use_bf16"), [("greedy", False), ("greedy", True), *((kind, False) for kind in INT8)])
+def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: bool, names: dict[str, str]) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[ActRequest]] = {}
     for (_, _, number), request in watched.requests.items():
         by_number.setdefault(number, []).append(request)
     one_by_one, together = (
-        make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16) for _ in range(2)
+        make_agent(parse_agent(names[kind]), SeededSampler(0, "A"), V, use_bf16=use_bf16) for _ in range(2)
     )
     assert isinstance(one_by_one, PolicyAgent)
     assert isinstance(together, PolicyAgent)
@@ -345,6 +348,8 @@ class Stopped:
         ("no/such/folder", "no player of this name, and no weights there"),
         ("{weights}@0", "a temperature must be a positive number, not 0"),
         ("{weights}+nothing~5", "no player of this name, and no weights there"),
+        ("no/such/folder!int8", "no player of this name, and no weights there"),
+        ("{weights}+{weights}!int8~5", "!int8 is for WEIGHTS alone, not together with VALUES"),
     ],
 )
 def test_a_name_that_is_none_is_refused(text: str, message: str, names: dict[str, str]) -> None:
@@ -356,6 +361,11 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     weights = written(tmp_path / "run@0.5")
     assert parse_agent(str(weights.parent)).temperature is None
     assert parse_agent(f"{weights.parent}@2").temperature == 2
+
+
+def test_int8_comes_before_the_temperature(names: dict[str, str]) -> None:
+    spec = parse_agent(f"{names['greedy']}!int8@0.7")
+    assert (spec.files, spec.is_int8, spec.temperature) == ([names["greedy"]], True, 0.7)
 
 
 def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:

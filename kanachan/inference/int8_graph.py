@@ -1,0 +1,233 @@
+"""The encoder and the decoder of a network as an ONNX graph with int8 matrices, for ONNX Runtime on CPUs.
+
+The events of a round are computed once, as in `kanachan.models.kv_cache`: the graph takes cached keys and values of
+earlier events, and returns those of all rows that it computes. Matrices are int8, with a scale for each column; what
+they multiply is uint8, with a scale and a zero point that are constants of the graph. So the rounding of a row does
+not depend on the other rows of its batch, as it would if scales were computed from the batch.
+
+Shapes: as in `kanachan.models.kv_cache`, C blocks of cached events, R all blocks of a cache, J columns of a matrix.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from annotate.vocabulary import TABLE
+from kanachan.models.transformer import (
+    CrossAttention,
+    DecoderBlock,
+    Encoder,
+    EncoderBlock,
+    FeedForward,
+    Network,
+    SelfAttention,
+)
+
+Ranges = Mapping[nn.Module, tuple[float, float]]
+"""by linear layer: the smallest and the largest input"""
+
+_OPSET, _IR_VERSION = 20, 9
+_MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators
+_FLOAT, _INT32, _INT64 = TensorProto.FLOAT, TensorProto.INT32, TensorProto.INT64
+_INPUTS = {
+    "table": (_INT32, ("B", "S")),
+    "standing": (_INT32, ("B", "P", 2)),
+    "tiles": (_INT32, ("B", "T")),
+    "numbers": (_FLOAT, ("B", "M")),
+    "events": (_INT32, ("B", "N")),
+    "positions": (_INT64, ("B", "N")),
+    "candidates": (_INT32, ("B", "A")),
+    "mask": (_FLOAT, ("B", 1, "Q", "V")),
+    "mask_of_candidates": (_FLOAT, ("B", 1, 1, "A")),
+    "mask_across": (_FLOAT, ("B", 1, 1, "V")),
+    "blocks": (_INT64, ("C",)),
+    "cached_shape": (_INT64, (4,)),
+}
+
+
+class _Graph:
+    """A graph that grows node by node; values are named by the node that computes them."""
+
+    def __init__(self, ranges: Ranges | None, heads: int, width: int) -> None:
+        self._ranges = ranges
+        self._nodes: list[onnx.NodeProto] = []
+        self._constants: list[onnx.TensorProto] = []
+        self._quantized: dict[str, tuple[str, str, str]] = {}
+        self.keys_and_values: list[tuple[str, str]] = []
+        """by layer, of all rows that are computed"""
+        self._divided = self.constant(np.array([0, 0, heads, width // heads]))
+        self._whole = self.constant(np.array([0, 0, width]))
+        self._scale = (width // heads) ** -0.5
+
+    def constant(self, values: Tensor | NDArray[Any] | float) -> str:
+        array = values.detach().float().numpy() if isinstance(values, Tensor) else np.asarray(values)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array), name))
+        return name
+
+    def node(self, operator: str, *inputs: str, output: str = "", domain: str = "", **attributes: Any) -> str:
+        """Adds a node and returns the name of its output."""
+        name = output or f"{operator}_{len(self._nodes)}"
+        self._nodes.append(helper.make_node(operator, inputs, [name], domain=domain, **attributes))
+        return name
+
+    def linear(self, hidden: str, module: nn.Linear, first: int = 0, last: int | None = None) -> str:
+        """Adds the product with a matrix, or with some of its output columns; int8 if ranges are known."""
+        matrix_KJ = module.weight.detach().float()[first:last].T
+        bias = [] if module.bias is None else [self.constant(module.bias[first:last])]
+        if self._ranges is None:
+            product = self.node("MatMul", hidden, self.constant(matrix_KJ))
+            return self.node("Add", product, *bias) if bias else product
+        quantized, scale, zero = self._quantize(hidden, self._ranges[module])
+        scale_J = (matrix_KJ.abs().amax(dim=0) / 127).clamp(min=1e-12)
+        weight = self.constant((matrix_KJ / scale_J).round().to(torch.int8).numpy())
+        scales = scale, self.constant(scale_J), zero
+        if bias:
+            return self.node("MatMulIntegerToFloat", quantized, weight, *scales, "", *bias, domain=_MICROSOFT)
+        return self.node("MatMulIntegerToFloat", quantized, weight, *scales, domain=_MICROSOFT)
+
+    def _quantize(self, hidden: str, bounds: tuple[float, float]) -> tuple[str, str, str]:
+        if hidden not in self._quantized:
+            low, high = min(bounds[0], 0.0), max(bounds[1], 0.0)
+            scale = max(high - low, 1e-6) / 255
+            names = self.constant(scale), self.constant(np.array(round(-low / scale), np.uint8))
+            self._quantized[hidden] = (self.node("QuantizeLinear", hidden, *names), *names)
+        return self._quantized[hidden]
+
+    def norm(self, hidden: str, module: nn.LayerNorm) -> str:
+        scale, bias = self.constant(module.weight), self.constant(module.bias)
+        return self.node("LayerNormalization", hidden, scale, bias, axis=-1, epsilon=module.eps)
+
+    def attend(self, query: str, key: str, value: str, mask: str, *past: str) -> str:
+        """Adds attention of heads, written out: the operator `MultiHeadAttention` is slower for rows as short as these.
+
+        Args:
+            past: cached keys and values [B, H, E, W], which come before the others.
+        """
+        query, key, value = (
+            self.node("Transpose", self.node("Reshape", each, self._divided), perm=[0, 2, 1, 3])
+            for each in (query, key, value)
+        )
+        if past:
+            key, value = (self.node("Concat", *pair, axis=2) for pair in zip(past, (key, value), strict=True))
+        score = self.node("FusedMatMul", query, key, domain=_MICROSOFT, transB=1, alpha=self._scale)
+        weight = self.node("Softmax", self.node("Add", score, mask), axis=-1)
+        mixed = self.node("Transpose", self.node("MatMul", weight, value), perm=[0, 2, 1, 3])
+        return self.node("Reshape", mixed, self._whole)
+
+    def attend_with_events(self, query: str, key: str, value: str, mask: str) -> str:
+        """Adds attention to cached events and to the rows of the batch, which may be cached afterwards."""
+        layer = len(self.keys_and_values)
+        self.keys_and_values.append((key, value))
+        past = [
+            self.node("Reshape", self.node("Gather", f"{name}_{layer}", "blocks"), "cached_shape")
+            for name in ("cached_keys", "cached_values")
+        ]
+        return self.attend(query, key, value, mask, *past)
+
+    def feedforward(self, hidden: str, part: FeedForward) -> str:
+        expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion))
+        return self.node("Add", hidden, self.linear(expanded, part.projection))
+
+    def self_attention(self, hidden: str, part: SelfAttention, mask: str, *, is_situation: bool) -> str:
+        normed, width = self.norm(hidden, part.norm), part.projection.in_features
+        fused = [self.linear(normed, part.query_key_value, n * width, (n + 1) * width) for n in range(3)]
+        mixed = self.attend_with_events(*fused, mask) if is_situation else self.attend(*fused, mask)
+        return self.node("Add", hidden, self.linear(mixed, part.projection))
+
+    def cross_attention(self, hidden: str, encoded: str, part: CrossAttention) -> str:
+        width = part.query.in_features
+        query = self.linear(self.norm(hidden, part.norm), part.query)
+        key, value = self.linear(encoded, part.key_value, 0, width), self.linear(encoded, part.key_value, width)
+        mixed = self.attend_with_events(query, key, value, "mask_across")
+        return self.node("Add", hidden, self.linear(mixed, part.projection))
+
+    def embed(self, encoder: Encoder) -> str:
+        """Adds `Encoder._embed`: rows [B, Q, D] of own tokens and new events."""
+        table = self.constant(encoder.token_embedding.weight)
+        one, two = self.constant(np.array([1])), self.constant(np.array([2]))
+        number = self.node("Mul", "numbers", self.constant(encoder.scale_N))
+        column = self.node("Unsqueeze", number, two)
+        angle = self.node("Mul", column, self.constant(encoder.frequency_F))
+        features = self.node("Concat", column, self.node("Sin", angle), self.node("Cos", angle), axis=2)
+        weight = self.constant(encoder.number_weight)
+        values = self.node("Einsum", features, weight, equation="bnf,nfd->bnd")
+        zero, sticks = self.constant(np.array([0])), self.constant(np.array([encoder.num_sticks]))
+        every = self.constant(np.array([len(encoder.scale_N)]))
+        stick = self.node("ReduceSum", self.node("Slice", values, zero, sticks, one), one, keepdims=1)
+        score = self.node("Slice", values, sticks, every, one)
+        place_PD = encoder.place_embedding.weight
+        summary = self.node("ReduceSum", self.node("Gather", table, "table"), one, keepdims=1)
+        summary = self.node("Add", self.node("Add", summary, stick), self.constant(place_PD[:1]))
+        num_summed = len(TABLE) + encoder.num_sticks + 1
+        summary = self.node("Div", summary, self.constant(num_summed**0.5))
+        seat = self.node("ReduceSum", self.node("Gather", table, "standing"), two, keepdims=0)
+        seat = self.node("Add", self.node("Add", seat, score), self.constant(place_PD[1:]))
+        seat = self.node("Mul", seat, self.constant(0.5))
+        position = self.node("Gather", self.constant(encoder.position_embedding.weight), "positions")
+        event = self.node("Add", self.node("Gather", table, "events"), position)
+        return self.node("Concat", summary, seat, self.node("Gather", table, "tiles"), event, axis=1)
+
+    def model(self, outputs: list[str]) -> bytes:
+        """Returns the graph as a file's content."""
+        layers = range(len(self.keys_and_values))
+        inputs = {
+            **_INPUTS,
+            **{f"cached_{kind}_{n}": (_FLOAT, ("R", "W")) for kind in ("keys", "values") for n in layers},
+        }
+        graph = helper.make_graph(
+            self._nodes,
+            "int8",
+            [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()],
+            [helper.make_tensor_value_info(name, _FLOAT, None) for name in outputs],
+            self._constants,
+        )
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid(_MICROSOFT, 1)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=_IR_VERSION).SerializeToString()
+
+
+def num_heads(network: Network) -> int:
+    """Returns the number of heads of a network's attention."""
+    block = network.encoder.blocks[0]
+    assert isinstance(block, EncoderBlock)
+    return block.attention.heads
+
+
+def build_graph(network: Network, ranges: Ranges | None) -> bytes:
+    """Returns an ONNX model whose outputs are the inputs of the heads, candidates [B, A, D] and summary [B, 1, D], and
+    keys and values of each layer [B, Q, D], of encoder, then decoder.
+
+    Args:
+        ranges: of the inputs of all linear layers; None builds a graph with fp32 matrices.
+    """
+    encoder, decoder = network.encoder, network.decoder
+    graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim)
+    hidden = graph.embed(encoder)
+    for block in encoder.blocks:
+        assert isinstance(block, EncoderBlock)
+        hidden = graph.self_attention(hidden, block.attention, "mask", is_situation=True)
+        hidden = graph.feedforward(hidden, block.feedforward)
+    encoded = graph.norm(hidden, encoder.norm)
+    summary = graph.node("Slice", encoded, *(graph.constant(np.array([n])) for n in (0, 1, 1)), output="summary")
+    from_summary = graph.linear(summary, decoder.from_summary)
+    embedding = graph.constant(decoder.candidate_embedding.weight)
+    hidden = graph.node("Add", graph.node("Gather", embedding, "candidates"), from_summary)
+    for block in decoder.blocks:
+        assert isinstance(block, DecoderBlock)
+        hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", is_situation=False)
+        hidden = graph.cross_attention(hidden, encoded, block.cross_attention)
+        hidden = graph.feedforward(hidden, block.feedforward)
+    scale, bias = graph.constant(decoder.norm.weight), graph.constant(decoder.norm.bias)
+    epsilon = decoder.norm.eps
+    vectors = graph.node(
+        "LayerNormalization", hidden, scale, bias, output="candidate_vectors", axis=-1, epsilon=epsilon
+    )
+    return graph.model([vectors, summary, *(name for pair in graph.keys_and_values for name in pair)])

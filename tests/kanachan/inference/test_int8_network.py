@@ -1,0 +1,76 @@
+"""A network with int8 matrices: as the network without them, but for a small divergence that is measured."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.bot import main
+from kanachan.cli.int8_report import report_int8
+from kanachan.data.batch import batch_of_annotations
+from kanachan.inference import int8_network
+from kanachan.inference.int8_network import Int8Network, checked_divergence, with_int8
+from kanachan.inference.policy import NetworkPolicy, Policy
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_weights import written
+
+pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+BATCH = batch_of_annotations(random_annotations(30, seed=2, games=4), FOUR_PLAYERS, actor_first=True)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+    return Policy.load(written(tmp_path_factory.mktemp("weights")))
+
+
+@torch.inference_mode()
+def test_without_int8_the_graph_has_the_outputs_of_the_network(policy: NetworkPolicy) -> None:
+    found = Int8Network(policy.network, FOUR_PLAYERS, None)(BATCH)
+    expected = policy.network(BATCH)
+    assert torch.equal(found.mask_BA, expected.mask_BA)
+    assert expected.candidate_BAK[expected.mask_BA].std() > 0.5
+    torch.testing.assert_close(
+        found.candidate_BAK[found.mask_BA], expected.candidate_BAK[found.mask_BA], rtol=1e-4, atol=1e-4
+    )
+    torch.testing.assert_close(found.summary_BK, expected.summary_BK, rtol=1e-4, atol=1e-4)
+
+
+@torch.inference_mode()
+def test_int8_changes_the_outputs_a_little(policy: NetworkPolicy) -> None:
+    score_BA, exact_BA = (each.objective.score(each.output(BATCH)) for each in (with_int8(policy, "tiny"), policy))
+    is_candidate_BA = BATCH.candidate_BA != 0
+    difference = (score_BA - exact_BA)[is_candidate_BA].abs()
+    assert 0 < difference.square().mean().sqrt() < 0.1 * exact_BA[is_candidate_BA].std()
+
+
+def test_the_divergence_of_int8_is_small_and_not_zero(policy: NetworkPolicy) -> None:
+    found = checked_divergence(with_int8(policy, "tiny"), policy, "tiny")
+    assert 0 < found.nats < 0.01
+    assert 0.9 < found.same_best <= 1
+    assert found.decisions > 100
+
+
+def test_too_large_a_divergence_is_an_error(policy: NetworkPolicy, tmp_path: Path) -> None:
+    other = Policy.load(written(tmp_path, seed=3))
+    with pytest.raises(ValueError, match=r"tiny: with int8 weights the policy differs by .* use the weights without"):
+        checked_divergence(with_int8(other, "tiny"), policy, "tiny")
+
+
+def test_weights_without_a_policy_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"!int8: int8 is for weights of the stage imitation, not rank"):
+        report_int8("kanachan-arena", f"{written(tmp_path, 'rank')}!int8")
+
+
+def test_a_missing_package_is_named(policy: NetworkPolicy, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(int8_network, "_PACKAGES", ("onnxrantime",))
+    with pytest.raises(ValueError, match=r"tiny!int8: int8 needs onnxrantime: pip install 'kanachan\[onnx\]'"):
+        with_int8(policy, "tiny!int8")
+
+
+def test_the_bot_reports_the_divergence_of_int8_weights_and_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115
+    assert main([f"{written(tmp_path)}!int8", "0"]) == 0
+    assert "int8 matrices are" in capsys.readouterr().err
