@@ -14,6 +14,7 @@ from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
+from kanachan.cli.int8_report import report_int8
 from kanachan.cli.options import add_device_option, add_table_options, require_weights
 from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
 from kanachan.data.pack_options import add_options, packing_of
@@ -137,6 +138,7 @@ def _run(arguments: argparse.Namespace) -> int:
         packing,
         selfplay.vocabulary,
     )
+    report_int8(PROGRAM, *(player.text for player in mixture.players))
     with games.opened(force=arguments.force, restart=arguments.restart):
         try:
             return _play(roller, games, execution)

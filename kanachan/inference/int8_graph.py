@@ -139,8 +139,9 @@ class _Graph:
 
     def self_attention(self, hidden: str, part: SelfAttention, mask: str, *, is_situation: bool) -> str:
         normed, width = self.norm(hidden, part.norm), part.projection.in_features
-        fused = [self.linear(normed, part.query_key_value, n * width, (n + 1) * width) for n in range(3)]
-        mixed = self.attend_with_events(*fused, mask) if is_situation else self.attend(*fused, mask)
+        query, key, value = (self.linear(normed, part.query_key_value, n * width, (n + 1) * width) for n in range(3))
+        attend = self.attend_with_events if is_situation else self.attend
+        mixed = attend(query, key, value, mask)
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
     def cross_attention(self, hidden: str, encoded: str, part: CrossAttention) -> str:
