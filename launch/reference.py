@@ -20,6 +20,7 @@ from kanachan.config import SPLITS
 from kanachan.evaluation.benchmark import games_in, tables_of
 from kanachan.models.reference import name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
+from kanachan.objectives.stages import REWARD
 from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import plain
 
@@ -66,6 +67,9 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
     evaluation = _json(path, "--evaluation")
     try:
         (entry,) = [entry for entry in evaluation["weights"] if entry["stage"] == stage]
+        if stage == REWARD:
+            of_rounds = {name: entry[name] for name in ("log_likelihood", "explained_variance")}
+            return {name: evaluation[name] for name in ("split", "games", "rounds")} | of_rounds
         found = {name: evaluation[name] for name in ("split", "games", "decisions")}
         found |= {name: entry[name] for name in _MEASURED if entry[name]}
         return found | {"verdict": entry["verdict"]}
@@ -139,12 +143,13 @@ def _of_lineage(weights: Weights, ancestors: Sequence[Weights]) -> list[Weights]
 
 def _training(run: Weights) -> dict[str, Any]:
     card = run.card
-    num_train = card["data"]["decisions"]["train"]
+    unit = "games" if card["stage"] == REWARD else "decisions"
+    num_train = card["data"][unit]["train"]
     return {
         "stage": card["stage"],
         "name": name_of(run.path) or Path(card["config"]["run"]["out"]).name,
         "steps": card["steps"],
-        "decisions_seen": card["samples"],
+        f"{unit}_seen": card["samples"],
         "passes": round(card["samples"] / num_train, 3),
         "train_games": card["data"]["games"]["train"],
         "chosen": card.get("chosen"),
@@ -164,8 +169,8 @@ def _commands(run: Weights) -> list[str]:
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"]))
-    for section in ("data", "model", "objective", "optim", "run"):
-        for name, value in config[section].items():
+    for section in ("data", "model", "objective", "optim", "run", "reward"):
+        for name, value in config.get(section, {}).items():
             if (section, name) != ("data", "path") and usual[section].get(name) != value:
                 command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]
     commands.append(shlex.join(command))
@@ -213,7 +218,8 @@ def main() -> int:
         )
         write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)
         size = arguments.output.stat().st_size
-        print(f"{arguments.output}: {size / 1e6:.1f} MB, {card['evaluation']['verdict']['sentence']}")
+        verdict = card["evaluation"].get("verdict")
+        print(f"{arguments.output}: {size / 1e6:.1f} MB" + (f", {verdict['sentence']}" if verdict else ""))
 
     return run_cleanly(parser.prog, body)
 

@@ -77,6 +77,8 @@ def _listed(found: "dict[str, Weights]") -> str:
 
 def _metrics(evaluation: dict[str, Any]) -> list[str]:
     """Formats the main metrics with their intervals, a line each, the verdict first."""
+    if "rounds" in evaluation:
+        return _metrics_of_rounds(evaluation)
     lines = [evaluation["verdict"]["sentence"]] if "verdict" in evaluation else []
     if not evaluation.get("values"):
         agreement = evaluation["agreement"]
@@ -96,6 +98,18 @@ def _metrics(evaluation: dict[str, Any]) -> list[str]:
         if likelihood is not None:
             lines.append(f"log-likelihood of the rank, {label}: {_interval(likelihood, 3)} nats")
     return lines
+
+
+def _metrics_of_rounds(evaluation: dict[str, Any]) -> list[str]:
+    """Formats the metrics of a reward predictor."""
+    likelihood, explained = evaluation["log_likelihood"], evaluation["explained_variance"]
+    return [
+        *(f"log-likelihood of the order, {name}: {_interval(likelihood[name], 3)} nats" for name in explained),
+        *(
+            f"explained variance of grading points, {name}: {_interval(explained[name], 1, 100)} %"
+            for name in explained
+        ),
+    ]
 
 
 def _interval(estimate: dict[str, Any], digits: int, scale: float = 1.0) -> str:
@@ -119,9 +133,8 @@ def _described(name: str, weights: "Weights") -> str:
     }
     if "evaluation" in card:
         evaluation = card["evaluation"]
-        title = (
-            f"Metrics ({evaluation['split']} split: {evaluation['games']} games, {evaluation['decisions']:,} decisions)"
-        )
+        unit = "rounds" if "rounds" in evaluation else "decisions"
+        title = f"Metrics ({evaluation['split']} split: {evaluation['games']} games, {evaluation[unit]:,} {unit})"
         sections[title] = _metrics(evaluation)
     if "temperature" in card:
         fitted = card.get("calibration", {})
@@ -151,12 +164,16 @@ def _games(card: dict[str, Any]) -> list[str]:
 def _training(card: dict[str, Any]) -> list[str]:
     if "training" in card:
         return [
-            f"{run['stage']}: {run['steps']:,} steps, {run['decisions_seen']:,} decisions, {run['passes']:.2f} passes "
+            f"{run['stage']}: {run['steps']:,} steps, {_seen(run)}, {run['passes']:.2f} passes "
             f"over {run['train_games']:,} games"
             for run in card["training"]
         ]
     runs = [*card.get("lineage", []), card]
     return [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} decisions" for run in runs if run.get("steps")]
+
+
+def _seen(run: dict[str, Any]) -> str:
+    return f"{run['games_seen']:,} games" if "games_seen" in run else f"{run['decisions_seen']:,} decisions"
 
 
 def _match(match: dict[str, Any]) -> str:

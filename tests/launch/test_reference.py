@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 
 from annotate.observation import Observation
-from kanachan.cli import evaluate
+from kanachan.cli import evaluate, models
+from kanachan.data.round_shards import open_rounds
 from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.weights import lineage_of, read_weights
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
+from tests.support.round_folders import round_folder, train_reward
 from tests.support.tiny_runs import run
 
 MODELS = sorted((ROOT / "kanachan" / "reference").glob("*.safetensors"))
@@ -147,3 +150,22 @@ def test_a_reference_model_acts_and_says_how_good_it_is(path: Path) -> None:
 
 def test_there_is_a_reference_model() -> None:
     assert {path.stem for path in MODELS} >= {"imitation", "round_delta", "rank"}
+
+
+def test_a_reward_predictor_becomes_a_reference_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rounds, weights, out = tmp_path / "rounds", tmp_path / "reward", tmp_path / "r.safetensors"
+    round_folder(rounds, train=24, validation=6, test=12)
+    assert train_reward(rounds, weights) == 0
+    options = ["--json", str(tmp_path / "e.json"), "--bootstrap", "10"]
+    assert evaluate.main([str(weights), str(rounds), *options]) == 0
+    assert made(monkeypatch, weights, "--evaluation", tmp_path / "e.json", "-o", out) == 0
+    (command,) = read_weights(out).card["commands"]
+    assert command.startswith("kanachan-train --stage reward") and "--reward.width 8" in command
+    capsys.readouterr()
+    assert models.main([str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "log-likelihood of the order, last rounds" in printed and "160 games" in printed
+    ours, theirs = (RewardPredictor.load(path).of_rounds(open_rounds(rounds, "test")) for path in (out, weights))
+    assert (ours.order_log_probability - theirs.order_log_probability).abs().max() < 0.01
