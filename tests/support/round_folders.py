@@ -12,7 +12,8 @@ def round_folder(folder: Path, **games: int) -> Path:
     """Writes rounds of so many games in each split."""
     for seed, (split, count) in enumerate(games.items()):
         (folder / "rounds").mkdir(parents=True, exist_ok=True)
-        write_rounds(folder, split, 0, 1, random_rounds(count, seed), FOUR_PLAYERS, {"games": games})
+        made = {"games": games, "decisions": dict.fromkeys(games, 0)}
+        write_rounds(folder, split, 0, 1, random_rounds(count, seed), FOUR_PLAYERS, made)
     return folder
 
 
