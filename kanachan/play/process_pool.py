@@ -9,24 +9,20 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from multiprocessing import connection, get_context
+from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import FrameType
 from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import end_with_parent
-from kanachan.play.units import AHEAD, Report, Result, Task, Unit, Waiting, lost_text, print_line
+from kanachan.play.units import AHEAD, Report, Result, Serve, Task, Unit, Waiting, done, lost_text, print_line
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
 _END_SECONDS = 10.0  # which a process has to close what it has opened
-
-Serve = Callable[[Iterator[Unit]], Iterator[tuple[Unit, Result]]]
-"""Yields each unit, in any order, with its result; takes units from the iterator, which waits for them, as it needs
-them. A process takes no more units after it was told that none are left."""
 
 
 @dataclass
@@ -49,8 +45,7 @@ class ProcessPool(Generic[Unit, Result]):
     """Processes that run the same function, each on its own stream of units.
 
     Args:
-        serve: runs once in each process; picklable, as are units and results. Units are small: a process that sends a
-            result does not read at the same time.
+        serve: its units are small: a process that sends a result does not read at the same time.
         ahead: how many units a process has at a time.
     """
 
@@ -98,11 +93,9 @@ class ProcessPool(Generic[Unit, Result]):
         elif isinstance(message, Exception):
             raise message
         else:
-            unit, result = message
-            task = next(task for task in member.tasks if task.unit == unit)
-            member.tasks.remove(task)
+            unit = done(member.tasks, message[0])
             member.give(waiting.take())
-            yield task.unit, result
+            yield unit, message[1]
 
     def _replace(self, member: _Member[Unit], waiting: Waiting[Unit]) -> None:
         self._end([member])
@@ -110,7 +103,7 @@ class ProcessPool(Generic[Unit, Result]):
             return
         code = member.process.exitcode
         reason = f"killed by {signal.Signals(-code).name}" if code is not None and code < 0 else f"exit status {code}"
-        self._report(lost_text([task.unit for task in member.tasks], reason))
+        self._report(lost_text(member.tasks, reason))
         waiting.put_back(member.tasks)
         replacement = self._start()
         for _ in range(self._ahead):
@@ -120,6 +113,7 @@ class ProcessPool(Generic[Unit, Result]):
         context = get_context("spawn")  # inherits neither threads nor the pipes of other processes
         ours, theirs = context.Pipe()
         process = context.Process(target=_work, args=(theirs, self._serve), daemon=True)
+        resource_tracker.ensure_running()  # which would unblock Ctrl-C
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is the parent's; it inherits this
         try:
             process.start()
@@ -151,7 +145,7 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
     signal.signal(signal.SIGTERM, _leave)
     end_with_parent()
     try:
-        with closing(_iterator(serve, iter(pipe.recv, None))) as results:
+        with closing(serve(iter(pipe.recv, None), StopRequest())) as results:
             for unit, result in results:
                 pipe.send((unit, result))
         pipe.send(None)
@@ -171,10 +165,6 @@ def _portable(error: BaseException) -> Exception:
         return pickle.loads(pickle.dumps(error))
     except Exception:  # it cannot be made from its arguments
         return OSError(str(error))
-
-
-def _iterator(serve: Serve[Unit, Result], units: Iterator[Unit]) -> Generator[tuple[Unit, Result]]:
-    yield from serve(units)
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -1,47 +1,67 @@
 """The Ray back end: one actor for each worker, on this machine or on a cluster.
 
-Only Ray's core is used. An actor does whole units, seconds of work each, so that Ray's own work, a millisecond for each
-call, does not count. An actor that is lost, alone or with its machine, is replaced by a new one, and its units go to
-whichever actor is free first: nothing waits for a machine that does not come back.
+Only Ray's core is used. An actor returns what it has done with the answer to a call, and each call brings it as many
+new units: Ray's own work, a millisecond for each call, is small against seconds of work. A lost actor, alone or with
+its machine, is replaced. Units are given only to actors that have started, so nothing waits for a machine that does not
+come back: its replacements start where other actors have ended.
 """
 
 import os
+import time
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any, Generic
 
 from annotate.runtime.signals import StopRequest
 from kanachan.play.ray_cluster import RayCluster
-from kanachan.play.units import (
-    AHEAD,
-    MOST_TRIES,
-    Report,
-    Result,
-    Setup,
-    Task,
-    Unit,
-    Waiting,
-    Worker,
-    lost_text,
-    print_line,
-)
+from kanachan.play.units import AHEAD, Report, Result, Serve, Task, Unit, Waiting, done, lost_text, print_line
 
 _WAIT_SECONDS = 0.2  # between two checks for a stop
+_START_SECONDS = 30.0  # for which the first units wait until all actors have started, so that each gets its share
+_MOST_FAILED_STARTS = 3
 
 
 class _Actor:
-    """A worker, as Ray runs it in a process of its own."""
+    """A worker, as Ray runs it in a process of its own: a thread does the units."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self) -> None:
         os.environ["OMP_NUM_THREADS"] = "1"  # before torch is imported; workers share the cores of a machine
-        self._setup = setup
+        self._units: SimpleQueue[Any] = SimpleQueue()
+        self._results: SimpleQueue[Any] = SimpleQueue()
 
-    def begin(self) -> None:
-        self._do: Worker = Worker(self._setup)
+    def begin(self, serve: Serve) -> None:
+        """Starts the thread."""
+        Thread(target=self._run, args=(serve,), daemon=True).start()
 
-    def do(self, unit: Any) -> Any:
-        return self._do(unit)
+    def exchange(self, units: list[Any]) -> list[Any]:
+        """Receives units, None for the end of them, and returns the results that are there, at least one; in the end
+        None.
+
+        Raises:
+            Exception: the stream's, after all results until then.
+        """
+        for unit in units:
+            self._units.put(unit)
+        results = [self._results.get()]
+        while not self._results.empty():
+            results.append(self._results.get())
+        if isinstance(results[-1], BaseException):
+            if len(results) == 1:
+                raise results[-1]
+            self._results.put(results.pop())  # the thread adds no more
+        return results
+
+    def _run(self, serve: Serve) -> None:
+        try:
+            for unit_and_result in serve(iter(self._units.get, None), StopRequest()):
+                self._results.put(unit_and_result)
+            self._results.put(None)
+        except BaseException as error:  # the panics of the rules engine are not an Exception
+            is_plain = isinstance(error, Exception)
+            self._results.put(error if is_plain else RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 @dataclass(eq=False)
@@ -49,98 +69,125 @@ class _Member(Generic[Unit]):
     """An actor, from the time at which it was requested of Ray."""
 
     actor: Any
-    tasks: dict[Any, Task[Unit]] = field(default_factory=dict)
-    """units that it has, by the references of their results, in the order in which it received them"""
-    is_ready: bool = False
+    has_started: bool = False
+    is_serving: bool = False
+    """whether it has received units and its stream has not ended"""
+    tasks: list[Task[Unit]] = field(default_factory=list)
+    """units that it has, in the order in which it received them"""
 
 
 class RayBackend(Generic[Unit, Result]):
     """Workers that are actors of Ray.
 
     Args:
-        workers: None: one for each core of the cluster.
         cluster: is closed with the back end.
+        workers: None: one for each core of the cluster.
+        ahead: how many units a worker has at a time.
     """
 
     def __init__(
-        self, setup: Setup[Unit, Result], workers: int | None, cluster: RayCluster, report: Report = print_line
+        self,
+        serve: Serve[Unit, Result],
+        cluster: RayCluster,
+        workers: int | None = None,
+        ahead: int = AHEAD,
+        report: Report = print_line,
     ) -> None:
-        self._setup = setup
-        self._report = report
+        self._ray = cluster.ray
         self._cluster = cluster
         self._num = cluster.num_cores if workers is None else workers
+        self._ahead = ahead
+        self._report = report
+        self._serve = self._ray.put(serve)  # once, for all actors
         self._members: list[_Member[Unit]] = []
         self._awaited: dict[Any, _Member[Unit]] = {}
+        """the actors by the reference of the call that they are to answer"""
         self._failed_starts = 0
 
     def results(self, units: Iterable[Unit], stop: StopRequest | None = None) -> Generator[tuple[Unit, Result]]:
         """Yields units and results as they come, until all units are done or a stop is requested (`Backend`)."""
-        ray, waiting = self._cluster.ray, Waiting(units)
-        setup = ray.put(self._setup)
+        waiting = Waiting(units)
         try:
             for _ in range(self._num):
-                self._start(setup)
-            while self._assign(waiting) and (stop is None or stop.received is None):
-                done, _ = ray.wait(list(self._awaited), timeout=_WAIT_SECONDS)
-                for reference in done:
-                    yield from self._received(reference, setup, waiting)
+                self._start()
+            end_of_start = time.monotonic() + _START_SECONDS
+            while stop is None or stop.received is None:
+                if time.monotonic() > end_of_start or all(member.has_started for member in self._members):
+                    end_of_start = 0.0
+                    self._give(waiting)
+                if waiting.is_empty and not any(member.is_serving for member in self._members):
+                    break
+                answered, _ = self._ray.wait(list(self._awaited), timeout=_WAIT_SECONDS)
+                for reference in answered:
+                    yield from self._received(reference, waiting)
         finally:
             self._end(self._members)
 
-    def _start(self, setup: Any) -> None:
-        actor = self._cluster.ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(setup)
+    def _start(self) -> None:
+        actor = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote()
         member = _Member[Unit](actor)
         self._members.append(member)
-        self._awaited[actor.begin.remote()] = member
+        self._awaited[actor.begin.remote(self._serve)] = member
 
-    def _assign(self, waiting: Waiting[Unit]) -> bool:
-        """Gives units to all actors that have few; returns whether any unit is not done yet."""
-        ready = [member for member in self._members if member.is_ready]
-        for length in range(AHEAD):
-            for member in ready:
-                if len(member.tasks) == length and (task := waiting.take()) is not None:
-                    reference = member.actor.do.remote(task.unit)
-                    member.tasks[reference] = task
-                    self._awaited[reference] = member
-        return any(member.tasks for member in self._members) or not waiting.is_empty
+    def _give(self, waiting: Waiting[Unit]) -> None:
+        """Gives their first units to all actors that have started and have none, to each as many as to the others."""
+        idle = [member for member in self._members if member.has_started and not member.is_serving]
+        for _ in range(self._ahead):
+            for member in idle:
+                if (task := waiting.take()) is not None:
+                    member.tasks.append(task)
+        for member in idle:
+            if member.tasks:
+                member.is_serving = True
+                units: list[Unit | None] = [task.unit for task in member.tasks]
+                self._exchange(member, units + [None] * (len(units) < self._ahead))
 
-    def _received(self, reference: Any, setup: Any, waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
-        """Handles what an actor has returned, and yields it if it is a result."""
-        ray = self._cluster.ray
-        member = self._awaited.pop(reference, None)
-        if member is None:  # of an actor that was lost meanwhile
-            return
+    def _exchange(self, member: _Member[Unit], units: list[Unit | None]) -> None:
+        self._awaited[member.actor.exchange.remote(units)] = member
+
+    def _received(self, reference: Any, waiting: Waiting[Unit]) -> Iterator[tuple[Unit, Result]]:
+        """Handles the answer of an actor, and yields its results."""
+        member = self._awaited.pop(reference)
         try:
-            result = ray.get(reference)
-        except ray.exceptions.RayTaskError as error:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
             raise _cause(error) from None
-        except (ray.exceptions.RayActorError, ray.exceptions.ObjectLostError) as error:
-            self._replace(member, error, setup, waiting)
+        except (self._ray.exceptions.RayActorError, self._ray.exceptions.ObjectLostError) as error:
+            self._replace(member, error, waiting)
             return
-        if member.is_ready:
-            yield member.tasks.pop(reference).unit, result
+        if answer is None:
+            member.has_started, self._failed_starts = True, 0
+            return
+        results = [each for each in answer if each is not None]
+        done_units = [done(member.tasks, unit) for unit, _ in results]
+        if answer[-1] is None:
+            self._end([member])  # its core is free for the replacement of a lost one
         else:
-            member.is_ready, self._failed_starts = True, 0
+            tasks = [waiting.take() for _ in results]
+            member.tasks += [task for task in tasks if task is not None]
+            self._exchange(member, [None if task is None else task.unit for task in tasks])
+        yield from zip(done_units, (result for _, result in results), strict=True)
 
-    def _replace(self, member: _Member[Unit], error: Exception, setup: Any, waiting: Waiting[Unit]) -> None:
-        tasks = list(member.tasks.values())
+    def _replace(self, member: _Member[Unit], error: Exception, waiting: Waiting[Unit]) -> None:
         self._end([member])
-        if not member.is_ready:
+        if not member.has_started:
             self._failed_starts += 1
-            if self._failed_starts == MOST_TRIES:
+            if self._failed_starts == _MOST_FAILED_STARTS:
                 raise OSError(f"Ray cannot start a worker: {_last_line(error)}")
-        elif tasks:
-            self._report(lost_text([task.unit for task in tasks], "its process was killed, or its machine failed"))
-        waiting.put_back(tasks)
-        self._start(setup)
+        elif member.tasks:
+            self._report(lost_text(member.tasks, "its process was killed, or its machine failed"))
+            waiting.put_back(member.tasks)
+        else:  # it had done all, and only its end was not received
+            return
+        self._start()
 
     def _end(self, members: list[_Member[Unit]]) -> None:
         """Ends actors at once, whatever they are doing."""
         for member in list(members):
             with suppress(Exception):  # it is lost already, or the whole cluster is
-                self._cluster.ray.kill(member.actor)
+                self._ray.kill(member.actor)
             self._members.remove(member)
-            self._awaited = {reference: other for reference, other in self._awaited.items() if other is not member}
+        self._awaited = {reference: member for reference, member in self._awaited.items() if member in self._members}
 
     def close(self) -> None:
         """Ends all actors, and Ray if it was started here."""
@@ -150,9 +197,7 @@ class RayBackend(Generic[Unit, Result]):
 
 def _cause(error: Any) -> Exception:
     """Returns the exception of the actor: itself if it is a user's error, else a RuntimeError with the traceback."""
-    if isinstance(error.cause, ValueError | OSError):
-        return error.cause
-    return RuntimeError(str(error))
+    return error.cause if isinstance(error.cause, ValueError | OSError) else RuntimeError(str(error))
 
 
 def _last_line(error: Exception) -> str:

@@ -1,64 +1,41 @@
-"""Units of work: the function that does them, a second try where it fails, and the record of lost workers.
+"""Units of work and the streams that do them, and the units that wait for a worker.
 
-A unit is a small picklable value that describes some work, such as a block of games to play; its text names it in
-messages. The result is a function of the unit alone, so a unit may be done again, by any worker.
+A unit is a small picklable value that describes some work, such as the number of a game to play; its text names it in
+messages. Its result is a function of the unit alone, so it may be done again, by any worker.
 """
 
 import sys
-import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from annotate.runtime.signals import Stopped
+from annotate.runtime.signals import StopRequest
 
-MOST_TRIES = 3
+MOST_LOSSES = 3
 AHEAD = 2  # units per worker: one that is being done, and one so that it need not wait for the next
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-Setup = Callable[[], Callable[[Unit], Result]]
-"""runs once in each worker (loads networks, for example), and returns the function that does a unit; picklable"""
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Serve(Protocol[Unit, Result_co]):
+    """What a worker runs: does units, as many at once as it likes. Picklable, as are units and results."""
+
+    def __call__(self, units: Iterator[Unit], stop: StopRequest, /) -> Generator[tuple[Unit, Result_co]]:
+        """Yields each unit with its result, in any order, until all are done or a stop is requested.
+
+        Args:
+            units: waits for the next unit; after its end no more come. A stream has at most `ahead` units that it has
+                taken and not yielded, so it must not take more before it yields.
+        """
+        ...
 
 
 class UnitError(ValueError):
     """A unit of work cannot be done; the text names it."""
-
-
-class Worker(Generic[Unit, Result]):
-    """Does units one after the other; a unit that fails is tried again by a function that is set up again.
-
-    Raises:
-        UnitError: a unit has failed `MOST_TRIES` times, or has raised a ValueError, which no second try would mend.
-    """
-
-    def __init__(self, setup: Setup[Unit, Result]) -> None:
-        self._setup = setup
-        self._do = setup()
-
-    def __call__(self, unit: Unit) -> Result:
-        for tries_left in reversed(range(MOST_TRIES)):
-            try:
-                return self._do(unit)
-            except (KeyboardInterrupt, SystemExit, Stopped):
-                raise
-            except ValueError as error:
-                raise UnitError(f"{unit}: {error}") from error
-            except BaseException as error:  # the panics of the rules engine are not an Exception
-                if not tries_left:
-                    raise UnitError(f"{unit}: failed {MOST_TRIES} times: {in_one_line(error)}") from error
-            self._do = self._setup()
-        raise AssertionError
-
-
-def in_one_line(error: BaseException) -> str:
-    """Returns the type and the message of an exception, and the place in the sources that has raised it."""
-    message = " ".join(traceback.format_exception_only(error)[-1].split())
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{message} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else message
 
 
 @dataclass(slots=True)
@@ -91,17 +68,24 @@ class Waiting(Generic[Unit]):
         """Adds the units of a lost worker, in the order in which it had them.
 
         Raises:
-            UnitError: a unit has been lost `MOST_TRIES` times.
+            UnitError: a unit has been lost `MOST_LOSSES` times.
         """
         for task in reversed(list(tasks)):
             task.losses += 1
             self._first.appendleft(task)
         for task in self._first:
-            if task.losses >= MOST_TRIES:
+            if task.losses >= MOST_LOSSES:
                 raise UnitError(
                     f"{task.unit}: {task.losses} workers were lost that had it (killed, out of memory?): try fewer "
                     "--processes"
                 )
+
+
+def done(tasks: list[Task[Unit]], unit: Unit) -> Unit:
+    """Removes the unit that a worker has done from its tasks, and returns it."""
+    task = next(task for task in tasks if task.unit == unit)
+    tasks.remove(task)
+    return task.unit
 
 
 def print_line(text: str) -> None:
@@ -109,10 +93,10 @@ def print_line(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def lost_text(units: Sequence[object], reason: str) -> str:
+def lost_text(tasks: Sequence[Task], reason: str) -> str:
     """Returns the line about a lost worker."""
-    also = f" and {len(units) - 1} more" if len(units) > 1 else ""
-    return f"a worker was lost ({reason}); another does its units again: {units[0]}{also}"
+    also = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+    return f"a worker was lost ({reason}); its work will be done again: {tasks[0].unit}{also}"
 
 
 Report = Callable[[str], Any]

@@ -1,20 +1,22 @@
-"""Cheap units of work for the back ends, and functions that fail or end their worker."""
+"""Cheap units of work for the back ends, and streams that fail or end their worker."""
 
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from annotate.runtime.signals import StopRequest
 
 
 @dataclass(frozen=True)
 class Squares:
-    """The setup of a worker that squares numbers; some of them cost it dearly, once or always.
+    """A stream that squares numbers; some of them cost it dearly, once or always.
 
     Args:
-        folder: remembers what has happened once.
-        fails, kills: numbers at which the function raises, or ends its process.
+        folder: remembers what has happened.
+        fails, kills: numbers at which it raises, or ends its process.
     """
 
     folder: Path
@@ -23,17 +25,17 @@ class Squares:
     is_once: bool = True
     seconds: float = 0.0
 
-    def __call__(self) -> Callable[[int], int]:
-        return self.square
-
-    def square(self, number: int) -> int:
+    def __call__(self, units: Iterator[int], stop: StopRequest) -> Generator[tuple[int, int]]:
         (self.folder / f"{os.getpid()}.pid").touch()
-        if number in self.kills and self._is_due(f"killed {number}"):
-            os.kill(os.getpid(), signal.SIGKILL)
-        if number in self.fails and self._is_due(f"failed {number}"):
-            raise RuntimeError("the engine has stopped")
-        time.sleep(self.seconds)
-        return number * number
+        for number in units:
+            if number in self.kills and self._is_due(f"killed {number}"):
+                os.kill(os.getpid(), signal.SIGKILL)
+            if number in self.fails:
+                raise ValueError(f"number {number}: the engine has stopped")
+            time.sleep(self.seconds)
+            yield number, number * number
+            if stop.received is not None:
+                return
 
     def _is_due(self, event: str) -> bool:
         is_first = not (self.folder / event).exists()
@@ -42,8 +44,17 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Missing:
-    """A setup that a user has to mend."""
+class PairsOfSquares:
+    """A stream that squares two numbers at a time, and yields them in reverse."""
 
-    def __call__(self) -> Callable[[int], int]:
-        raise ValueError("weights: no such file or folder")
+    def __call__(self, units: Iterator[int], stop: StopRequest) -> Generator[tuple[int, int]]:
+        while pair := [number for number in (next(units, None), next(units, None)) if number is not None]:
+            yield from ((number, number * number) for number in reversed(pair))
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A stream with a fault of its own."""
+
+    def __call__(self, units: Iterator[int], stop: StopRequest) -> Generator[tuple[int, int]]:
+        yield next(units), 1 // 0

@@ -16,7 +16,7 @@ from annotate.runtime.signals import StopRequest
 from kanachan.play.backends import BackendName, make_backend
 from kanachan.play.units import AHEAD, UnitError
 from tests.support.paths import ROOT
-from tests.support.units_of_work import Missing, Squares
+from tests.support.units_of_work import Broken, PairsOfSquares, Squares
 
 BOTH: tuple[BackendName, ...] = ("inline", "processes")
 SQUARES = [(number, number * number) for number in range(12)]
@@ -29,24 +29,22 @@ def test_every_unit_has_its_result(name: BackendName, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_unit_that_fails_once_is_tried_again(name: BackendName, tmp_path: Path) -> None:
-    with closing(make_backend(name, Squares(tmp_path, fails=(0, 3)), 2)) as backend:
+def test_a_stream_may_do_several_units_at_a_time_in_any_order(name: BackendName) -> None:
+    with closing(make_backend(name, PairsOfSquares(), 2)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_unit_that_always_fails_ends_the_run_and_is_named(name: BackendName, tmp_path: Path) -> None:
-    setup = Squares(tmp_path, fails=(3,), is_once=False)
-    with closing(make_backend(name, setup, 2)) as backend:
-        with pytest.raises(UnitError, match=r"^3: failed 3 times: RuntimeError: the engine has stopped \(units_of_wor"):
+def test_the_error_of_a_stream_ends_the_run(name: BackendName, tmp_path: Path) -> None:
+    with closing(make_backend(name, Squares(tmp_path, fails=(3,)), 2)) as backend:
+        with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
             list(backend.results(range(12)))
     assert not multiprocessing.active_children()
 
 
-@pytest.mark.parametrize("name", BOTH)
-def test_the_error_of_a_setup_is_the_users(name: BackendName) -> None:
-    with closing(make_backend(name, Missing(), 2)) as backend:
-        with pytest.raises(ValueError, match="^weights: no such file or folder$"):
+def test_a_fault_of_a_stream_comes_with_its_traceback() -> None:
+    with closing(make_backend("processes", Broken(), 2)) as backend:
+        with pytest.raises(RuntimeError, match="(?s)units_of_work.py.*ZeroDivisionError"):
             list(backend.results(range(12)))
 
 
@@ -55,7 +53,7 @@ def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path) -> No
     with closing(make_backend("processes", Squares(tmp_path, kills=(3,)), 2, report=lines.append)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
     (line,) = lines
-    assert line.startswith("a worker was lost (killed by SIGKILL); another does its units again: 3")
+    assert line.startswith("a worker was lost (killed by SIGKILL); its work will be done again: 3")
     assert len(list(tmp_path.glob("*.pid"))) <= 3
 
 
@@ -135,11 +133,11 @@ def is_alive(pid: int) -> bool:
 
 
 def test_only_ray_has_an_address() -> None:
-    with pytest.raises(ValueError, match="only the back end ray has an address, not processes"):
-        make_backend("processes", Missing(), 2, "127.0.0.1:6379")
+    with pytest.raises(ValueError, match="--address 127.0.0.1:6379: the back end processes has no address"):
+        make_backend("processes", Broken(), 2, "127.0.0.1:6379")
 
 
 def test_a_missing_ray_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\]'"):
-        make_backend("ray", Missing(), 2)
+        make_backend("ray", Broken(), 2)

@@ -1,5 +1,6 @@
 """The Ray back end, on a real cluster of two workers on this machine."""
 
+import signal
 import socket
 import threading
 import time
@@ -10,11 +11,11 @@ import pytest
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[ray]'")
 
+from annotate.runtime.signals import StopRequest
 from kanachan.play.backends import make_backend
 from kanachan.play.ray_backend import RayBackend
 from kanachan.play.ray_cluster import RayCluster
-from kanachan.play.units import UnitError
-from tests.support.units_of_work import Missing, Squares
+from tests.support.units_of_work import PairsOfSquares, Squares
 
 SQUARES = [(number, number * number) for number in range(12)]
 
@@ -26,33 +27,38 @@ def cluster() -> Iterator[RayCluster]:
     cluster.close()
 
 
-def test_every_unit_has_its_result(cluster: RayCluster, tmp_path: Path) -> None:
-    assert sorted(RayBackend(Squares(tmp_path, fails=(3,)), 2, cluster).results(range(12))) == SQUARES
+def test_every_unit_has_its_result(cluster: RayCluster) -> None:
+    assert sorted(RayBackend(PairsOfSquares(), cluster, 2).results(range(12))) == SQUARES
 
 
 def test_the_units_of_a_killed_worker_are_done_by_another(cluster: RayCluster, tmp_path: Path) -> None:
     lines: list[str] = []
-    backend = RayBackend(Squares(tmp_path, kills=(3,)), 2, cluster, lines.append)
+    backend = RayBackend(Squares(tmp_path, kills=(3,)), cluster, 2, report=lines.append)
     assert sorted(backend.results(range(12))) == SQUARES
     (line,) = lines
-    assert line.startswith("a worker was lost (its process was killed, or its machine failed); another does its units")
+    assert line.startswith("a worker was lost (its process was killed, or its machine failed); its work will be done")
+    assert len(list(tmp_path.glob("*.pid"))) == 3
 
 
-def test_a_unit_that_always_fails_ends_the_run_and_is_named(cluster: RayCluster, tmp_path: Path) -> None:
-    backend = RayBackend(Squares(tmp_path, fails=(3,), is_once=False), 1, cluster)
-    with pytest.raises(UnitError, match="^3: failed 3 times: RuntimeError: the engine has stopped"):
-        list(backend.results(range(12)))
+def test_the_error_of_a_stream_ends_the_run(cluster: RayCluster, tmp_path: Path) -> None:
+    results = RayBackend(Squares(tmp_path, fails=(3,)), cluster, 1).results(range(12))
+    with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
+        list(results)
 
 
-def test_the_error_of_a_setup_is_the_users(cluster: RayCluster) -> None:
-    with pytest.raises(ValueError, match="^weights: no such file or folder$"):
-        list(RayBackend(Missing(), 1, cluster).results(range(12)))
+def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) -> None:
+    stop = StopRequest()
+    num_results = 0
+    for _ in RayBackend(Squares(tmp_path, seconds=0.01), cluster, 1).results(range(10**9), stop):
+        num_results += 1
+        stop(signal.SIGTERM, None) if num_results == 1 else None
+    assert num_results <= 2
 
 
 def refused(address: str) -> str:
     start = time.monotonic()
     with pytest.raises(ValueError) as error:
-        make_backend("ray", Missing(), 2, address)
+        make_backend("ray", PairsOfSquares(), 2, address)
     assert time.monotonic() - start < 20
     return str(error.value)
 

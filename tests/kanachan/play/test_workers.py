@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from kanachan.play.agent import GameKey
-from kanachan.play.workers import received
-from tests.support.matches import SHORT, left_of, mjai
+from tests.support.matches import SHORT, arena, journal, left_of, mjai
 from tests.support.paths import ROOT
 
 
@@ -35,11 +35,21 @@ def num_programs(session: int) -> int:
     return sum("mjai_seat" in left and "kanachan.cli.arena" not in left for left in left_of(session))
 
 
-@pytest.mark.parametrize("has_unread", [False, True])
-def test_a_killed_process_is_reported_whatever_it_had_not_read_yet(has_unread: bool) -> None:
-    ours, theirs = multiprocessing.Pipe()
-    if has_unread:
-        ours.send(GameKey(0, 0))
-    theirs.close()
-    with pytest.raises(OSError, match="was killed"):
-        received(ours)
+@pytest.mark.slow
+def test_the_games_of_a_killed_process_are_played_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
+    assert arena(undisturbed, "--processes", "2", games=40) == 0
+    capfd.readouterr()
+
+    def kill_one() -> None:
+        while not multiprocessing.active_children():
+            time.sleep(0.01)
+        time.sleep(1.5)
+        os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
+
+    killing = threading.Thread(target=kill_one)
+    killing.start()
+    assert arena(disturbed, "--processes", "2", games=40) == 0
+    killing.join()
+    assert "a worker was lost (killed by SIGKILL); its work will be done again: " in capfd.readouterr().err
+    assert journal(disturbed) == journal(undisturbed)
