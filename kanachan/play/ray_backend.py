@@ -32,8 +32,9 @@ class _Actor:
         self._units: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Any] = SimpleQueue()
 
-    def begin(self, serve: Serve) -> None:
-        """Starts the thread."""
+    def begin(self, serve: Serve, folder: str) -> None:
+        """Starts the thread, in the working folder of the driver: paths are relative to it."""
+        os.chdir(folder)
         Thread(target=self._run, args=(serve,), daemon=True).start()
 
     def exchange(self, units: list[Any]) -> list[Any]:
@@ -127,7 +128,7 @@ class RayBackend(Generic[Unit, Result]):
         actor = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote()
         member = _Member[Unit](actor)
         self._members.append(member)
-        self._awaited[actor.begin.remote(self._serve)] = member
+        self._awaited[actor.begin.remote(self._serve, os.getcwd())] = member
 
     def _give(self, waiting: Waiting[Unit]) -> None:
         """Gives their first units to all actors that have started and have none, to each as many as to the others."""

@@ -1,6 +1,6 @@
 """Plays games of self-play and encodes them as rows of shards, directly from the games in progress."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 @dataclass(frozen=True, kw_only=True)
 class Roller:
-    """Plays games of self-play in one process, many together. Picklable.
+    """Plays games of self-play in one process, many together; a stream of units (`kanachan.play.units.Serve`).
 
     Args:
         order_seed: of the order of rows in the shards.
@@ -43,14 +43,7 @@ class Roller:
         has_programs = any(parse_agent(player).kind == "mjai" for player in self.selfplay.players)
         return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
 
-    def __call__(self, numbers: Iterator[int]) -> Iterator[tuple[int, PlayedGame]]:
-        """Yields the number of each game, as they end, and the game."""
-        with self.agents() as agents:
-            yield from self.play(numbers, agents)
-
-    def play(
-        self, numbers: Iterator[int], agents: Mapping[str, Agent], stop: StopRequest | None = None
-    ) -> Iterator[tuple[int, PlayedGame]]:
+    def __call__(self, numbers: Iterator[int], stop: StopRequest) -> Generator[tuple[int, PlayedGame]]:
         """Yields the number of each game, as they end, and the game; until a stop is requested.
 
         Raises:
@@ -67,20 +60,21 @@ class Roller:
             text = f"game {key.wall} of seed {self.selfplay.seed} ({self.selfplay.game_id(key.wall)}): {words}"
             failed.append((key.wall, PlayedGame(b"", text)))
 
-        running = BatchedGames(begin, agents, self._finish, on_failure=fail)
-        has_more = True
-        while (has_more or len(running)) and (stop is None or stop.received is None):
-            while has_more and len(running) < self.num_together:
-                number = next(numbers, None)
-                has_more = number is not None
-                if number is not None:
-                    running.begin(GameKey(number, 0))
-            yield from running.advance()
-            yield from failed
-            failed.clear()
+        with self._agents() as agents:
+            running = BatchedGames(begin, agents, self._finish, on_failure=fail)
+            has_more = True
+            while (has_more or len(running)) and stop.received is None:
+                while has_more and len(running) < self.num_together:
+                    number = next(numbers, None)
+                    has_more = number is not None
+                    if number is not None:
+                        running.begin(GameKey(number, 0))
+                yield from running.advance()
+                yield from failed
+                failed.clear()
 
     @contextmanager
-    def agents(self) -> Iterator[Mapping[str, Agent]]:
+    def _agents(self) -> Iterator[Mapping[str, Agent]]:
         """Yields the agents by letter, and closes them in the end."""
         agents: dict[str, Agent] = {}
         try:
