@@ -255,7 +255,8 @@ class PlayedGames:
         with closing(Runs(self._temporary, self._packing.rows_per_shard)) as runs:
             runs.files, runs.rows = self._files, self._rows
             merge = Merge(runs, self._vocabulary, self._packing)
-            tally = Tally(merge.rows, merge.repeated, self._games)
+            games = Counter({split: self._games[split] for split in SPLITS if self._games[split]})  # in a fixed order
+            tally = Tally(merge.rows, merge.repeated, games)
             made = account([self._description], list(self._packing.fractions), self._packing, tally)
             made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
             new = [str(path.relative_to(self._temporary)) for path in merge.write(self._temporary, made)]
