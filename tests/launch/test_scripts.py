@@ -76,6 +76,8 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("multi_gpu.sh run --restarts many -- --stage rank", "--restarts many: a number is expected"),
         ("multi_gpu.sh run", "a run and settings are expected"),
         ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train go after --"),
+        ("slurm/selfplay.sbatch", "arguments of kanachan-selfplay are expected"),
+        ("slurm/selfplay.sbatch rule -n 4 -o out", "this is for Slurm"),
         ("slurm/train.sbatch run", "a run and settings are expected"),
         ("slurm/train.sbatch run -- --stage rank", "this is for Slurm"),
     ],

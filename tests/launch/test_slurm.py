@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from annotate.simulation.simulate import simulate
-from kanachan.cli import pack
+from kanachan.cli import pack, selfplay
 from kanachan.cli.annotate import main
 from kanachan.data.shard_folder import splits_in
 from tests.support.paths import ROOT
@@ -104,3 +104,26 @@ def test_a_program_that_is_not_installed_is_reported(cluster: Path) -> None:
     done = run(cluster, "merge.sbatch", "out", KANACHAN_VENV=cluster / "none", PATH="/usr/bin:/bin")
     assert done.returncode == 1
     assert "the program is not installed in" in done.stderr
+
+
+@pytest.mark.slow
+def test_games_are_played_on_two_machines(cluster: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'kanachan[ray]'")
+    modules = {"kanachan-selfplay": "kanachan.cli.selfplay", "ray": "ray.scripts.scripts"}
+    programs = {
+        **{
+            name: f"#!{sys.executable}\nimport sys\nfrom {module} import main\nsys.exit(main())\n"
+            for name, module in modules.items()
+        },
+        "srun": '#!/bin/sh\nwhile [ "${1#--}" != "$1" ]; do shift; done\nexec "$@"\n',  # the second machine is this one
+    }
+    for name, text in programs.items():
+        (cluster / "venv" / "bin" / name).write_text(text)
+        (cluster / "venv" / "bin" / name).chmod(0o755)
+    options = ["rule", "-n", "6", "--style", "east"]
+    job = {"SLURM_JOB_ID": os.getpid(), "SLURM_JOB_NUM_NODES": 2, "SLURM_CPUS_PER_TASK": 1}
+    done = run(cluster, "selfplay.sbatch", *options, "-o", "shards", **job)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert selfplay.main([*options, "-o", str(cluster / "expected"), "-j", "1"]) == 0
+    for path in (cluster / "expected").rglob("*.arrow"):
+        assert (cluster / "shards" / path.relative_to(cluster / "expected")).read_bytes() == path.read_bytes()

@@ -96,9 +96,10 @@ def test_a_stop_request_ends_the_results_and_the_workers(name: BackendName, tmp_
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -> None:
     program = (
-        "from pathlib import Path; from annotate.runtime.signals import stopping_at_once\n"
+        "import signal; from pathlib import Path; from annotate.runtime.signals import stopping_at_once\n"
         "from kanachan.play.backends import make_backend; from tests.support.units_of_work import Squares\n"
         "if __name__ == '__main__':\n"
+        "  signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background\n"
         "  with stopping_at_once():\n"
         f"    list(make_backend('processes', Squares(Path({str(tmp_path)!r}), seconds=0.2), 2).results(range(10**9)))"
     )
