@@ -21,6 +21,7 @@ from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
 from playing import measure_arena, measure_int8
+from selfplaying import measure_selfplay
 from training import measure_bf16, measure_train
 
 from annotate.annotation import format_line
@@ -33,8 +34,8 @@ from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.training.devices import devices_of
 
-PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "bot")
-_PLAYED = {"arena", "bot"}
+PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "selfplay", "bot")
+_PLAYED = {"arena", "selfplay", "bot"}
 """parts that play games instead of reading records"""
 _DROPOUT = 0.1
 
@@ -45,7 +46,9 @@ def main() -> int:
     )
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
-    parser.add_argument("--games", type=int, default=100, help="games to annotate (default: %(default)s)")
+    parser.add_argument(
+        "--games", type=int, default=100, help="games to annotate, or to play into shards (default: %(default)s)"
+    )
     parser.add_argument("--repeats", type=int, default=5, help="repetitions of each measurement (default: %(default)s)")
     parser.add_argument(
         "--size", choices=MODEL_SIZES, default="small", help="network to train and to play (default: %(default)s)"
@@ -90,6 +93,8 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates += measure_growing(shards, arguments.repeats, work)
         if "bot" in parts:
             estimates.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
+        if "selfplay" in parts:
+            estimates += measure_selfplay(arguments.games, arguments.repeats, work)
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
         estimates.append(measure_arena(model, arguments.repeats))
