@@ -6,6 +6,7 @@ Heads compute in fp32. What int8 changes is measured at the same time, on other 
 Shapes: as in `kanachan.models.kv_cache`, and G seats or games with cached events, W width of a head.
 """
 
+import copy
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -22,7 +23,6 @@ from kanachan.data.batch import Batch
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.policy import NetworkPolicy
 from kanachan.models.kv_cache import IncrementalBatch
-from kanachan.models.reference import FIRST_STAGE
 from kanachan.models.transformer import Network, Output
 
 if TYPE_CHECKING:
@@ -78,6 +78,13 @@ class Int8Network(Network):
         self._caches: list[NDArray[np.float32]] = []
         """by layer, keys, then values [G, H, E, W]"""
         self.reserve(1)
+
+    def with_own_cache(self) -> "Int8Network":
+        """Returns a network that shares all but the cached events."""
+        copied = copy.copy(self)
+        copied._caches = []
+        copied.reserve(1)
+        return copied
 
     def reserve(self, num_slots: int) -> None:
         """Allocates the cache of `num_slots` slots; cached values are preserved. Slot 0 is for padding."""
@@ -224,10 +231,10 @@ def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:
     missing = [package for package in _PACKAGES if find_spec(package) is None]
     if missing:
         raise ValueError(f"{name}: int8 needs {' and '.join(missing)}: pip install 'kanachan[onnx]'")
-    if policy.stage != FIRST_STAGE:
+    if "probabilities" not in policy.objective.prediction_fields:
         raise ValueError(
-            f"{name}: int8 is for weights of the stage {FIRST_STAGE}, not {policy.stage}: values of actions are too "
-            "close to each other"
+            f"{name}: int8 is for weights of imitation, which have probabilities, not of {policy.stage}: values of "
+            "actions are too close to each other"
         )
     return policy.with_network(Int8Network(policy.network, policy.vocabulary, _measured_ranges(policy)))
 

@@ -92,8 +92,8 @@ class CachedPolicy(Policy):
         self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if self.device.type == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         self._networks = [
-            p.network
-            if isinstance(p.network, Int8Network)  # it caches events itself
+            p.network.with_own_cache()
+            if isinstance(p.network, Int8Network)
             else CachedNetwork(p.network, self.vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval()
             for p in policies
         ]

@@ -136,16 +136,15 @@ def measure_int8(model: ModelConfig, repeats: int) -> Estimate:
     _advance({letter: Recording(player, choices) for letter, player in rules.items()})
     num_played = 0
 
-    def play(make: Callable[[], NetworkPolicy]) -> None:
+    def play(policy: NetworkPolicy) -> None:
         nonlocal num_played
-        advisors = {letter: PolicyAgent(CachedPolicy([make()]), SeededSampler(0, letter)) for letter in PLAYERS}
+        advisors = {letter: PolicyAgent(CachedPolicy([policy]), SeededSampler(0, letter)) for letter in PLAYERS}
         players = {letter: Repeating(choices, advisor) for letter, advisor in advisors.items()}
         _advance(players, lambda: sum(player.num_chosen for player in players.values()) < _NUM_DECISIONS)
         num_played = sum(player.num_chosen for player in players.values())
 
-    int8_policies = [with_int8(plain, "int8") for _ in PLAYERS]  # their caches are of one player each
-    unused = iter(int8_policies * (repeats + 1))
-    ours, plainly = in_turns(lambda: play(lambda: next(unused)), lambda: play(lambda: plain), repeats)
+    int8 = with_int8(plain, "int8")
+    ours, plainly = in_turns(lambda: play(int8), lambda: play(plain), repeats)
     return Estimate(
         part="arena",
         what="play with int8 matrices",

@@ -58,7 +58,9 @@ def test_too_large_a_divergence_is_an_error(policy: NetworkPolicy, tmp_path: Pat
 
 
 def test_weights_without_a_policy_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"!int8: int8 is for weights of the stage imitation, not rank"):
+    with pytest.raises(
+        ValueError, match=r"!int8: int8 is for weights of imitation, which have probabilities, not of rank"
+    ):
         report_int8("kanachan-arena", f"{written(tmp_path, 'rank')}!int8")
 
 
