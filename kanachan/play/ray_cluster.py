@@ -1,6 +1,7 @@
 """The connection to Ray: to a cluster that runs already, or to one that is started on this machine and ended again."""
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -31,7 +32,7 @@ class RayCluster:
     """
 
     def __init__(self, num_workers: int | None, address: str | None) -> None:
-        self.ray = _imported()
+        self.ray = _imported(is_ours=address is None)
         self._folder: Path | None = None
         try:
             with _signal_handlers_kept():
@@ -86,9 +87,20 @@ class RayCluster:
             shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _imported() -> Any:
+def _imported(is_ours: bool) -> Any:
+    """Returns the module.
+
+    Args:
+        is_ours: whether a cluster will be started: its token is of this process alone, not in a file of the user.
+    """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".*")  # its reports of lost workers: the back end has its own
+    if is_ours:
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex())  # Ray turns tokens on by itself
+    elif {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys() or (
+        Path.home() / ".ray" / "auth_token"
+    ).exists():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # a cluster without tokens ignores them
     try:
         import ray
     except ImportError:
