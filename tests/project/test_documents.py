@@ -17,7 +17,20 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 README_BYTES = 12 * 1024
 SCRIPTS: dict[str, str] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]
-OTHERS = {"cd", "codespell", "export", "git", "mypy", "pip", "pytest", "python3", "ruff", "wandb", ".venv/bin/pip"}
+OTHERS = {
+    "cd",
+    "codespell",
+    "export",
+    "git",
+    "mypy",
+    "pip",
+    "pytest",
+    "python3",
+    "ray",
+    "ruff",
+    "wandb",
+    ".venv/bin/pip",
+}
 """programs that are not ours"""
 OPTIONS_OF_OTHERS = {"--mortal-exe"}
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
