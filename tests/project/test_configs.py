@@ -10,7 +10,7 @@ import pytest
 import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import trained_stages
 from kanachan.training.command_line import requested, stage_file
 from tests.support.paths import CONFIGS
 
@@ -19,16 +19,16 @@ SWEEP = CONFIGS / "sweep.yaml"
 
 @pytest.mark.parametrize("path", sorted({*CONFIGS.glob("*.yaml")} - {SWEEP}), ids=lambda path: path.stem)
 def test_a_configuration_file_is_accepted(path: Path) -> None:
-    stage = path.stem if path.stem in STAGES else "imitation"
+    stage = path.stem if path.stem in trained_stages() else "imitation"
     assert requested(["--stage", stage, "--data.path", ".", "--config", str(path)]).config.stage == stage
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", trained_stages())
 def test_every_stage_has_its_file(stage: str) -> None:
     assert stage_file(stage).is_file()
 
 
-@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("stage", trained_stages())
 def test_the_file_of_a_stage_names_the_stage_and_a_folder_of_its_own(stage: str) -> None:
     config = requested(["--config", str(stage_file(stage)), "--data.path", "."]).config
     assert (config.stage, config.run.out) == (stage, f"runs/{stage}")

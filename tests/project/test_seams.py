@@ -23,6 +23,10 @@ NAMING_STAGES = {
 NAMING_A_RESULT = {
     "annotate/vocabulary.py": "the result of a decision",
     "annotate/words.py": "the result of a decision",
+    **{
+        f"kanachan/data/{name}.py": "a column of rounds"
+        for name in ("dataset_card", "round_derivation", "round_shards")
+    },
     "kanachan/cli/models.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/evaluator.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/reliability.py": "a group of metrics, in the JSON of kanachan-evaluate",

@@ -10,6 +10,7 @@ NAMING = {
     "annotate.vocabulary",
     "annotate.records.four_players",  # the formats that are read so far
     "annotate.simulation.simulate",  # the command kanachan-simulate: what is played
+    "kanachan.play.selfplay",  # the command kanachan-selfplay: what is played
     "kanachan.cli.annotate",  # the command kanachan-annotate: what is packed
     # rules of four players from end to end: what reads lines by itself, to verify those of the others
     "annotate.checks.choices",

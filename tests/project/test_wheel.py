@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import trained_stages
 from tests.support.paths import CONFIGS, ROOT
 
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "annotate", "kanachan", "configs")
@@ -43,9 +43,13 @@ def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed
 
 
 def test_an_installed_program_finds_the_file_of_every_stage(installed: Path) -> None:
-    program = f"from kanachan.training.command_line import stage_file; print(*map(stage_file, {STAGES}), sep='\\n')"
+    program = (
+        f"from kanachan.training.command_line import stage_file; print(*map(stage_file, {trained_stages()}), sep='\\n')"
+    )
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=installed, env=environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == [str(installed / "kanachan" / "configs" / f"{stage}.yaml") for stage in STAGES]
+    assert done.stdout.splitlines() == [
+        str(installed / "kanachan" / "configs" / f"{stage}.yaml") for stage in trained_stages()
+    ]
