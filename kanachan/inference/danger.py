@@ -3,7 +3,7 @@
 An estimate, not a search through hands: a wait on a tile is likely where a seat probably holds its neighbours or a pair
 of it, and where that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded after
 its riichi, are safe from it (furiten). A logistic regression combines these features; its coefficients were fitted to
-the discards of training games, and `launch/reports/danger.py` fits and measures them again.
+the discards of validation games, and `launch/reports/danger.py` fits and measures them again.
 
 Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …),
 F features.

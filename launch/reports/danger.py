@@ -4,7 +4,8 @@ python launch/reports/danger.py WEIGHTS SHARDS
 
 The weights need the auxiliary heads (`--objective.hidden_hands`, `--objective.round_winner`). A discard has dealt in if
 it is its seat's last decision of a round in which that seat dealt in. Discards after the own riichi are left out, as
-they are no decisions.
+they are no decisions. The coefficients are not fitted to the games that the network has learned, about which it is too
+sure.
 """
 
 import argparse
@@ -39,25 +40,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="launch/reports/danger.py",
         description="Fits the coefficients of the danger estimate (kanachan/inference/danger.py) to discards of the "
-        "train split, and measures the fit and the coefficients in use on the test split.",
+        "validation split, and measures the fit and the coefficients in use on the test split.",
     )
     parser.add_argument("weights", help="weights with the auxiliary heads hidden_hands and round_winner")
     parser.add_argument("shards", type=Path, help="folder of shards")
-    parser.add_argument("--decisions", type=int, default=100_000, help="of the train split (default: %(default)s)")
+    parser.add_argument("--decisions", type=int, help="of the validation split (default: all)")
     arguments = parser.parse_args()
     return run_cleanly(parser.prog, lambda: print(report(arguments.weights, arguments.shards, arguments.decisions)))
 
 
-def report(weights: str, shards: Path, decisions: int) -> str:
+def report(weights: str, shards: Path, decisions: int | None) -> str:
     """Formats the fitted coefficients and a table of predicted and observed frequencies.
 
     Raises:
-        ValueError: the weights have no auxiliary heads, or the shards no train or test split.
+        ValueError: the weights have no auxiliary heads, or the shards no validation or test split.
     """
     policy = Policy.load(weights)
     if not predicts_danger(policy):
         raise ValueError(f"{weights}: trained without objective.hidden_hands or objective.round_winner")
-    fitted = fit(discards(policy, held_out_columns(shards, "train", policy.vocabulary), decisions))
+    fitted = fit(discards(policy, held_out_columns(shards, "validation", policy.vocabulary), decisions))
     test = discards(policy, held_out_columns(shards, "test", policy.vocabulary), None)
     lines = [f"{'coefficient':<12}{'fitted':>8}{'in use':>8}"]
     lines += [f"{name:<12}{new:8.2f}{old:8.2f}" for name, new, old in zip(FEATURES, fitted, COEFFICIENTS, strict=True)]
