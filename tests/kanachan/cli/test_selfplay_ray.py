@@ -25,7 +25,7 @@ from kanachan.cli.selfplay import main
 played_games._SECONDS_BETWEEN_CHUNKS = 0.0
 sys.exit(main(sys.argv[1:]))
 """
-_SECONDS = 240
+_SECONDS = 180 + GAMES
 
 
 class Run:
