@@ -63,6 +63,8 @@ CASES = [
     ("arena nope rule -n 4", "nope: no player of this name"),
     ("arena shards rule -n 4", IS_SHARDS),
     ("arena rule cut.safetensors -n 4", "cut.safetensors: not a complete weights file"),
+    ("selfplay nope -n 4 -o games", "nope: no player of this name"),
+    ("selfplay shards@0.7 -n 4 -o games", IS_SHARDS),
     ("export nope -o out", MISSING),
     ("export shards -o out", IS_SHARDS),
     ("export other.safetensors -o out", "other.safetensors: a safetensors file without a card"),
