@@ -23,7 +23,7 @@ from kanachan.inference.policy import Policy
 from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 
 FEATURES = ("constant", "winner", "riichi", "turn", "wait")
-COEFFICIENTS = (-12.62, 0.80, 0.92, 2.65, 0.73)
+COEFFICIENTS = (-9.70, 0.11, 2.24, 1.51, 0.80)
 """of `FEATURES`"""
 _LEAST_WAIT = 0.01
 _RANKS_OF_SUIT = 9
