@@ -31,13 +31,15 @@ def test_every_unit_has_its_result(cluster: RayCluster) -> None:
     assert sorted(RayBackend(PairsOfSquares(), cluster, 2).results(range(12))) == SQUARES
 
 
-def test_the_units_of_a_killed_worker_are_done_by_another(cluster: RayCluster, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_units_of_a_killed_worker_are_done_by_another(cluster: RayCluster, tmp_path: Path, workers: int) -> None:
     lines: list[str] = []
-    backend = RayBackend(Squares(tmp_path, kills=(3,)), cluster, 2, report=lines.append)
+    backend = RayBackend(Squares(tmp_path, kills=(3,)), cluster, workers, report=lines.append)
     assert sorted(backend.results(range(12))) == SQUARES
     (line,) = lines
     assert line.startswith("a worker was lost (its process was killed, or its machine failed); its work will be done")
-    assert len(list(tmp_path.glob("*.pid"))) == 3
+    # of two workers, one may have done the rest before a new one has started
+    assert len(list(tmp_path.glob("*.pid"))) >= 2
 
 
 def test_the_error_of_a_stream_ends_the_run(cluster: RayCluster, tmp_path: Path) -> None:
