@@ -72,6 +72,9 @@ def parse_line(line: str, vocabulary: Vocabulary) -> Annotation:
         results=lists["results"],
         hidden=lists.get(HIDDEN),
     )
+    num_numbers = len(annotation.observation.numeric)
+    if num_numbers != len(vocabulary.numeric):
+        raise ValueError(f"a decision of {vocabulary_of_numbers(num_numbers).name}; {vocabulary.name} is expected here")
     check(annotation, vocabulary)
     return annotation
 

@@ -1,9 +1,7 @@
 """The integers of the annotation specification, as tables.
 
-The tokens of a field of an annotation (sparse, progression, actions, hidden) are those of its blocks, concatenated. A
-block is the product of its axes, the last one running fastest: `discard` of the progression is seat x tile x tsumogiri
-x riichi. Sizes are stated once, every offset is a sum, and the meaning of a token (`Field.describe`), its image when
-suits or seats are permuted (`kanachan.data.symmetry`) and its description for people all follow from the axes.
+The tokens of a field of an annotation (sparse, progression, actions, hidden) are those of its blocks, concatenated
+(`annotate.blocks`): `discard` of the progression is seat x tile x tsumogiri x riichi.
 
 A vocabulary is a value that is passed, never assumed: shards and weights name theirs, an annotation line is recognised
 by how many numbers it has, and `VOCABULARIES` lists them all.
@@ -14,11 +12,10 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from itertools import accumulate, permutations
-from operator import mul
-from typing import NamedTuple
+
+from annotate.blocks import Axis, Factor, Field
 
 NUM_SUITS = 3
 TILES_PER_SUIT = 10  # 0 (red five), 1 ... 9
@@ -27,90 +24,6 @@ NUM_HONOURS = 7
 NUM_TILES = NUM_SUITS * TILES_PER_SUIT + NUM_HONOURS  # 0m 1m ... 9m 0p ... 9s 1z ... 7z
 NUM_TILES34 = NUM_SUITS * RANKS_PER_SUIT + NUM_HONOURS
 CHIS_PER_SUIT = 30
-
-
-class Axis(StrEnum):
-    """What a factor of a token counts. Symmetries act on all axes but OTHER."""
-
-    SEAT = "seat"  # absolute: 0 is the first dealer of the game
-    RELATIVE_SEAT = "relative_seat"  # 0 right, 1 across, 2 left
-    TILE = "tile"  # 0 ... 36
-    TILE34 = "tile34"  # 0 ... 33, red fives and ordinary ones alike
-    HAND_SLOT = "hand_slot"  # 0 ... 135, a tile and the number of its copy
-    CHI = "chi"  # 0 ... 89
-    OTHER = "other"
-
-
-class Factor(NamedTuple):
-    """One axis of a block: its kind, its number of values, and its name within the block."""
-
-    axis: Axis
-    size: int
-    name: str
-
-
-@dataclass(frozen=True)
-class Block:
-    """Consecutive tokens `first ... first + size - 1`, the product of `factors`."""
-
-    name: str
-    first: int
-    factors: tuple[Factor, ...]
-
-    @cached_property
-    def size(self) -> int:
-        size = 1
-        for factor in self.factors:
-            size *= factor.size
-        return size
-
-    @cached_property
-    def strides(self) -> tuple[int, ...]:
-        """What one step along each factor adds to a token."""
-        sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
-        return tuple(sizes)[-2::-1]
-
-    def token(self, *indices: int) -> int:
-        """Returns the token at `indices`, one for each factor."""
-        assert len(indices) == len(self.factors), (self.name, indices)
-        offset = 0
-        for index, factor in zip(indices, self.factors, strict=True):
-            assert 0 <= index < factor.size, (self.name, factor.name, index)
-            offset = offset * factor.size + index
-        return self.first + offset
-
-    def indices(self, token: int) -> tuple[int, ...]:
-        """Returns the index of each factor of a token; the inverse of `token`."""
-        offset, indices = token - self.first, []
-        for factor in reversed(self.factors):
-            offset, index = divmod(offset, factor.size)
-            indices.append(index)
-        return tuple(reversed(indices))
-
-
-class Field:
-    """One field of the annotation: its blocks by name, and the block of each token."""
-
-    def __init__(self, name: str, blocks: list[tuple[str, tuple[Factor, ...]]]) -> None:
-        sizes = [Block(block, 0, factors).size for block, factors in blocks]
-        firsts = accumulate(sizes, initial=0)
-        self.name = name
-        self.blocks = {
-            block: Block(block, first, factors) for (block, factors), first in zip(blocks, firsts, strict=False)
-        }
-        self.size = sum(sizes)
-        self._block_of_token = [block for block in self.blocks.values() for _ in range(block.size)]
-
-    def __getitem__(self, block: str) -> Block:
-        return self.blocks[block]
-
-    def block_of(self, token: int) -> Block:
-        return self._block_of_token[token]
-
-    def describe(self, token: int) -> tuple[str, dict[str, int]]:
-        """Returns the block's name and the value of each factor by its name."""
-        block = self.block_of(token)
-        return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}
 
 
 TABLE = ("room", "style", "seat", "wind", "round", "left")
@@ -134,8 +47,10 @@ class Vocabulary:
     num_round_results: int
     max_progression: int
     """length of the longest possible progression, for position embeddings"""
-    num_tile_ids: int
-    """physical tiles of a wall"""
+    kinds: tuple[int, ...]
+    """the kinds of tiles, 0 ... 33, of which a wall has four each"""
+    num_rinshan: int
+    """tiles of the wall that can be drawn after kans and Norths set aside"""
     suit_orders: tuple[tuple[int, ...], ...]
     """suit permutations that preserve the rules: `suit_orders[p][suit]` is the suit that `suit` becomes; the first is
     the identity"""
@@ -149,6 +64,11 @@ class Vocabulary:
     def num_live(self) -> int:
         """Tiles that can be drawn in a round."""
         return self.sparse["left"].size
+
+    @property
+    def num_tile_ids(self) -> int:
+        """Physical tiles of a wall."""
+        return 4 * len(self.kinds)
 
     @property
     def has_chi(self) -> bool:
@@ -175,8 +95,8 @@ class Vocabulary:
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which is never an
-        input, is excluded."""
+        """16 hexadecimal digits that change when any token changes its meaning; the hidden field, which ordinary
+        networks never see, is excluded."""
         layout = {
             field.name: [(b.name, b.first, [tuple(f) for f in b.factors]) for b in field.blocks.values()]
             for field in (self.sparse, self.progression, self.action)
@@ -189,43 +109,78 @@ def _other(name: str, size: int) -> Factor:
     return Factor(Axis.OTHER, size, name)
 
 
-_SEAT = Factor(Axis.SEAT, 4, "seat")
-_RELATIVE_SEAT = Factor(Axis.RELATIVE_SEAT, 3, "relative_seat")
 _TILE = Factor(Axis.TILE, NUM_TILES, "tile")
 _TILE34 = Factor(Axis.TILE34, NUM_TILES34, "tile34")
 _CHI = Factor(Axis.CHI, NUM_SUITS * CHIS_PER_SUIT, "chi")
+_SLOT = Factor(Axis.HAND_SLOT, 136, "slot")
 _TSUMOGIRI = _other("tsumogiri", 2)
 _RIICHI = _other("riichi", 2)
 
-FOUR_PLAYERS = Vocabulary(
-    name="kanachan-4p",
-    num_seats=4,
-    sparse=Field(
+
+def _seat(num_seats: int) -> Factor:
+    return Factor(Axis.SEAT, num_seats, "seat")
+
+
+def _relative_seat(num_seats: int) -> Factor:
+    return Factor(Axis.RELATIVE_SEAT, num_seats - 1, "relative_seat")
+
+
+def _sparse(num_seats: int, num_live: int) -> Field:
+    seat = _seat(num_seats)
+    return Field(
         "sparse",
         [
             ("room", (_other("room", 5),)),
             ("style", (_other("style", 2),)),  # 0 East only, 1 East and South
-            ("seat", (_SEAT,)),
+            ("seat", (seat,)),
             ("wind", (_other("wind", 3),)),
-            ("round", (Factor(Axis.SEAT, 4, "dealer"),)),  # the number of the round is the dealer's seat
+            ("round", (seat._replace(name="dealer"),)),  # the number of the round is the dealer's seat
             ("dora", (_other("position", 5), _TILE)),
-            ("left", (_other("drawn", 70),)),  # 69 - the number of left tiles
-            ("standing", (_SEAT, _other("grade_or_rank", 20))),  # 16 grades, then 4 ranks
-            ("hand", (Factor(Axis.HAND_SLOT, 136, "slot"),)),
+            ("left", (_other("drawn", num_live),)),  # num_live - 1 - the number of left tiles
+            ("standing", (seat, _other("grade_or_rank", NUM_GRADES + num_seats))),  # grades, then ranks
+            ("hand", (_SLOT,)),
             ("drawn", (_TILE,)),
         ],
-    ),
+    )
+
+
+def _hidden(num_seats: int) -> Field:
+    return Field(
+        "hidden",
+        [
+            ("hand", (_relative_seat(num_seats), _SLOT)),
+            ("wall", (_TILE,)),  # live, in drawing order
+        ],
+    )
+
+
+def _numeric(num_seats: int) -> tuple[str, ...]:
+    return ("honba", "deposits", *(f"score_{seat}" for seat in range(num_seats)))
+
+
+def _results(num_seats: int) -> tuple[str, ...]:
+    deltas = (f"round_delta_{seat}" for seat in range(num_seats))
+    ranks = (f"rank_{seat}" for seat in range(num_seats))
+    return ("round_result", *deltas, *ranks, "rank", "score", "grading_delta")
+
+
+_SEAT_4, _RELATIVE_4 = _seat(4), _relative_seat(4)
+
+FOUR_PLAYERS = Vocabulary(
+    name="kanachan-4p",
+    num_seats=4,
+    sparse=_sparse(4, num_live=70),
     progression=Field(
         "progression",
         [
             ("begin", ()),
             ("unused", (_other("unused", 4),)),
-            ("discard", (_SEAT, _TILE, _TSUMOGIRI, _RIICHI)),
-            ("chi", (_SEAT, _CHI)),
-            ("pon", (_SEAT, _RELATIVE_SEAT, _TILE)),
-            ("daiminkan", (_SEAT, _RELATIVE_SEAT, _TILE)),  # da ming gang
-            ("ankan", (_SEAT, _TILE34)),  # an gang
-            ("kakan", (_SEAT, _TILE)),  # jia gang
+            ("discard", (_SEAT_4, _TILE, _TSUMOGIRI, _RIICHI)),
+            ("chi", (_SEAT_4, _CHI)),
+            ("pon", (_SEAT_4, _RELATIVE_4, _TILE)),
+            ("daiminkan", (_SEAT_4, _RELATIVE_4, _TILE)),  # da ming gang
+            ("ankan", (_SEAT_4, _TILE34)),  # an gang
+            ("kakan", (_SEAT_4, _TILE)),  # jia gang
         ],
     ),
     action=Field(
@@ -238,36 +193,69 @@ FOUR_PLAYERS = Vocabulary(
             ("kyushu", ()),  # nine different terminals and honours: abort the round
             ("skip", ()),
             ("chi", (_CHI,)),
-            ("pon", (_RELATIVE_SEAT, _TILE)),
-            ("daiminkan", (_RELATIVE_SEAT, _TILE)),
-            ("ron", (_RELATIVE_SEAT,)),
+            ("pon", (_RELATIVE_4, _TILE)),
+            ("daiminkan", (_RELATIVE_4, _TILE)),
+            ("ron", (_RELATIVE_4,)),
         ],
     ),
-    hidden=Field(
-        "hidden",
-        [
-            ("hand", (_RELATIVE_SEAT, Factor(Axis.HAND_SLOT, 136, "slot"))),
-            ("wall", (_TILE,)),  # live, in drawing order
-        ],
-    ),
-    numeric=("honba", "deposits", "score_0", "score_1", "score_2", "score_3"),
-    results=(
-        "round_result",
-        *(f"round_delta_{s}" for s in range(4)),
-        *(f"rank_{s}" for s in range(4)),
-        "rank",
-        "score",
-        "grading_delta",
-    ),
+    hidden=_hidden(4),
+    numeric=_numeric(4),
+    results=_results(4),
     num_round_results=19,
     # At most 70 tiles are drawn; a discard follows a draw or one of at most 16 chi and pon, and there are at most
     # 4 kans: 1 + 86 + 16 + 4 events.
     max_progression=112,
-    num_tile_ids=136,
+    kinds=tuple(range(NUM_TILES34)),
+    num_rinshan=4,
     suit_orders=tuple(permutations(range(NUM_SUITS))),
 )
 
-VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS,)}
+_SEAT_3, _RELATIVE_3 = _seat(3), _relative_seat(3)
+
+THREE_PLAYERS = Vocabulary(
+    name="kanachan-3p",
+    num_seats=3,
+    sparse=_sparse(3, num_live=55),
+    progression=Field(
+        "progression",
+        [
+            ("begin", ()),
+            ("discard", (_SEAT_3, _TILE, _TSUMOGIRI, _RIICHI)),
+            ("pon", (_SEAT_3, _RELATIVE_3, _TILE)),
+            ("daiminkan", (_SEAT_3, _RELATIVE_3, _TILE)),
+            ("ankan", (_SEAT_3, _TILE34)),
+            ("kakan", (_SEAT_3, _TILE)),
+            ("kita", (_SEAT_3,)),  # a North set aside
+        ],
+    ),
+    action=Field(
+        "action",
+        [
+            ("discard", (_TILE, _TSUMOGIRI, _RIICHI)),
+            ("ankan", (_TILE34,)),
+            ("kakan", (_TILE,)),
+            ("kita", ()),
+            ("tsumo", ()),
+            ("kyushu", ()),
+            ("skip", ()),
+            ("pon", (_RELATIVE_3, _TILE)),
+            ("daiminkan", (_RELATIVE_3, _TILE)),
+            ("ron", (_RELATIVE_3,)),
+        ],
+    ),
+    hidden=_hidden(3),
+    numeric=_numeric(3),
+    results=_results(3),
+    num_round_results=12,
+    # At most 55 tiles are drawn, each for a discard, a kan or a North; each of at most 12 pon and kans of another's
+    # tile adds itself and a discard: 1 + 55 + 24 events.
+    max_progression=80,
+    kinds=(0, *range(RANKS_PER_SUIT - 1, NUM_TILES34)),  # 2m ... 8m are not used
+    num_rinshan=8,
+    suit_orders=((0, 1, 2), (0, 2, 1)),
+)
+
+VOCABULARIES: Mapping[str, Vocabulary] = {vocabulary.name: vocabulary for vocabulary in (FOUR_PLAYERS, THREE_PLAYERS)}
 """all vocabularies by name"""
 NUMS_OF_SEATS = tuple(sorted({vocabulary.num_seats for vocabulary in VOCABULARIES.values()}))
 """numbers of seats that a command can expect before it has read the data or the weights"""
@@ -282,6 +270,11 @@ def vocabulary_named(name: str) -> Vocabulary:
     if name not in VOCABULARIES:
         raise ValueError(f"there is no vocabulary {name!r}; this program has {', '.join(VOCABULARIES)}")
     return VOCABULARIES[name]
+
+
+def vocabulary_of_seats(num_seats: int) -> Vocabulary:
+    """Returns the vocabulary of games with so many seats."""
+    return next(vocabulary for vocabulary in VOCABULARIES.values() if vocabulary.num_seats == num_seats)
 
 
 def vocabulary_with(name: object, fingerprint: object) -> Vocabulary | None:

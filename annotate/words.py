@@ -17,18 +17,29 @@ GRADES = (
 STYLES = ("East only", "East and South")
 WIND_NAMES = ("East", "South", "West", "North")
 PLACES = ("1st", "2nd", "3rd", "4th")
-_RELATIVE_SEATS = ("the right", "across", "the left")
-_WHO = ("right seat", "seat across", "left seat")
-ROUND_RESULTS = (
-    "own tsumo",
-    *(f"tsumo of the {who}" for who in _WHO),
-    *(f"own ron on the {who}" for who in _WHO),
-    *(f"dealt in to the {who}" for who in _WHO),
-    *(f"ron of the {winner} on the {other}" for winner in _WHO for other in _WHO if other != winner),
-    "exhaustive draw, not tenpai",
-    "exhaustive draw, tenpai",
-    "round aborted",
-)
+_RELATIVE_SEATS = {4: ("the right", "across", "the left"), 3: ("the right", "the left")}
+"""by number of seats"""
+NOT_TENPAI, TENPAI, ABORTED = "exhaustive draw, not tenpai", "exhaustive draw, tenpai", "round aborted"
+
+
+def _round_results(*others: str) -> tuple[str, ...]:
+    return (
+        "own tsumo",
+        *(f"tsumo of the {who}" for who in others),
+        *(f"own ron on the {who}" for who in others),
+        *(f"dealt in to the {who}" for who in others),
+        *(f"ron of the {winner} on the {other}" for winner in others for other in others if other != winner),
+        NOT_TENPAI,
+        TENPAI,
+        ABORTED,
+    )
+
+
+ROUND_RESULTS = {
+    4: _round_results("right seat", "seat across", "left seat"),
+    3: _round_results("right seat", "left seat"),
+}
+"""by number of seats"""
 
 Situation = defaultdict[str, list[dict[str, int]]]
 """sparse tokens by block, each as the values of its factors"""
@@ -47,7 +58,7 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
     if "tile" in values:
         words.append(TILE_NAMES[values["tile"]])
     if "relative_seat" in values:
-        words.append(f"from {_RELATIVE_SEATS[values['relative_seat']]}")
+        words.append(f"from {_RELATIVE_SEATS[vocabulary.num_seats][values['relative_seat']]}")
     return " ".join(words)
 
 
@@ -144,6 +155,8 @@ def _event(name: str, values: dict[str, int], vocabulary: Vocabulary) -> str:
         return riichi + TILE_NAMES[values["tile"]] + "*" * values["tsumogiri"]
     if name == "chi":
         return f"[{_chi(values['chi'])}]"
+    if name == "kita":
+        return f"[{name}]"
     tile = TILE_NAMES[values["tile"] if "tile" in values else tile_of(values["tile34"])]
     source = ""
     if "relative_seat" in values:
@@ -157,7 +170,7 @@ def _results(results: Sequence[int], vocabulary: Vocabulary) -> list[str]:
     deltas = ", ".join(f"seat {seat} {named[f'round_delta_{seat}']:+,}" for seat in seats)
     ranks = ", ".join(f"seat {seat} {PLACES[named[f'rank_{seat}']]}" for seat in seats)
     return [
-        f"round: {ROUND_RESULTS[named['round_result']]}; {deltas}",
+        f"round: {ROUND_RESULTS[vocabulary.num_seats][named['round_result']]}; {deltas}",
         f"game: {PLACES[named['rank']]} with {named['score']:,} points, grading points {named['grading_delta']:+,}; "
         f"{ranks}",
     ]

@@ -4,26 +4,12 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-from annotate.checks.choices import EVENT_OF, IS_RON, KYUSHU, TSUMO
-from annotate.checks.payments import (
-    ABORTED,
-    DEALT_IN,
-    NOT_TENPAI,
-    NUM_SEATS,
-    OWN_RON,
-    OWN_TSUMO,
-    SEATS,
-    TENPAI,
-    Codes,
-    possible_ends,
-    relative,
-)
-from annotate.checks.progress import EVENTS
+from annotate.checks.choices import actions_of
+from annotate.checks.payments import OWN_TSUMO, Codes, possible_ends
+from annotate.checks.progress import events_of
 from annotate.checks.rounds import RoundLines
+from annotate.checks.rules import Rules
 from annotate.checks.scores import Fail
-from annotate.vocabulary import FOUR_PLAYERS
-
-_CHI = FOUR_PLAYERS.progression["chi"]
 
 
 class Results(NamedTuple):
@@ -38,15 +24,15 @@ class Results(NamedTuple):
     grading_delta: int
 
 
-def parse_results(text: str) -> Results | None:
-    """Parses the results; returns None if the text is not twelve integers."""
+def parse_results(text: str, rules: Rules) -> Results | None:
+    """Parses the results; returns None if the text is not as many integers as the rules have."""
     try:
         numbers = tuple(map(int, text.split(",")))
     except ValueError:
         return None
-    if len(numbers) != len(FOUR_PLAYERS.results) or ",".join(map(str, numbers)) != text:
+    if len(numbers) != len(rules.vocabulary.results) or ",".join(map(str, numbers)) != text:
         return None
-    end_of_deltas, end_of_ranks = 1 + NUM_SEATS, 1 + 2 * NUM_SEATS
+    end_of_deltas, end_of_ranks = 1 + rules.num_seats, 1 + 2 * rules.num_seats
     return Results(numbers[0], numbers[1:end_of_deltas], numbers[end_of_deltas:end_of_ranks], *numbers[end_of_ranks:])
 
 
@@ -78,18 +64,18 @@ def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fai
     if any(delta % 100 for delta in deltas):
         fail("deltas", f"field 6 (results): the round's deltas are {list(deltas)}, multiples of 100 expected")
         return set()
-    decisions = round_lines.decisions
+    decisions, rules, actions = round_lines.decisions, round_lines.rules, actions_of(round_lines.rules)
     last = _Last(
-        [d.seat for d in decisions if d.action == TSUMO],
-        [d.seat for d in decisions if IS_RON[d.action]],
-        [d.seat for d in decisions if d.action == KYUSHU],
+        [d.seat for d in decisions if d.action == actions.tsumo],
+        [d.seat for d in decisions if actions.is_ron[d.action]],
+        [d.seat for d in decisions if d.action == actions.kyushu],
     )
     if round_lines.is_whole and not any(last):
         _go_to_end(round_lines)
     ends: list[Codes] = []
     all_ends: list[Codes] = []
     for riichi in _riichi(round_lines, last):
-        found = possible_ends(deltas, round_lines.key[1], start.honba, start.deposits, riichi)
+        found = possible_ends(deltas, round_lines.key[1], start.honba, start.deposits, riichi, rules)
         all_ends += found
         ends += [end for end in found if not round_lines.is_whole or _fits(end, last, round_lines)]
     codes = {seat: result.code for seat, result in results.items()}
@@ -103,10 +89,11 @@ def check_end(round_lines: RoundLines, results: Mapping[int, Results], fail: Fai
 
 def _go_to_end(round_lines: RoundLines) -> None:
     """Applies the last decision, after which no seat may have had a choice."""
-    chosen = [event for d in round_lines.decisions if (event := EVENT_OF[d.seat][d.action]) is not None]
+    actions, events = actions_of(round_lines.rules), events_of(round_lines.rules)
+    chosen = [event for d in round_lines.decisions if (event := actions.event_of[d.seat][d.action]) is not None]
     if chosen:
         # the other calls take precedence over a chi
-        round_lines.follow(EVENTS[min(chosen, key=lambda token: EVENTS[token].name == "chi")])
+        round_lines.follow(events[min(chosen, key=lambda token: events[token].name == "chi")])
     missing = round_lines.missing_turn()
     if missing:
         round_lines.is_whole = False
@@ -119,46 +106,48 @@ def _riichi(round_lines: RoundLines, last: _Last) -> Iterator[tuple[bool, ...]]:
     paid = progress.riichi
     if not round_lines.is_whole:
         paid = paid[:-1] if progress.last.is_riichi else paid
-        for riichi in product((False, True), repeat=NUM_SEATS):
+        for riichi in product((False, True), repeat=round_lines.rules.num_seats):
             if all(riichi[seat] for seat in paid):
                 yield riichi
         return
     if last.rons and progress.last.is_riichi:
         paid = paid[:-1]
-    yield tuple(seat in paid for seat in SEATS)
+    yield tuple(seat in paid for seat in round_lines.rules.seats)
 
 
 def _fits(end: Codes, last: _Last, round_lines: RoundLines) -> bool:
     """Returns whether an end is the result of the last decisions."""
+    rules = round_lines.rules
     if last.tsumo:
         return end[last.tsumo[0]] == OWN_TSUMO
     if last.rons:
         discarder = round_lines.progress.last.seat
-        if end[0] == ABORTED:
-            return len(last.rons) == NUM_SEATS - 1
-        winners = [seat for seat in SEATS if seat != discarder and end[seat] == OWN_RON + relative(discarder, seat)]
+        if end[0] == rules.aborted:
+            return len(last.rons) == 3
+        others = [seat for seat in rules.seats if seat != discarder]
+        winners = [seat for seat in others if end[seat] == rules.own_ron + rules.relative(discarder, seat)]
         return winners == sorted(last.rons)
     if last.kyushu or round_lines.progress.is_aborted or round_lines.progress.is_last_kan():
-        return end[0] == ABORTED
+        return end[0] == rules.aborted
     progress = round_lines.progress
     if OWN_TSUMO in end:  # a mangan of discards counts as a tsumo
         return progress.has_nagashi(end.index(OWN_TSUMO))
     # of discards in riichi some may have no line
-    is_nagashi = any(progress.has_nagashi(seat) and not progress.is_riichi[seat] for seat in SEATS)
-    return end[0] in (TENPAI, NOT_TENPAI) and not is_nagashi
+    is_nagashi = any(progress.has_nagashi(seat) and not progress.is_riichi[seat] for seat in rules.seats)
+    return end[0] in (rules.tenpai, rules.not_tenpai) and not is_nagashi
 
 
 def _followers(end: Codes, round_lines: RoundLines, last: _Last, honba: int) -> Iterator[Next]:
-    code = end[round_lines.key[1]]
+    code, rules = end[round_lines.key[1]], round_lines.rules
     if OWN_TSUMO in end:
         if last.tsumo or not round_lines.is_whole:
             yield Next(True, honba + 1) if code == OWN_TSUMO else Next(False, 0)
         if not last.tsumo:  # a mangan of discards: whether the dealer was tenpai is unknown
             yield Next(True, honba + 1)
             yield Next(False, honba + 1)
-    elif code in (TENPAI, NOT_TENPAI):
-        yield Next(code == TENPAI, honba + 1)
-    elif code == ABORTED or OWN_RON <= code < DEALT_IN:
+    elif code in (rules.tenpai, rules.not_tenpai):
+        yield Next(code == rules.tenpai, honba + 1)
+    elif code == rules.aborted or rules.own_ron <= code < rules.dealt_in:
         yield Next(True, honba + 1)
     else:
         yield Next(False, 0)

@@ -3,16 +3,12 @@
 from collections import Counter
 
 from annotate.checks.ending import Next, Results, check_end, parse_results
-from annotate.checks.payments import NUM_SEATS, SEATS
 from annotate.checks.rounds import RoundLines
-from annotate.checks.scores import Fail, Numbers, Settings, parse_numbers, ranks
+from annotate.checks.rules import OF_FOUR, Rules, rules_of_line
+from annotate.checks.scores import IN_WORDS, Fail, Numbers, Settings, parse_numbers, ranks
 from annotate.checks.situation import Situation, WrongLine
-from annotate.vocabulary import FOUR_PLAYERS
 
-_LAST_CODE = FOUR_PLAYERS.num_round_results - 1
 _UNKNOWN_HONBA = -1
-_START_SCORE, _ENOUGH = 25_000, 30_000
-"""with another start score, the score that ends a game is unknown"""
 
 
 class GameLines:
@@ -32,6 +28,8 @@ class GameLines:
         self._last_line = 0
         self._fail = fail
         self._settings: Settings | None = None
+        self._rules = OF_FOUR
+        """of the first line"""
         self._round: RoundLines | None = None
         self._texts: dict[int, str] = {}
         """results of the round, by seat"""
@@ -46,8 +44,10 @@ class GameLines:
         """Checks the next line, given without its line break."""
         self.line, self._last_line = line, self.line
         try:
-            situation = Situation(text)
-            settings = self._settings = self._settings or Settings.of(situation)
+            if self._settings is None:
+                self._rules = rules_of_line(text)
+            situation = Situation(text, self._rules)
+            settings = self._settings = self._settings or Settings.of(situation, self._rules)
         except WrongLine as wrong:
             self._fail(wrong.kind, wrong.text)
             if self._round:
@@ -75,8 +75,8 @@ class GameLines:
             return
         self._last_line, total = self.line, self._settings.total
         self._end_round()
-        scores = [self._ends[seat][0] for seat in SEATS if seat in self._ends]
-        if self._ranks is None or len(scores) < NUM_SEATS:
+        scores = [self._ends[seat][0] for seat in self._rules.seats if seat in self._ends]
+        if self._ranks is None or len(scores) < self._rules.num_seats:
             return
         if sum(scores) != total:
             self._fail("end of game", f"field 6 (results): the end scores {scores} are {sum(scores)}, {total} expected")
@@ -107,10 +107,16 @@ class GameLines:
     def _is_over(self, key: tuple[int, int, int], followers: set[Next], after: tuple[int, ...]) -> bool:
         """Returns whether the game is over: past its last scheduled dealer, with enough points of a seat."""
         assert self._settings is not None
-        if self._settings.start_score != _START_SCORE or not followers or any(stays for stays, _ in followers):
+        if (
+            self._settings.start_score != self._rules.start_score
+            or not followers
+            or any(stays for stays, _ in followers)
+        ):
             return False
         wind, dealer, _ = key
-        return wind * NUM_SEATS + dealer + 1 >= (self._settings.style + 1) * NUM_SEATS and max(after) >= _ENOUGH
+        num_seats = self._rules.num_seats
+        is_last = wind * num_seats + dealer + 1 >= (self._settings.style + 1) * num_seats
+        return is_last and max(after) >= self._rules.enough
 
     # Rounds
 
@@ -121,7 +127,7 @@ class GameLines:
             return current.is_lost or not current.continues(situation.progression)
         if current.is_lost or current.continues(situation.progression):
             return False
-        numbers = parse_numbers(situation.numeric)
+        numbers = parse_numbers(situation.numeric, self._rules)
         return numbers is not None and numbers.honba != current.key[2]
 
     def _begin_round(self, situation: Situation, settings: Settings) -> None:
@@ -129,7 +135,7 @@ class GameLines:
             self._end_round()
         self.num_rounds += 1
         self._texts, self._results = {}, {}
-        numbers = parse_numbers(situation.numeric)
+        numbers = parse_numbers(situation.numeric, self._rules)
         honba = numbers.honba if numbers else _UNKNOWN_HONBA
         self._round = RoundLines(situation, honba, settings, self._fail, self._absent)
         if situation.wind > situation.style + 1:
@@ -153,13 +159,14 @@ class GameLines:
         """Checks that the round may follow the previous one, possibly with rounds left out in between."""
         wind, dealer, honba = key
         if self._after is None:
-            if key == (0, 0, 0) and self.num_rounds == 1 and numbers.scores != (start_score,) * NUM_SEATS:
+            if key == (0, 0, 0) and self.num_rounds == 1 and numbers.scores != (start_score,) * self._rules.num_seats:
                 words = f"{list(numbers.scores)}, a game begins with {start_score} each"
                 self._fail("numbers", f"field 2 (numeric): the scores are {words}")
             self.num_gaps += key != (0, 0, 0) and self.num_rounds == 1
             return
         before, followers, scores = self._after
-        place, found = before[0] * NUM_SEATS + before[1], (wind * NUM_SEATS + dealer, honba)
+        num_seats = self._rules.num_seats
+        place, found = before[0] * num_seats + before[1], (wind * num_seats + dealer, honba)
         expected = [(place + (not stays), next_honba) for stays, next_honba in followers] or [(place, before[2] + 1)]
         if found in expected:
             if numbers.scores != scores:
@@ -180,11 +187,12 @@ class GameLines:
             words = f"{text}, in the seat's line before {self._texts[seat]}"
             self._fail("results", f"field 6 (results) is {words}: they are the same in the whole round")
             return
-        results = parse_results(text)
+        results = parse_results(text, self._rules)
         if results is None:
-            self._fail("results", f"field 6 (results): twelve integers expected, not {text[:80]!r}")
+            number = IN_WORDS[len(self._rules.vocabulary.results)]
+            self._fail("results", f"field 6 (results): {number} integers expected, not {text[:80]!r}")
             return
-        problem = _wrong_results(results, seat, settings.start_score)
+        problem = _wrong_results(results, seat, settings.start_score, self._rules)
         if problem:
             self._fail("results", f"field 6 (results): {problem}")
             return
@@ -204,18 +212,18 @@ class GameLines:
             self._fail("results", f"field 6 (results): end score and grading delta of seat {seat} are {words}")
 
 
-def _wrong_results(results: Results, seat: int, mean: int) -> str | None:
-    if not 0 <= results.code <= _LAST_CODE:
-        return f"the round's result is {results.code}, 0 to {_LAST_CODE} expected"
-    if sorted(results.ranks) != list(SEATS):
-        return f"the ranks {list(results.ranks)} are not a permutation of {list(SEATS)}"
+def _wrong_results(results: Results, seat: int, mean: int, rules: Rules) -> str | None:
+    if not 0 <= results.code <= rules.aborted:
+        return f"the round's result is {results.code}, 0 to {rules.aborted} expected"
+    if sorted(results.ranks) != list(rules.seats):
+        return f"the ranks {list(results.ranks)} are not a permutation of {list(rules.seats)}"
     if results.rank != results.ranks[seat]:
         return (
             f"the rank is {results.rank}, but by the ranks {list(results.ranks)} seat {seat}'s is {results.ranks[seat]}"
         )
     if results.score % 100:
         return f"the end score is {results.score}, a multiple of 100 expected"
-    is_first, is_last = results.rank == 0, results.rank == NUM_SEATS - 1
+    is_first, is_last = results.rank == 0, results.rank == rules.num_seats - 1
     if is_first and results.score < mean or is_last and results.score > mean:
         return f"the end score {results.score} cannot have rank {results.rank}: {mean} is the mean"
     if is_first and results.grading_delta < 0:

@@ -1,19 +1,21 @@
 """Checks of the hidden field of a round's lines: the other hands agree with those seats' lines, and the wall is one."""
 
 from bisect import bisect_left
+from functools import cache
 from itertools import takewhile
 
-from annotate.checks.payments import NUM_SEATS
 from annotate.checks.progress import KIND_OF, Progress
+from annotate.checks.rules import Rules
 from annotate.checks.scores import Fail
 from annotate.checks.shapes import MOST_COPIES
 from annotate.checks.situation import Situation, WrongLine, tiles_of_hand
 from annotate.checks.tiles import TileChecks, in_words
-from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES, tile_of
+from annotate.vocabulary import TILE_NAMES, tile_of
 
-_TOKENS = {str(token): token for token in range(FOUR_PLAYERS.hidden.size)}
-_HAND, _WALL = FOUR_PLAYERS.hidden["hand"], FOUR_PLAYERS.hidden["wall"]
-_NUM_SLOTS = _HAND.factors[1].size
+
+@cache
+def _tokens_of(rules: Rules) -> dict[str, int]:
+    return {str(token): token for token in range(rules.vocabulary.hidden.size)}
 
 
 class HiddenChecks:
@@ -32,13 +34,13 @@ class HiddenChecks:
             kinds: number of tiles of each kind in the seat's hand.
         """
         try:
-            hands, wall = _parts(situation.hidden or "")
+            hands, wall = _parts(situation.hidden or "", progress.rules)
         except WrongLine as wrong:
             self._fail("hidden", wrong.text)
             return
         visible = [count + seen for count, seen in zip(kinds, progress.seen_kinds, strict=True)]
         for place, hand in enumerate(hands):
-            tiles.see((situation.seat + 1 + place) % NUM_SEATS, hand, progress)
+            tiles.see((situation.seat + 1 + place) % progress.rules.num_seats, hand, progress)
             for tile in hand:
                 visible[KIND_OF[tile]] += 1
         self._check_wall(situation, progress, wall)
@@ -50,8 +52,8 @@ class HiddenChecks:
             self._fail("hidden", f"field 7 (hidden): there are {words}")
 
     def _check_wall(self, situation: Situation, progress: Progress, wall: list[int]) -> None:
-        is_replaced = situation.drawn is not None or progress.last.name not in ("ankan", "kakan", "daiminkan")
-        num_replaced = len(progress.kans) - (not is_replaced)
+        is_replaced = situation.drawn is not None or progress.last.name not in ("ankan", "kakan", "daiminkan", "kita")
+        num_replaced = len(progress.kans) + progress.num_norths - (not is_replaced)
         before, num_taken = self._wall, num_replaced - self._num_replaced
         self._wall, self._num_replaced = wall, num_replaced
         if wall and len(wall) != situation.left:
@@ -71,22 +73,24 @@ class HiddenChecks:
                 self._fail("hidden", f"field 1 (sparse): the drawn tile is {words}")
 
 
-def _parts(text: str) -> tuple[list[list[int]], list[int]]:
-    """Parses the hands of the seats to the right, across and to the left, and the wall."""
+def _parts(text: str, rules: Rules) -> tuple[list[list[int]], list[int]]:
+    """Parses the hands of the other seats, the next one first, and the wall."""
+    hand, wall_first = rules.vocabulary.hidden["hand"], rules.vocabulary.hidden["wall"].first
+    num_slots = hand.factors[1].size
     try:
-        tokens = list(map(_TOKENS.__getitem__, text.split(",")))
+        tokens = list(map(_tokens_of(rules).__getitem__, text.split(",")))
     except KeyError as error:
-        words = f"{error.args[0]!r} is not a token from 0 to {FOUR_PLAYERS.hidden.size - 1}"
+        words = f"{error.args[0]!r} is not a token from 0 to {rules.vocabulary.hidden.size - 1}"
         raise WrongLine("hidden", f"field 7 (hidden): {words}") from None
-    of_hands = list(takewhile(lambda token: token < _WALL.first, tokens))
-    wall = [token - _WALL.first for token in tokens[len(of_hands) :]]
+    of_hands = list(takewhile(lambda token: token < wall_first, tokens))
+    wall = [token - wall_first for token in tokens[len(of_hands) :]]
     if of_hands != sorted(set(of_hands)) or any(tile < 0 for tile in wall):
         raise WrongLine(
             "hidden", "field 7 (hidden): tokens of hands in ascending order expected, then those of the wall"
         )
     hands = []
-    for place in range(NUM_SEATS - 1):
-        first = place * _NUM_SLOTS
-        part = of_hands[bisect_left(of_hands, first) : bisect_left(of_hands, first + _NUM_SLOTS)]
+    for place in range(rules.num_seats - 1):
+        first = place * num_slots
+        part = of_hands[bisect_left(of_hands, first) : bisect_left(of_hands, first + num_slots)]
         hands.append(tiles_of_hand([token - first for token in part], "field 7 (hidden)"))
     return hands, wall

@@ -3,14 +3,14 @@
 `Progress.apply` reports impossible events, by the rules that Tenhou and Mahjong Soul share.
 """
 
+from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from annotate.checks.payments import NUM_SEATS, SEATS, relative
+from annotate.checks.rules import Rules
 from annotate.checks.shapes import MOST_COPIES, TERMINALS_AND_HONOURS
 from annotate.vocabulary import (
     CHI_TILES,
-    FOUR_PLAYERS,
     HAND_SLOT_FIRST,
     NUM_SUITS,
     NUM_TILES,
@@ -22,14 +22,12 @@ from annotate.vocabulary import (
     tile_of,
 )
 
-NUM_DRAWS = 70
-"""tiles to draw after the deal, those drawn after kans included"""
-LEFT_FOR_RIICHI = 4
 MOST_KANS = 4
 MOST_MELDS = 4
 _TERMINALS_AND_HONOURS = sum(1 << kind for kind in TERMINALS_AND_HONOURS)
 NUM_COPIES = tuple(end - first for first, end in pairwise(HAND_SLOT_FIRST))
 
+NORTH = TILE_NAMES.index("4z")
 KIND_OF = tuple(tile34_of(tile) for tile in range(NUM_TILES))
 TILES_OF_KIND = tuple(tuple(t for t in range(NUM_TILES) if KIND_OF[t] == kind) for kind in range(NUM_TILES34))
 RED_OF_KIND = {tile34_of(tile): tile for tile in range(NUM_TILES) if is_red(tile)}
@@ -64,10 +62,12 @@ class Event(NamedTuple):
         return words + " as drawn" * self.is_tsumogiri + " with riichi" * self.is_riichi
 
 
-def _event(token: int) -> Event:
-    name, values = FOUR_PLAYERS.progression.describe(token)
+def _event(token: int, rules: Rules) -> Event:
+    name, values = rules.vocabulary.progression.describe(token)
     if "seat" not in values:
         return Event(name, token=token)
+    if name == "kita":
+        return Event(name, values["seat"], NORTH, KIND_OF[NORTH], token=token)
     seat, relative_seat = values["seat"], values.get("relative_seat", -1)
     if name == "chi":
         *used, tile = CHI_TILES[values["chi"]]
@@ -77,7 +77,10 @@ def _event(token: int) -> Event:
     return Event(name, seat, tile, KIND_OF[tile], *flags, relative_seat=relative_seat, token=token)
 
 
-EVENTS = tuple(_event(token) for token in range(FOUR_PLAYERS.progression.size))
+@cache
+def events_of(rules: Rules) -> tuple[Event, ...]:
+    """Returns the events by the tokens of the progression."""
+    return tuple(_event(token, rules) for token in range(rules.vocabulary.progression.size))
 
 
 def swapped_kinds(event: Event) -> tuple[int, ...]:
@@ -95,41 +98,45 @@ def swapped_kinds(event: Event) -> tuple[int, ...]:
 class Progress:
     """The public state of the table after the events so far."""
 
-    def __init__(self, dealer: int) -> None:
+    def __init__(self, dealer: int, rules: Rules) -> None:
+        self.rules = rules
+        num_seats = rules.num_seats
         self.dealer = dealer
         self.last = Event("begin")
         self.num_draws = 0
         """tiles drawn for the events so far, without the one drawn for the next event"""
         self.is_aborted = False
         """no further tile may be drawn: four riichi, four equal winds, four kans of several seats"""
-        self.num_melds = [0] * NUM_SEATS
-        self.is_open = [False] * NUM_SEATS
-        self.closed_kans = [0] * NUM_SEATS
+        self.num_melds = [0] * num_seats
+        self.is_open = [False] * num_seats
+        self.closed_kans = [0] * num_seats
         """their kinds, as bits"""
-        self.pons: list[set[int]] = [set() for _ in SEATS]
+        self.pons: list[set[int]] = [set() for _ in rules.seats]
         self.riichi: list[int] = []
         """seats in the order of their riichi"""
-        self.is_riichi = [False] * NUM_SEATS
-        self.river = [0] * NUM_SEATS
+        self.is_riichi = [False] * num_seats
+        self.river = [0] * num_seats
         """kinds that a seat has discarded, as bits"""
-        self.is_called_from = [False] * NUM_SEATS
+        self.is_called_from = [False] * num_seats
         """a discard of the seat was called"""
-        self.missed = [0] * NUM_SEATS
+        self.missed = [0] * num_seats
         """kinds that others have discarded since a seat did, or since its riichi, without the last one; as bits"""
         self.kans: list[int] = []
         """their seats"""
         self.num_kans_in_turn = 0
         """since the last discard"""
+        self.num_norths = 0
+        """set aside"""
         self.num_discards = 0
         self.is_interrupted = False
-        """by a call or a kan"""
+        """by a call, a kan or a North set aside"""
         self.seen_kinds = [0] * NUM_TILES34
         self.seen = [0] * NUM_TILES
         """of those seen, the tiles that are known to be red or not"""
 
     def apply(self, event: Event) -> str | None:
         """Applies an event, even an impossible one. Returns why it is impossible, or None."""
-        if self.last.name in ("discard", "kakan"):
+        if self.last.name in ("discard", "kakan", "kita"):
             self._miss(self.last)
         if event.name == "discard":
             self.num_kans_in_turn = 0
@@ -138,6 +145,8 @@ class Progress:
             problem = self._call(event)
         elif event.name in ("ankan", "kakan"):
             problem = self._own_kan(event)
+        elif event.name == "kita":
+            problem = self._set_aside(event)
         else:
             return "starts the round again" if event.name == "begin" else "is a token without a meaning"
         self.last = event
@@ -151,7 +160,7 @@ class Progress:
         name, seat = self.last.name, self.last.seat
         if name == "begin":
             return self.dealer
-        return (seat + 1) % NUM_SEATS if name == "discard" else seat
+        return (seat + 1) % self.rules.num_seats if name == "discard" else seat
 
     def has_drawn(self) -> bool:
         """Returns whether the next discard is from a hand with a drawn tile, not after a chi or pon."""
@@ -167,7 +176,7 @@ class Progress:
             return f"is out of turn: it is seat {turn}'s"
         if self.has_drawn():
             self.num_draws += 1
-            if self.num_draws > NUM_DRAWS:
+            if self.num_draws > self.rules.num_draws:
                 return "comes after the last tile was drawn"
             if self.is_aborted:
                 return "comes after the round was aborted"
@@ -201,8 +210,9 @@ class Progress:
             return None if event.is_tsumogiri else "must be of the drawn tile: the seat is in riichi"
         if event.is_riichi and self.is_open[event.seat]:
             return "declares riichi with an open hand"
-        if event.is_riichi and NUM_DRAWS - self.num_draws < LEFT_FOR_RIICHI:
-            return f"declares riichi with {NUM_DRAWS - self.num_draws} tiles left, not {LEFT_FOR_RIICHI}"
+        left = self.rules.num_draws - self.num_draws
+        if event.is_riichi and left < self.rules.left_for_riichi:
+            return f"declares riichi with {left} tiles left, not {self.rules.left_for_riichi}"
         if not self.has_drawn() and event.kind in swapped_kinds(self.last):
             return "is swap-calling (kuikae)"
         return None
@@ -229,11 +239,11 @@ class Progress:
         self.is_called_from[last.seat] = True
         if event.tile != last.tile:
             return f"calls another tile than the last discard, {TILE_NAMES[last.tile]}"
-        if last.seat == seat or relative(last.seat, seat) != event.relative_seat:
+        if last.seat == seat or self.rules.relative(last.seat, seat) != event.relative_seat:
             return f"calls from the wrong seat: seat {last.seat} discarded last"
         if self.is_riichi[seat]:
             return "calls in riichi"
-        if self.num_draws >= NUM_DRAWS:
+        if self.num_draws >= self.rules.num_draws:
             return "calls the last tile"
         return self._too_many(event)
 
@@ -251,7 +261,7 @@ class Progress:
         problem = self._wrong_turn(event)
         if problem is None and not self.has_drawn():
             problem = "comes after a call, before a discard"
-        if problem is None and self.num_draws >= NUM_DRAWS:
+        if problem is None and self.num_draws >= self.rules.num_draws:
             problem = "comes with the last tile"
         if event.name == "ankan":
             self.seen_kinds[event.kind] += 4
@@ -274,6 +284,18 @@ class Progress:
         self.is_interrupted = True
         return problem or self._too_many(event)
 
+    def _set_aside(self, event: Event) -> str | None:
+        problem = self._wrong_turn(event)
+        if problem is None and not self.has_drawn():
+            problem = "comes after a call, before a discard"
+        if problem is None and self.num_draws >= self.rules.num_draws:
+            problem = "comes with the last tile"
+        self.seen_kinds[event.kind] += 1
+        self.seen[event.tile] += 1
+        self.num_norths += 1
+        self.is_interrupted = True
+        return problem
+
     def _see_added(self, event: Event) -> None:
         red = RED_OF_KIND.get(event.kind)
         self.seen[event.tile] += 1
@@ -288,7 +310,7 @@ class Progress:
 
     def _miss(self, event: Event) -> None:
         kind = 1 << event.kind
-        for seat in SEATS:
+        for seat in self.rules.seats:
             if seat != event.seat:
                 self.missed[seat] |= kind
 
@@ -297,7 +319,10 @@ class Progress:
         return len(self.kans) == MOST_KANS and len(set(self.kans)) > 1
 
     def _abort(self, event: Event) -> None:
-        if len(self.riichi) == NUM_SEATS or self.is_last_kan():
+        if self.is_last_kan():
             self.is_aborted = True
-        if self.num_discards == NUM_SEATS and not self.is_interrupted:
+        if self.rules.num_seats != 4:  # these need a fourth player
+            return
+        self.is_aborted |= len(self.riichi) == 4
+        if self.num_discards == 4 and not self.is_interrupted:
             self.is_aborted |= len(set(self.river)) == 1 and _FIRST_WIND <= event.kind <= _LAST_WIND

@@ -2,19 +2,24 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import NamedTuple
 
-from annotate.checks.choices import EVENT_OF, SKIP, after_call, calls_of, can_win, check_actions, in_words, ron_of
+from annotate.checks.choices import actions_of, after_call, calls_of, can_win, check_actions
 from annotate.checks.hidden import HiddenChecks
-from annotate.checks.payments import NUM_SEATS, SEATS
-from annotate.checks.progress import EVENTS, NUM_DRAWS, Event, Progress
+from annotate.checks.progress import Event, Progress, events_of
+from annotate.checks.rules import Rules
 from annotate.checks.scores import Fail, Numbers, ScoreChecks, Settings
 from annotate.checks.situation import Situation
 from annotate.checks.tiles import TileChecks, kinds_of
 from annotate.vocabulary import TILE_NAMES
 
-_EVENTS = {str(event.token): event for event in EVENTS}
 _CALLS = ("chi", "pon", "daiminkan")
+
+
+@cache
+def _events_by_text(rules: Rules) -> dict[str, Event]:
+    return {str(event.token): event for event in events_of(rules)}
 
 
 class Decision(NamedTuple):
@@ -24,9 +29,11 @@ class Decision(NamedTuple):
     action: int
     line: int
     is_turn: bool
+    words: str
+    """of the action"""
 
     def __str__(self) -> str:
-        return f"seat {self.seat} chose {in_words(self.action)} in line {self.line}"
+        return f"seat {self.seat} chose {self.words} in line {self.line}"
 
 
 class RoundLines:
@@ -35,6 +42,8 @@ class RoundLines:
     def __init__(
         self, situation: Situation, honba: int, settings: Settings, fail: Fail, absent: Counter[str] | None
     ) -> None:
+        self.rules = settings.rules
+        self._actions, self._events = actions_of(self.rules), events_of(self.rules)
         self.key = situation.wind, situation.dealer, honba
         self._absent = absent
         self.is_whole = True
@@ -94,7 +103,8 @@ class RoundLines:
             self._hidden.check(situation, self.progress, self._tiles, kinds)
         points = None if numbers is None else numbers.scores[situation.seat]
         check_actions(situation, self.progress, kinds, points, self._fail)
-        self.decisions.append(Decision(situation.seat, situation.action, line, self._is_turn(situation)))
+        words = self._actions.in_words(situation.action)
+        self.decisions.append(Decision(situation.seat, situation.action, line, self._is_turn(situation), words))
 
     def follow(self, event: Event) -> bool:
         """Applies an event; returns False if it is impossible."""
@@ -108,9 +118,9 @@ class RoundLines:
         return problem is None
 
     def _restart(self) -> None:
-        self.progress = Progress(self.key[1])
+        self.progress = Progress(self.key[1], self.rules)
         self.decisions = []
-        self._tiles = TileChecks(self._fail)
+        self._tiles = TileChecks(self._fail, self.rules)
         self._hidden = HiddenChecks(self._fail)
         self._text = None
         self._is_linked = False
@@ -136,9 +146,9 @@ class RoundLines:
                 return False
         self._text = text
         for token in text[len(before) + 1 :].split(",") if text != before else ():
-            event = _EVENTS.get(token)
+            event = _events_by_text(self.rules).get(token)
             if event is None:
-                self._fail("form", f"field 3 (progression): {token!r} is not a token from 0 to {len(EVENTS) - 1}")
+                self._fail("form", f"field 3 (progression): {token!r} is not a token from 0 to {len(self._events) - 1}")
                 return False
             if not self.follow(event):
                 return False
@@ -148,17 +158,17 @@ class RoundLines:
     def _check_followed(self, event: Event) -> None:
         """Checks that `event` was chosen in the lines before it."""
         decisions, self.decisions = self.decisions, []
-        if self.progress.last.name in ("discard", "kakan"):
+        if self.progress.last.name in ("discard", "kakan", "kita"):
             self._check_passed(event, decisions)
         is_explained = False
         for decision in decisions:
-            chosen = EVENT_OF[decision.seat][decision.action]
+            chosen = self._actions.event_of[decision.seat][decision.action]
             if chosen == event.token:
                 is_explained = True
-            elif decision.action == SKIP:
+            elif decision.action == self._actions.skip:
                 if event.seat != decision.seat or event.name not in _CALLS:
                     continue
-            elif chosen is not None and EVENTS[chosen].name == "chi" and event.name in ("pon", "daiminkan"):
+            elif chosen is not None and self._events[chosen].name == "chi" and event.name in ("pon", "daiminkan"):
                 continue  # it takes precedence
             if chosen != event.token:
                 self._fail("choice", f"field 3 (progression): {event}; but {decision}")
@@ -171,15 +181,15 @@ class RoundLines:
         """Checks that every seat that could claim the last discard, or win the last tile, has a line for passing it."""
         progress, claims = self.progress, [decision.seat for decision in decisions if not decision.is_turn]
         is_free = progress.last.name == "discard" and event.name not in _CALLS
-        for seat in SEATS:
+        for seat in self.rules.seats:
             hands = self._tiles.hands_of(seat)
             if seat == progress.last.seat or seat in claims or not hands or len(hands) > 1:
                 continue
             calls = calls_of(progress, seat, hands[0]) if is_free else set[int]()
             if progress.is_riichi[seat] and can_win(progress, seat, kinds_of(hands[0])):
-                calls.add(ron_of(progress.last.seat, seat))
+                calls.add(self._actions.ron_of(progress.last.seat, seat))
             if calls:
-                words = ", ".join(map(in_words, sorted(calls)))
+                words = ", ".join(map(self._actions.in_words, sorted(calls)))
                 self.miss(["skip"], f"{event}; but seat {seat} has no line for {words}")
 
     def _is_forced(self, event: Event) -> bool:
@@ -201,12 +211,12 @@ class RoundLines:
             hands = self._tiles.hands_of(seat) or [[]]
             is_choice = all(len(after_call(progress.last, hand)) > 1 for hand in hands)
             return f"seat {seat} has no line for its discard after {progress.last}" if is_choice else None
-        for left in range(NUM_DRAWS - progress.num_draws, 0, -1):
+        for left in range(self.rules.num_draws - progress.num_draws, 0, -1):
             if not progress.is_riichi[seat]:
                 return f"seat {seat} has no line for its turn with {left} tiles left"
             if progress.is_last_kan():
                 return None
-            seat = (seat + 1) % NUM_SEATS
+            seat = (seat + 1) % self.rules.num_seats
         return None
 
     # The time of a line
@@ -228,9 +238,9 @@ class RoundLines:
                 return f"{drawn} where it is seat {progress.next_to_draw()}'s turn"
             if not progress.has_drawn():
                 return f"{drawn} after a call: {last}"
-            if progress.is_aborted or progress.num_draws >= NUM_DRAWS:
+            if progress.is_aborted or progress.num_draws >= self.rules.num_draws:
                 return f"{drawn} where the round is over: {last}"
-        elif last.name not in (("chi", "pon") if seat == last.seat else ("discard", "ankan", "kakan")):
+        elif last.name not in (("chi", "pon") if seat == last.seat else ("discard", "ankan", "kakan", "kita")):
             return f"decides without a drawn tile after {last}"
         return None
 
@@ -239,7 +249,7 @@ class RoundLines:
         for decision in self.decisions:
             if decision.is_turn:
                 return f"decides though nothing has happened since {decision}"
-            if is_turn and decision.action != SKIP:
+            if is_turn and decision.action != self._actions.skip:
                 return f"has its turn though {decision}"
             if decision.seat == situation.seat and not is_turn:
                 return f"decides again though {decision}"

@@ -3,35 +3,37 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from annotate.checks.payments import NUM_SEATS, SEATS, STICK
+from annotate.checks.payments import STICK
 from annotate.checks.progress import Progress
+from annotate.checks.rules import Rules
 from annotate.checks.situation import Situation, WrongLine
-from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES
+from annotate.vocabulary import NUM_GRADES
 
 Fail = Callable[[str, str], None]
 """reports the kind of a violation and its text, for the line being read"""
 
-_STANDING = FOUR_PLAYERS.sparse["standing"]
+IN_WORDS = {5: "five", 6: "six", 10: "ten", 12: "twelve"}
 
 
 def ranks(scores: Sequence[int]) -> list[int]:
     """Computes the rank of each seat, 0 the first; the lower seat wins ties."""
-    order = sorted(SEATS, key=lambda seat: (-scores[seat], seat))
-    return [order.index(seat) for seat in SEATS]
+    order = sorted(range(len(scores)), key=lambda seat: (-scores[seat], seat))
+    return [order.index(seat) for seat in range(len(scores))]
 
 
-def standing_tokens(grades: Sequence[int], scores: Sequence[int]) -> list[int]:
+def standing_tokens(grades: Sequence[int], scores: Sequence[int], rules: Rules) -> list[int]:
     """Encodes the grade and the rank of every seat as tokens."""
+    block = rules.vocabulary.sparse["standing"]
     return [
-        _STANDING.token(seat, value)
+        block.token(seat, value)
         for seat, (grade, rank) in enumerate(zip(grades, ranks(scores), strict=True))
         for value in (grade, NUM_GRADES + rank)
     ]
 
 
-def grades_and_ranks(tokens: Sequence[int]) -> tuple[list[int], list[int]] | None:
+def grades_and_ranks(tokens: Sequence[int], rules: Rules) -> tuple[list[int], list[int]] | None:
     """Decodes the result of `standing_tokens`; returns None if it is not one grade and one rank of every seat."""
-    values = [_STANDING.indices(token) for token in tokens]
+    values = [rules.vocabulary.sparse["standing"].indices(token) for token in tokens]
     is_right = all(
         grade[0] == place[0] == seat and grade[1] < NUM_GRADES <= place[1]
         for seat, (grade, place) in enumerate(zip(values[0::2], values[1::2], strict=True))
@@ -41,7 +43,7 @@ def grades_and_ranks(tokens: Sequence[int]) -> tuple[list[int], list[int]] | Non
 
 @dataclass(frozen=True)
 class Numbers:
-    """The six numbers of a line."""
+    """The numbers of a line."""
 
     honba: int
     deposits: int
@@ -72,18 +74,18 @@ class Numbers:
 
     def after(self, riichi: Sequence[int], sign: int = 1) -> "Numbers":
         """Returns the numbers after each seat of `riichi` has paid a stick; with `sign` -1, before they paid."""
-        scores = tuple(self.scores[seat] - sign * STICK * riichi.count(seat) for seat in SEATS)
+        scores = tuple(score - sign * STICK * riichi.count(seat) for seat, score in enumerate(self.scores))
         return Numbers(self.honba, self.deposits + sign * len(riichi), scores)
 
 
-def parse_numbers(text: str) -> Numbers | None:
-    """Parses the second field; returns None if it is not six integers."""
+def parse_numbers(text: str, rules: Rules) -> Numbers | None:
+    """Parses the second field; returns None if it is not honba, deposits and a score for each seat."""
     try:
         honba, deposits, *scores = map(int, text.split(","))
     except ValueError:
         return None
     numbers = Numbers(honba, deposits, tuple(scores))
-    return numbers if len(scores) == NUM_SEATS and str(numbers) == text else None
+    return numbers if len(scores) == rules.num_seats and str(numbers) == text else None
 
 
 @dataclass(frozen=True)
@@ -95,41 +97,43 @@ class Settings:
     grades: tuple[int, ...]
     total: int
     """points on the table"""
+    rules: Rules
     has_hidden: bool
     """whether every line has the hidden field"""
 
     @classmethod
-    def of(cls, situation: Situation) -> "Settings":
+    def of(cls, situation: Situation, rules: Rules) -> "Settings":
         """Reads the settings from a game's first line.
 
         Raises:
             WrongLine: they are not possible in a game.
         """
-        found, numbers = grades_and_ranks(situation.standing), parse_numbers(situation.numeric)
+        found, numbers = grades_and_ranks(situation.standing, rules), parse_numbers(situation.numeric, rules)
         if found is None:
             raise WrongLine("blocks", _not_standing(situation))
         if numbers is None:
-            raise WrongLine("numbers", _not_numbers(situation))
+            raise WrongLine("numbers", _not_numbers(situation, rules))
         problem = numbers.problem(numbers.total)
-        if problem is None and numbers.total % (NUM_SEATS * STICK):
+        if problem is None and numbers.total % (rules.num_seats * STICK):
             problem = f"the scores {list(numbers.scores)} and {numbers.deposits} deposits are {numbers.total} points, "
-            problem += f"which {NUM_SEATS} seats cannot have begun with"
+            problem += f"which {rules.num_seats} seats cannot have begun with"
         if problem:
             raise WrongLine("numbers", f"field 2 (numeric): {problem}")
         has_hidden = situation.hidden is not None
-        return cls(situation.room, situation.style, tuple(found[0]), numbers.total, has_hidden)
+        return cls(situation.room, situation.style, tuple(found[0]), numbers.total, rules, has_hidden)
 
     @property
     def start_score(self) -> int:
-        return self.total // NUM_SEATS
+        return self.total // self.rules.num_seats
 
 
 def _not_standing(situation: Situation) -> str:
     return f"field 1 (sparse): one grade and one rank of each seat expected, not {situation.standing}"
 
 
-def _not_numbers(situation: Situation) -> str:
-    return f"field 2 (numeric): six integers expected, not {situation.numeric[:80]!r}"
+def _not_numbers(situation: Situation, rules: Rules) -> str:
+    number = IN_WORDS[len(rules.vocabulary.numeric)]
+    return f"field 2 (numeric): {number} integers expected, not {situation.numeric[:80]!r}"
 
 
 class ScoreChecks:
@@ -152,7 +156,11 @@ class ScoreChecks:
             numbers = self._numbers_at(riichi, situation)
             if numbers is None:
                 return None
-            view = self._views[riichi] = str(numbers), numbers, standing_tokens(self._settings.grades, numbers.scores)
+            view = self._views[riichi] = (
+                str(numbers),
+                numbers,
+                standing_tokens(self._settings.grades, numbers.scores, self._settings.rules),
+            )
         text, numbers, standing = view
         if situation.numeric != text:
             seats = f"seats {list(riichi)}" if riichi else "nobody"
@@ -165,9 +173,9 @@ class ScoreChecks:
 
     def _numbers_at(self, riichi: Sequence[int], situation: Situation) -> Numbers | None:
         if self.start is None:
-            numbers = parse_numbers(situation.numeric)
+            numbers = parse_numbers(situation.numeric, self._settings.rules)
             if numbers is None:
-                self._fail("numbers", _not_numbers(situation))
+                self._fail("numbers", _not_numbers(situation, self._settings.rules))
                 return None
             problem = numbers.problem(self._settings.total)
             if problem:
@@ -177,7 +185,7 @@ class ScoreChecks:
         return self.start.after(riichi)
 
     def _wrong_standing(self, situation: Situation, numbers: Numbers) -> tuple[str, str]:
-        found = grades_and_ranks(situation.standing)
+        found = grades_and_ranks(situation.standing, self._settings.rules)
         if found is None:
             return "blocks", _not_standing(situation)
         if tuple(found[0]) != self._settings.grades:

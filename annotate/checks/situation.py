@@ -1,30 +1,43 @@
 """A decoded line: a seat's observation, options and choice. Reports errors of its form and its sparse tokens."""
 
 from bisect import bisect_left
+from functools import cache
 from operator import lt, sub
 
 from annotate.annotation import parse_line
-from annotate.vocabulary import FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES
+from annotate.checks.rules import Rules
+from annotate.vocabulary import HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES
 
-_SPARSE = FOUR_PLAYERS.sparse
-_FIRST = {block.name: block.first for block in _SPARSE.blocks.values()}
-_BLOCK_OF = tuple(_SPARSE.block_of(token).name for token in range(_SPARSE.size))
 _LEADING = ("room", "style", "seat", "wind", "round")
-_FIRST_OF_LEADING = [_FIRST[name] for name in _LEADING]
 _MOST_DORA = 5
-_NUM_STANDING = 2 * FOUR_PLAYERS.num_seats
-_BLOCKS = {
-    (*_LEADING, *("dora",) * num_dora, "left", *("standing",) * _NUM_STANDING) for num_dora in range(1, _MOST_DORA + 1)
-}
-_MOST_LEFT = _SPARSE["left"].size - 1
 _TILE_OF_SLOT = tuple(
     tile for tile in range(NUM_TILES) for _ in range(HAND_SLOT_FIRST[tile], HAND_SLOT_FIRST[tile + 1])
 )
 _FURTHER_COPIES = frozenset(range(len(_TILE_OF_SLOT))).difference(HAND_SLOT_FIRST)
 
-# text to token: faster than parsing integers and comparing them with the sizes
-_SPARSE_TOKENS = {str(token): token for token in range(_SPARSE.size)}
-_ACTION_TOKENS = {str(token): token for token in range(FOUR_PLAYERS.action.size)}
+
+class _Layout:
+    """The tokens of a vocabulary's situations."""
+
+    def __init__(self, rules: Rules) -> None:
+        sparse, num_actions = rules.vocabulary.sparse, rules.vocabulary.action.size
+        self.first = {block.name: block.first for block in sparse.blocks.values()}
+        self.block_of = tuple(sparse.block_of(token).name for token in range(sparse.size))
+        self.first_of_leading = [self.first[name] for name in _LEADING]
+        self.num_standing = 2 * rules.num_seats
+        self.blocks = {
+            (*_LEADING, *("dora",) * num_dora, "left", *("standing",) * self.num_standing)
+            for num_dora in range(1, _MOST_DORA + 1)
+        }
+        self.most_left = sparse["left"].size - 1
+        # text to token: faster than parsing integers and comparing them with the sizes
+        self.sparse_tokens = {str(token): token for token in range(sparse.size)}
+        self.action_tokens = {str(token): token for token in range(num_actions)}
+
+
+@cache
+def _layout_of(rules: Rules) -> _Layout:
+    return _Layout(rules)
 
 
 class WrongLine(Exception):
@@ -60,44 +73,45 @@ class Situation:
     """the token of the one chosen"""
     hidden: str | None
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, rules: Rules) -> None:
         """Decodes a line, given without its line break.
 
         Raises:
             WrongLine
         """
+        layout = _layout_of(rules)
         try:
             self.game, tokens, self.numeric, self.progression, actions, chosen, self.results, *more = text.split("\t")
             self.hidden = more.pop() if len(more) == 1 else None
-            sparse = list(map(_SPARSE_TOKENS.__getitem__, tokens.split(",")))
-            self.actions = list(map(_ACTION_TOKENS.__getitem__, actions.split(",")))
-            self.action = self.actions[_ACTION_TOKENS[chosen]]
+            sparse = list(map(layout.sparse_tokens.__getitem__, tokens.split(",")))
+            self.actions = list(map(layout.action_tokens.__getitem__, actions.split(",")))
+            self.action = self.actions[layout.action_tokens[chosen]]
         except (KeyError, IndexError, ValueError):
-            raise WrongLine("form", _what_is_wrong(text)) from None
+            raise WrongLine("form", _what_is_wrong(text, rules)) from None
         if more or not (self.game and len(self.actions) > 1 and _ascends(sparse) and _ascends(self.actions)):
-            raise WrongLine("form", _what_is_wrong(text))
-        self._take(sparse)
+            raise WrongLine("form", _what_is_wrong(text, rules))
+        self._take(sparse, layout)
 
-    def _take(self, sparse: list[int]) -> None:
-        left_at = bisect_left(sparse, _FIRST["left"])
-        hand_at = bisect_left(sparse, _FIRST["hand"])
-        drawn_at = bisect_left(sparse, _FIRST["drawn"])
-        blocks = tuple(map(_BLOCK_OF.__getitem__, sparse[:hand_at]))
-        if blocks not in _BLOCKS or len(sparse) - drawn_at > 1:
-            raise WrongLine("blocks", _wrong_blocks(sparse))
-        self.room, self.style, self.seat, self.wind, self.dealer = map(sub, sparse, _FIRST_OF_LEADING)
+    def _take(self, sparse: list[int], layout: _Layout) -> None:
+        left_at = bisect_left(sparse, layout.first["left"])
+        hand_at = bisect_left(sparse, layout.first["hand"])
+        drawn_at = bisect_left(sparse, layout.first["drawn"])
+        blocks = tuple(map(layout.block_of.__getitem__, sparse[:hand_at]))
+        if blocks not in layout.blocks or len(sparse) - drawn_at > 1:
+            raise WrongLine("blocks", _wrong_blocks(sparse, layout))
+        self.room, self.style, self.seat, self.wind, self.dealer = map(sub, sparse, layout.first_of_leading)
         self.dora = []
         for place, token in enumerate(sparse[len(_LEADING) : left_at]):
-            position, tile = divmod(token - _FIRST["dora"], NUM_TILES)
+            position, tile = divmod(token - layout.first["dora"], NUM_TILES)
             if position != place:
                 text = f"token {token} is indicator {position + 1} ({TILE_NAMES[tile]}), indicator {place + 1} expected"
                 raise WrongLine("dora", f"field 1 (sparse): {text}: they are numbered without gaps")
             self.dora.append(tile)
-        self.left = _MOST_LEFT - (sparse[left_at] - _FIRST["left"])
+        self.left = layout.most_left - (sparse[left_at] - layout.first["left"])
         self.standing = sparse[left_at + 1 : hand_at]
-        first = _FIRST["hand"]
+        first = layout.first["hand"]
         self.hand = tiles_of_hand([token - first for token in sparse[hand_at:drawn_at]], "field 1 (sparse)")
-        self.drawn = sparse[drawn_at] - _FIRST["drawn"] if drawn_at < len(sparse) else None
+        self.drawn = sparse[drawn_at] - layout.first["drawn"] if drawn_at < len(sparse) else None
 
 
 def tiles_of_hand(slots: list[int], where: str) -> list[int]:
@@ -120,20 +134,20 @@ def _ascends(tokens: list[int]) -> bool:
     return all(map(lt, tokens, tokens[1:]))
 
 
-def _what_is_wrong(text: str) -> str:
+def _what_is_wrong(text: str, rules: Rules) -> str:
     try:
-        parse_line(text, FOUR_PLAYERS)
+        parse_line(text, rules.vocabulary)
     except ValueError as error:
         return str(error)
     return "integers are not written as annotations have them (such as 07 for 7)"
 
 
-def _wrong_blocks(sparse: list[int]) -> str:
+def _wrong_blocks(sparse: list[int], layout: _Layout) -> str:
     expected = {name: (1, 1) for name in (*_LEADING, "left")}
-    expected |= {"dora": (1, _MOST_DORA), "standing": (_NUM_STANDING, _NUM_STANDING), "drawn": (0, 1)}
+    expected |= {"dora": (1, _MOST_DORA), "standing": (layout.num_standing, layout.num_standing), "drawn": (0, 1)}
     wrong = []
     for name, (least, most) in expected.items():
-        tokens = [token for token in sparse if _BLOCK_OF[token] == name]
+        tokens = [token for token in sparse if layout.block_of[token] == name]
         if not least <= len(tokens) <= most:
             number = f"{least}" if least == most else f"{least} to {most}"
             wrong.append(f"{number} of {name} expected, {len(tokens)} found {tokens}")

@@ -3,8 +3,8 @@
 from itertools import combinations
 from operator import add
 
-from annotate.checks.payments import NUM_SEATS
-from annotate.checks.progress import KIND_OF, NUM_COPIES, NUM_DRAWS, RED_OF_KIND, Event, Progress
+from annotate.checks.progress import KIND_OF, NUM_COPIES, RED_OF_KIND, Event, Progress
+from annotate.checks.rules import Rules
 from annotate.checks.scores import Fail
 from annotate.checks.shapes import MOST_COPIES
 from annotate.checks.situation import Situation
@@ -36,10 +36,10 @@ def kinds_of(tiles: Hand) -> list[int]:
 class TileChecks:
     """The checks of a round's tiles, with the tiles known from the lines so far."""
 
-    def __init__(self, fail: Fail) -> None:
+    def __init__(self, fail: Fail, rules: Rules) -> None:
         self._fail = fail
         self._dora: list[int] = []
-        self._hands: list[list[Hand] | None] = [None] * NUM_SEATS
+        self._hands: list[list[Hand] | None] = [None] * rules.num_seats
         """possible hands of every seat: several after a pon that may have used a red five, None if unknown"""
         self._drawn: tuple[int, int] | None = None
         """seat and tile, in the line before"""
@@ -52,7 +52,7 @@ class TileChecks:
         known, drawn, self._drawn = self._hands[event.seat], self._drawn, None
         if known is None or event.is_tsumogiri:
             return
-        if has_drawn and event.name in ("discard", "ankan", "kakan"):
+        if has_drawn and event.name in ("discard", "ankan", "kakan", "kita"):
             if drawn is None or drawn[0] != event.seat:
                 self._hands[event.seat] = None
                 return
@@ -75,7 +75,7 @@ class TileChecks:
         return kinds
 
     def _check_left(self, situation: Situation, progress: Progress) -> None:
-        left = NUM_DRAWS - progress.num_draws - (situation.drawn is not None)
+        left = progress.rules.num_draws - progress.num_draws - (situation.drawn is not None)
         if situation.left != left:
             self._fail("left", f"field 1 (sparse): {situation.left} tiles are left, {left} expected by the progression")
 
@@ -148,7 +148,7 @@ def _num_hidden(situation: Situation, progress: Progress) -> tuple[int, int]:
 
 def _used(event: Event, hand: Hand) -> list[tuple[int, ...]]:
     """Returns the possible sets of tiles that the event removes from the hand."""
-    if event.name in ("discard", "kakan"):
+    if event.name in ("discard", "kakan", "kita"):
         return [(event.tile,)]
     if event.name == "chi":
         return [event.used]

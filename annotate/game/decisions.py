@@ -11,7 +11,7 @@ from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 
 CLAIMS = ("chi", "pon", "daiminkan")
-KINDS = ("discard", "riichi", "ankan", "kakan", "tsumo", "kyushu", "skip", "chi", "pon", "daiminkan", "ron")
+KINDS = ("discard", "riichi", "ankan", "kakan", "kita", "tsumo", "kyushu", "skip", "chi", "pon", "daiminkan", "ron")
 """kinds of chosen actions, by their names in reports"""
 
 

@@ -10,13 +10,15 @@ discard is always a tedashi, an illegal action raises.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 from riichienv import (
     Action,
+    Action3P,
     ActionType,
     GameRule,
     HandEvaluator,
+    HandEvaluator3P,
     Meld,
     MeldType,
     Phase,
@@ -40,13 +42,20 @@ from annotate.game.tiles import (
 )
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
-_MELD_TYPES = {
-    "chi": MeldType.Chi,
-    "pon": MeldType.Pon,
-    "daiminkan": MeldType.Daiminkan,
-    "ankan": MeldType.Ankan,
-    "kakan": MeldType.Kakan,
+AnyAction: TypeAlias = Action | Action3P
+
+_MODES = {4: "4p-red", 3: "3p-red"}  # without the length
+_EVALUATORS = {4: HandEvaluator, 3: HandEvaluator3P}
+
+_MELD_TYPES = {kind.lower(): getattr(MeldType, kind) for kind in ("Chi", "Pon", "Daiminkan", "Ankan", "Kakan")}
+
+_WITHOUT_TILE = {
+    ActionType.PASS: "skip",
+    ActionType.TSUMO: "tsumo",
+    ActionType.KYUSHU_KYUHAI: "kyushu",
+    ActionType.KITA: "kita",  # one for each North in the hand
 }
+"""blocks of a single action"""
 
 # attributes of the engine's classes are slow to look up
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
@@ -78,7 +87,7 @@ class Turn:
     """live wall tiles not yet drawn"""
     target: int | None
     """the seat whose tile may be claimed; None on the seat's own turn"""
-    options: dict[int, list[tuple[Action, int | None]]]
+    options: dict[int, list[tuple[AnyAction, int | None]]]
     """ascending action token to its moves, the preferred one first: the engine's action and, for riichi, the tile to
     discard with it"""
 
@@ -112,6 +121,8 @@ class Table:
         """tokens of the current round's public events so far"""
         self.round_index = -1 + has_external_events
         """index of the current round at this table"""
+        self.start: Event = {}
+        """mjai start_kyoku of the current round, without the hands; empty with external events"""
         self.undealt: list[list[int]] = []
         """for each round started: the tiles that were not dealt, physical, in the order of the wall"""
         self.left = vocabulary.num_live
@@ -130,14 +141,15 @@ class Table:
         is_wall_true: bool = True,
         has_external_events: bool = False,
     ) -> Self:
-        """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (136 physical tiles).
+        """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
 
         Args:
             is_wall_true: False where the part of the wall that nobody saw is made up.
             has_external_events: the engine keeps no log; the caller passes every event after `start` to `add_event`
                 before it reads the progression.
         """
-        env = RiichiEnv(game_mode="4p-red-single", rule=_rule(rules), skip_mjai_logging=has_external_events)
+        mode = f"{_MODES[vocabulary.num_seats]}-single"
+        env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
@@ -151,7 +163,7 @@ class Table:
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
         """Creates a table that plays a whole game: `style` 0 East only, 1 East and South."""
-        mode = ("4p-red-east", "4p-red-half")[style]
+        mode = f"{_MODES[vocabulary.num_seats]}-{('east', 'half')[style]}"
         # a seed given to reset() has no effect
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), seed=seed * _SEED_STRIDE)
         return cls(env, env.reset(), vocabulary)
@@ -219,7 +231,7 @@ class Table:
         """
         self._env.pending_kan_dora_count = 0
 
-    def step(self, moves: Mapping[int, tuple[Action, int | None]]) -> None:
+    def step(self, moves: Mapping[int, tuple[AnyAction, int | None]]) -> None:
         """Plays one move for each seat of `turns`."""
         assert moves.keys() == {turn.seat for turn in self.turns}
         num_dora = NUM_INDICATORS
@@ -246,7 +258,8 @@ class Table:
             return
         for seat, (action, _) in moves.items():
             if action.action_type == _ANKAN and self.turns and self.turns[0].target == seat:
-                event = _ankan_event(seat, action)
+                consumed = [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]
+                event = {"type": "ankan", "actor": seat, "consumed": consumed}
                 self.add_event(event)
                 self._unlogged_ankan[self.round_index] = event
 
@@ -294,6 +307,7 @@ class Table:
         """Adds a public event, mjai, to the progression of the round."""
         kind = event["type"]
         if kind == "start_kyoku":
+            self.start = {key: value for key, value in event.items() if key != "tehais"}
             self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1
             self.undealt.append([self._env.drawn_tile, *self._env.wall[::-1]])  # the dealer has drawn
@@ -312,10 +326,10 @@ class Table:
         elif kind in CALLS:
             self.progression.append(call_token(event, self.vocabulary))
 
-    def _options(self, turn: Turn) -> dict[int, list[tuple[Action, int | None]]]:
+    def _options(self, turn: Turn) -> dict[int, list[tuple[AnyAction, int | None]]]:
         observation = turn.observation
         drawn = None if turn.drawn is None or observation.forced_tedashi else turn.drawn
-        options: dict[int, list[tuple[Action, int | None]]] = {}
+        options: dict[int, list[tuple[AnyAction, int | None]]] = {}
         discard, (by_tile, by_tsumogiri, by_riichi) = self._discard.first, self._discard.strides
         for action in observation.legal_actions():
             kind = action.action_type
@@ -342,14 +356,10 @@ class Table:
         assert len(options) < 64, (turn.seat, options)
         return {token: options[token] for token in sorted(options)}
 
-    def _claim_token(self, turn: Turn, action: Action) -> int:
+    def _claim_token(self, turn: Turn, action: AnyAction) -> int:
         kind, block = action.action_type, self._action.blocks
-        if kind == ActionType.PASS:
-            return block["skip"].first
-        if kind == ActionType.TSUMO:
-            return block["tsumo"].first
-        if kind == ActionType.KYUSHU_KYUHAI:
-            return block["kyushu"].first
+        if kind in _WITHOUT_TILE:
+            return block[_WITHOUT_TILE[kind]].first
         tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
         if kind == ActionType.ANKAN:
             return block["ankan"].token(tile34_of(tile))
@@ -367,11 +377,7 @@ class Table:
         return block["ron"].token(relative_seat)
 
 
-def _ankan_event(seat: int, action: Action) -> Event:
-    return {"type": "ankan", "actor": seat, "consumed": [MJAI_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles]}
-
-
-def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]]) -> bool:
+def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]], num_seats: int) -> bool:
     """Returns whether a hand waits for a tile that it does not hold four times.
 
     Args:
@@ -380,7 +386,7 @@ def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]]) -
     """
     pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
     engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]
-    return HandEvaluator([pool[name].pop() for name in hand], engine_melds).is_tenpai()
+    return _EVALUATORS[num_seats]([pool[name].pop() for name in hand], engine_melds).is_tenpai()
 
 
 def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool) -> int:

@@ -2,7 +2,7 @@
 
 Pure functions of small integers. `style` is 0 for East only and 1 for East and South; `rank` is 0 for the first place;
 `grade` is Mahjong Soul's, 0 (初心1) ... 15 (魂天); `dan` is the attribute of Tenhou's records, 0 (新人) ... 20 (天鳳).
-Tables are indexed by the number of seats, so that three-player games can be added as rows.
+Tables are indexed by the number of seats.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class MjsoulPoints:
     uma: tuple[int, ...]
     """by rank"""
     bonus: tuple[Bonus, Bonus]
-    """[style][room][rank]; missing ranks get none"""
+    """[style][room][rank]; missing ranks get none; a room without ranks has no known bonus"""
     penalty: tuple[tuple[int, ...], tuple[int, ...]]
     """[style][grade] for the last place, below 魂天"""
 
@@ -59,7 +59,16 @@ MJSOUL = {
             (0, 0, 0, 10, 20, 30, 40, 50, 60, 80, 90, 100, 110, 120, 130),
             (0, 0, 0, 20, 40, 60, 80, 100, 120, 165, 180, 195, 210, 225, 240),
         ),
-    )
+    ),
+    3: MjsoulPoints(
+        start=35000,
+        uma=(15, 0, -15),
+        bonus=(((), (), (55,), (75,), (120,)), ((), (), (105,), (160,), (240,))),
+        penalty=(
+            (0, 0, 0, 10, 20, 30, 40, 50, 60, 80, 95, 110, 125, 140, 160),
+            (0, 0, 0, 20, 40, 60, 80, 100, 120, 165, 190, 215, 240, 265, 290),
+        ),
+    ),
 }
 
 TENHOU = {
@@ -69,7 +78,14 @@ TENHOU = {
             {"ippan": (30, 15, 0), "joukyuu": (60, 15, 0), "tokujou": (75, 30, 0), "houou": (90, 45, 0)},
         ),
         penalty_step=(10, 15),
-    )
+    ),
+    3: TenhouPoints(
+        bonus=(
+            {"ippan": (30, 0), "joukyuu": (50, 0), "tokujou": (70, 0), "houou": (90, 0)},
+            {"ippan": (45, 0), "joukyuu": (75, 0), "tokujou": (105, 0), "houou": (135, 0)},
+        ),
+        penalty_step=(10, 15),
+    ),
 }
 
 
@@ -79,14 +95,15 @@ def ranks_of(final_scores: Sequence[int]) -> tuple[int, ...]:
     return tuple(order.index(seat) for seat in range(len(final_scores)))
 
 
-def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_seats: int = 4) -> int:
+def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_seats: int) -> int:
     """Computes the change of Mahjong Soul's grading points from a final score; `room` is 0 Bronze ... 4 Throne.
 
-    Returns 0 for 魂天: its points are on another scale, so the number in a record takes precedence where there is one.
+    Returns 0 for 魂天: its points are on another scale, so the number in a record takes precedence where there is one;
+    and for rooms whose bonus is not known (`has_mjsoul_points`).
     """
     table = MJSOUL[num_seats]
     assert 0 <= rank < num_seats and 0 <= room < len(table.bonus[style]) and 0 <= grade <= CELESTIAL
-    if grade == CELESTIAL:
+    if grade == CELESTIAL or not has_mjsoul_points(room, style, num_seats):
         return 0
     bonus = table.bonus[style][room]
     # the only fraction is the score's, so rounding it up rounds the sum up
@@ -95,13 +112,18 @@ def mjsoul_delta(rank: int, score: int, room: int, grade: int, style: int, num_s
     return delta - table.penalty[style][grade] if rank == num_seats - 1 else delta
 
 
+def has_mjsoul_points(room: int, style: int, num_seats: int) -> bool:
+    """Returns whether the points of a room are known."""
+    return bool(MJSOUL[num_seats].bonus[style][room])
+
+
 def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> tuple[int, ...]:
-    """Computes the change of each seat's Mahjong Soul grading points by a game of four that ended with `scores`."""
+    """Computes the change of each seat's Mahjong Soul grading points by a game that ended with `scores`."""
     places = zip(ranks_of(scores), scores, grades, strict=True)
-    return tuple(mjsoul_delta(rank, score, room, grade, style) for rank, score, grade in places)
+    return tuple(mjsoul_delta(rank, score, room, grade, style, len(scores)) for rank, score, grade in places)
 
 
-def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int = 4) -> int:
+def tenhou_delta(rank: int, dan: int, table: TenhouTable, style: int, num_seats: int) -> int:
     """Computes the change of Tenhou's points (pt) at a table; 0 for 天鳳."""
     points = TENHOU[num_seats]
     assert 0 <= rank < num_seats and 0 <= dan <= TENHOUI

@@ -55,6 +55,8 @@ class Hands:
         elif kind in _TAKEN:
             self._remove(seat, event["consumed"])
             self.melds[seat].append(Meld(kind, list(event["consumed"]), event["pai"], event["target"]))
+        elif kind == "kita":
+            self._remove(seat, [event["pai"]])
         elif kind == "ankan":
             self._remove(seat, event["consumed"])
             self.melds[seat].append(Meld(kind, list(event["consumed"])))
@@ -76,6 +78,6 @@ def tenpai_at_end(events: Sequence[Event]) -> list[bool]:
     for event in events:
         hands.follow(event)
     return [
-        is_tenpai(hand, [(meld.kind, meld.tiles) for meld in melds])
+        is_tenpai(hand, [(meld.kind, meld.tiles) for meld in melds], len(hands.concealed))
         for hand, melds in zip(hands.concealed, hands.melds, strict=True)
     ]

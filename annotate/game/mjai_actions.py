@@ -14,7 +14,7 @@ def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi:
     """Returns the option of `turn` that an event plays.
 
     Args:
-        event: dahai, chi, pon, daiminkan, ankan, kakan, hora, ryukyoku or none; of the seat of `turn`.
+        event: dahai, chi, pon, daiminkan, ankan, kakan, kita, hora, ryukyoku or none; of the seat of `turn`.
         is_riichi: whether the discard declares riichi.
 
     Raises:
@@ -52,6 +52,8 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
         return block["skip"].first
     if kind == "ryukyoku":
         return block["kyushu"].first
+    if kind == "kita":
+        return block["kita"].first
     if kind == "ankan":
         return block["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
     if kind == "kakan":
@@ -80,6 +82,8 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         return [{"type": PASS}]
     if name == "kyushu":
         return [{"type": "ryukyoku", **actor}]
+    if name == "kita":
+        return [{"type": name, **actor, "pai": "N"}]
     action = turn.options[token][0][0]
     if name == "discard":
         # mjai marks a discard of the drawn tile even where the token does not (see `annotate.game.engine`)

@@ -1,15 +1,20 @@
-"""Calls and kans as tokens of the progression; those of discards, by far the most frequent, are computed by `Table`."""
+"""Calls, kans and Norths set aside as tokens of the progression.
+
+Those of discards, by far the most frequent, are computed by `Table`.
+"""
 
 from annotate.game.record import Event
 from annotate.game.tiles import TILE_OF_MJAI
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
-CALLS = ("chi", "pon", "daiminkan", "ankan", "kakan")
+CALLS = ("chi", "pon", "daiminkan", "ankan", "kakan", "kita")
 
 
 def call_token(event: Event, vocabulary: Vocabulary) -> int:
-    """Returns the progression's token of a call or kan."""
+    """Returns the progression's token of a call, a kan or a North set aside."""
     kind, block, seat = event["type"], vocabulary.progression.blocks, event["actor"]
+    if kind == "kita":
+        return block["kita"].token(seat)
     if kind == "ankan":
         return block["ankan"].token(seat, tile34_of(TILE_OF_MJAI[event["consumed"][0]]))
     tile = TILE_OF_MJAI[event["pai"]]

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from annotate.game.grading import ranks_of
 from annotate.game.origin import Origin
+from annotate.game.tiles import MJAI_NAMES, unseen_tiles
 from annotate.vocabulary import Vocabulary
 
 Rules = Literal["tenhou", "mjsoul"]
@@ -13,11 +14,10 @@ Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
 
 
-_ALL_TILES = sorted(
-    [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10) for _ in range(3 if rank == 5 else 4)]
-    + [f"5{suit}r" for suit in "mps"]
-    + [name for name in "ESWNPFC" for _ in range(4)]
-)
+START_SCORE = {4: 25_000, 3: 35_000}
+"""by number of seats: the usual score at the start of a game"""
+ENOUGH = {4: 30_000, 3: 40_000}
+"""by number of seats: the score of a seat that ends a game with the usual start, after its usual last round"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Round:
     """the options of each seat, where the record lists them; only `pressed` is used, the rest is compared"""
 
     wall: tuple[str, ...] | None = None
-    """the whole wall, where the record contains it: 136 tiles in the order of the deal (see `places_dealt`), then those
-    to be drawn, then the dead wall: counted from its end, the four tiles drawn after kans, then the indicators of dora
-    and of hidden dora in turn"""
+    """the whole wall, where the record contains it: all tiles in the order of the deal (see `places_dealt`), then those
+    to be drawn, then the dead wall: counted from its end, the tiles drawn after kans, then the indicators of dora and
+    of hidden dora in turn"""
 
     automatic: frozenset[tuple[int, int]] = frozenset()
     """(after, seat), as in `Offer`: where the server played for a seat, as its player was not connected or let the time
@@ -130,7 +130,7 @@ def places_dealt(dealer: int, num_seats: int) -> list[list[int]]:
     ]
 
 
-def whole_wall(start: Event, rest: Sequence[str]) -> tuple[str, ...]:
+def whole_wall(start: Event, rest: Sequence[str], vocabulary: Vocabulary) -> tuple[str, ...]:
     """Returns a round's wall for `Round.wall`, from its start_kyoku and the tiles not dealt, in the wall's order.
 
     Raises:
@@ -143,6 +143,9 @@ def whole_wall(start: Event, rest: Sequence[str]) -> tuple[str, ...]:
         for place, name in zip(places, hand, strict=True)
     }
     wall = (*(dealt[place] for place in range(len(dealt))), *rest)
-    if sorted(wall) != _ALL_TILES:
-        raise ValueError("the tiles dealt and those of the wall are not the 136 tiles of the game")
+    if sorted(wall) != sorted(
+        name for name, ids in zip(MJAI_NAMES, unseen_tiles(vocabulary), strict=True) for _ in ids
+    ):
+        number = vocabulary.num_tile_ids
+        raise ValueError(f"the tiles dealt and those of the wall are not the {number} tiles of the game")
     return wall

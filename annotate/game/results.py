@@ -1,18 +1,30 @@
 """How a round and a game ended, seen from a seat: field 6 of the annotation."""
 
 from collections.abc import Sequence
+from itertools import permutations
 
 from annotate.game.grading import ranks_of
 from annotate.game.record import Event
+from annotate.vocabulary import VOCABULARIES
 
-# Round results, by their first value; `other` is the relative seat, 0 right, 1 across, 2 left.
-_TSUMO_OTHER = 1  # 0 is the seat's own tsumo
-_RON_FROM = 4
-_DEALT_IN_TO = 7
-_BETWEEN_OTHERS = {(0, 1): 10, (0, 2): 11, (1, 0): 12, (1, 2): 13, (2, 0): 14, (2, 1): 15}  # (winner, discarder)
-_NOTEN = 16
-_TENPAI = 17
-_ABORTED = 18
+
+class _Codes:
+    """The round results: what each number means to a seat, by the first value; other seats are relative."""
+
+    def __init__(self, num_seats: int) -> None:
+        num_others = num_seats - 1
+        self.tsumo_of = 1  # 0 is the seat's own tsumo
+        self.ron_from = self.tsumo_of + num_others
+        self.dealt_in_to = self.ron_from + num_others
+        first = self.dealt_in_to + num_others
+        self.between = {pair: first + i for i, pair in enumerate(permutations(range(num_others), 2))}
+        """by winner and discarder"""
+        self.noten = first + len(self.between)
+        self.tenpai = self.noten + 1
+        self.aborted = self.noten + 2
+
+
+_CODES = {vocabulary.num_seats: _Codes(vocabulary.num_seats) for vocabulary in VOCABULARIES.values()}
 
 EXHAUSTIVE = ("exhaustive_draw", None)
 NAGASHI = "nagashimangan"
@@ -52,7 +64,7 @@ def final_scores(last: Sequence[Event]) -> tuple[int, ...]:
 
 
 def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool]) -> list[int]:
-    """Computes the round result 0 ... 18 from the point of view of each seat.
+    """Computes the round result, the first of the results, from the point of view of each seat.
 
     Args:
         events: the round; its last events are hora or ryukyoku.
@@ -73,38 +85,40 @@ def round_results(events: Sequence[Event], dealer: int, is_tenpai: Sequence[bool
         winner = next(seat for seat in _from(dealer, num_seats) if draw["deltas"][seat] > 0)
         return [_win_result(seat, winner, winner, num_seats) for seat in range(num_seats)]
     if draw.get("reason") in EXHAUSTIVE:
-        return [_TENPAI if tenpai else _NOTEN for tenpai in is_tenpai]
-    return [_ABORTED] * num_seats
+        return [_CODES[num_seats].tenpai if tenpai else _CODES[num_seats].noten for tenpai in is_tenpai]
+    return [_CODES[num_seats].aborted] * num_seats
 
 
-def relative_winner(round_result: int) -> int | None:
+def relative_winner(round_result: int, num_seats: int) -> int | None:
     """Returns who won, relative to the seat with this round result: 0 itself, 1 the next seat, …; None: nobody."""
-    if round_result >= _NOTEN:
+    codes = _CODES[num_seats]
+    if round_result >= codes.noten:
         return None
-    if round_result >= min(_BETWEEN_OTHERS.values()):
-        return 1 + next(winner for (winner, _), result in _BETWEEN_OTHERS.items() if result == round_result)
-    if round_result >= _DEALT_IN_TO:
-        return 1 + round_result - _DEALT_IN_TO
-    return 0 if round_result >= _RON_FROM else round_result  # another's tsumo is _TSUMO_OTHER and its relative seat
+    if round_result >= codes.dealt_in_to + num_seats - 1:
+        return 1 + next(winner for (winner, _), result in codes.between.items() if result == round_result)
+    if round_result >= codes.dealt_in_to:
+        return 1 + round_result - codes.dealt_in_to
+    return 0 if round_result >= codes.ron_from else round_result  # another's tsumo is 1 and its relative seat
 
 
-def dealt_in_to(round_result: int) -> int | None:
+def dealt_in_to(round_result: int, num_seats: int) -> int | None:
     """Returns to whom the seat with this round result dealt in: 0 the next seat, …; None if to nobody."""
-    winner = round_result - _DEALT_IN_TO
-    return winner if 0 <= winner < min(_BETWEEN_OTHERS.values()) - _DEALT_IN_TO else None
+    winner = round_result - _CODES[num_seats].dealt_in_to
+    return winner if 0 <= winner < num_seats - 1 else None
 
 
 def _win_result(seat: int, winner: int, target: int, num_seats: int) -> int:
     def relative(other: int) -> int:
         return (other - seat - 1) % num_seats
 
+    codes = _CODES[num_seats]
     if winner == target:
-        return 0 if seat == winner else _TSUMO_OTHER + relative(winner)
+        return 0 if seat == winner else codes.tsumo_of + relative(winner)
     if seat == winner:
-        return _RON_FROM + relative(target)
+        return codes.ron_from + relative(target)
     if seat == target:
-        return _DEALT_IN_TO + relative(winner)
-    return _BETWEEN_OTHERS[relative(winner), relative(target)]
+        return codes.dealt_in_to + relative(winner)
+    return codes.between[relative(winner), relative(target)]
 
 
 def _from(dealer: int, num_seats: int) -> list[int]:

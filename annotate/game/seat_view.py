@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from annotate.game.deals import place_of_indicator, wall_with
 from annotate.game.decisions import Choice, choice_of
 from annotate.game.engine import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import Event, Rules, places_dealt
-from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_RINSHAN, TILE_OF_MJAI
+from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 # kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
@@ -41,10 +42,12 @@ class SeatTable(Table):
         Raises:
             ValueError: the hand is hidden, or the round cannot start like this.
         """
-        pool = [list(ids) for ids in IDS_OF_TILE]
+        pool = unseen_tiles(vocabulary)
         hand = [_taken(pool, name) for name in start["tehais"][seat]]
         indicator = _taken(pool, start["dora_marker"])
-        wall = _wall(places_dealt(start["oya"], vocabulary.num_seats)[seat], hand, indicator, vocabulary.num_tile_ids)
+        places = places_dealt(start["oya"], vocabulary.num_seats)[seat]
+        known = {**dict(zip(places, hand, strict=True)), place_of_indicator(vocabulary): indicator}
+        wall = wall_with(known, vocabulary)
         try:
             table = cls.of_round(rules, start, wall, vocabulary, is_wall_true=False, has_external_events=True)
         except OverflowError as error:  # the engine counts honba in a byte
@@ -303,10 +306,3 @@ def _taken(pool: list[list[int]], name: str) -> int:
     if not pool[tile]:
         raise ValueError(f"more {name} than there are")
     return pool[tile].pop(0)
-
-
-def _wall(places: Sequence[int], hand: Sequence[int], indicator: int, num_tiles: int) -> list[int]:
-    """Returns a wall, in the order of the deal, with a hand and the first indicator in place; the rest is made up."""
-    known = {**dict(zip(places, hand, strict=True)), num_tiles - 1 - NUM_RINSHAN: indicator}
-    rest = iter(sorted({*range(num_tiles)} - {*known.values()}))
-    return [known[place] if place in known else next(rest) for place in range(num_tiles)]

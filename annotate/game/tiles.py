@@ -1,6 +1,6 @@
-"""The mjai names of tiles, and the 136 physical tiles of a wall."""
+"""The mjai names of tiles, and the physical tiles, 136 of a wall of four players."""
 
-from annotate.vocabulary import NUM_TILES, is_red, tile_of
+from annotate.vocabulary import NUM_TILES, Vocabulary, is_red, tile34_of, tile_of
 
 NUM_TILE_IDS = 136
 RED_IDS = {16: 0, 52: 10, 88: 20}
@@ -19,8 +19,13 @@ MJAI_NAMES = tuple(
 TILE_OF_MJAI = {name: tile for tile, name in enumerate(MJAI_NAMES)}
 WINDS = {"E": 0, "S": 1, "W": 2, "N": 3}
 
-# Walls are given in the order of the deal; counted from their end, the dead wall holds the four rinshan tiles, then
-# the dora and ura indicators in turn.
-NUM_RINSHAN = 4
+# Walls are given in the order of the deal; counted from their end, they hold the rinshan tiles, then the dora and ura
+# indicators in turn.
 NUM_DEAD = 14
+"""tiles that are left when the last one has been drawn"""
 NUM_INDICATORS = 5
+
+
+def unseen_tiles(vocabulary: Vocabulary) -> list[list[int]]:
+    """Returns, by tile 0 ... 36, the physical ones of a wall; a list of its own for each caller."""
+    return [list(ids) if tile34_of(tile) in vocabulary.kinds else [] for tile, ids in enumerate(IDS_OF_TILE)]

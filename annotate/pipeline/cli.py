@@ -2,7 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
@@ -12,15 +14,15 @@ from annotate.game.settings import add_assumptions
 from annotate.pipeline.convert import lacks_end
 from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
 from annotate.pipeline.run import Conversion, run
-from annotate.records.finding import SUFFIXES, Shard, names_one_record
-from annotate.records.reading import ACCEPTED, Record, find_records, games_of, records_of
+from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
+from annotate.records.reading import ACCEPTED, Record, find_records, games_of, num_players_of_first, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, reading_text
 from annotate.runtime.signals import Stopped
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 from annotate.words import describe
 
 _Found = tuple[Annotation, Vocabulary]
@@ -49,6 +51,7 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_
         if record.data is not None or record.problem is not None:
             raise
         return _parse_lines(record.name, str(error), most)
+    games = [game for game in games if conversion.num_players in (None, game.vocabulary.num_seats)]
     whole = [game for game in games if conversion.keeps_incomplete or not lacks_end(game)]
     if games and not whole:
         raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
@@ -81,9 +84,9 @@ def _verify(paths: Sequence[str], processes: int) -> int:
 def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser = CommandParser(
         "kanachan-annotate",
-        description="Replays game records of four-player riichi mahjong and writes every decision of every player as "
-        f"one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that the rules engine "
-        "cannot replay exactly is left out and named in the report on standard error.",
+        description="Replays game records of riichi mahjong for four or three players and writes every decision of "
+        f"every player as one line of text. Accepts {ACCEPTED}; formats are recognised by content. A round that "
+        "the rules engine cannot replay exactly is left out and named in the report on standard error.",
     )
     parser.add_argument(
         "records",
@@ -99,8 +102,15 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser.add_argument(
         "--hidden",
         action="store_true",
-        help="add an eighth field: the other three hands, and the tiles to be drawn where the record contains them; "
+        help="add an eighth field: the hands of the others, and the tiles to be drawn where the record contains them; "
         "shards store only the hands",
+    )
+    parser.add_argument(
+        "--players",
+        type=int,
+        choices=NUMS_OF_SEATS,
+        help="annotate only games of so many players, where there are both kinds, which cannot be mixed (default: as "
+        "the first game; another kind ends the run)",
     )
     parser.add_argument(
         "--keep-incomplete",
@@ -157,8 +167,10 @@ def _shard(text: str) -> Shard:
     return Shard(int(number), int(of))
 
 
-def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> Output:
-    other = other_format.output(options) if other_format is not None else None
+def _output(
+    options: argparse.Namespace, other_format: OutputFormat | None, vocabulary: Callable[[], Vocabulary]
+) -> Output:
+    other = other_format.output(options, vocabulary) if other_format is not None else None
     if other is not None:
         return other
     check_output(options.output, options.records, may_stream=True)
@@ -172,6 +184,11 @@ def _output(options: argparse.Namespace, other_format: OutputFormat | None) -> O
     return output
 
 
+def _vocabulary(options: argparse.Namespace) -> Vocabulary:
+    check_paths(options.records)
+    return vocabulary_of_seats(options.players or num_players_of_first(options.records) or NUMS_OF_SEATS[-1])
+
+
 def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | None = None) -> int:
     """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
     parser = _parser(other_format)
@@ -182,13 +199,23 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
         if options.verify:
             return _verify(options.records, options.processes)
         conversion = Conversion(
-            options.records, options.room, options.grades, options.hidden, options.shard, options.keep_incomplete
+            options.records,
+            options.room,
+            options.grades,
+            options.hidden,
+            options.shard,
+            options.keep_incomplete,
+            options.players,
         )
         if options.explain is not None:
             print(_explain(conversion, options.explain))
             return 0
+        vocabulary = cache(partial(_vocabulary, options))
+        output = _output(options, other_format, vocabulary)
+        num_players, skips_others = vocabulary().num_seats, options.players is not None
+        conversion = replace(conversion, num_players=num_players, skips_others=skips_others)
         try:
-            report = run(conversion, _output(options, other_format), options.processes, restart=options.restart)
+            report = run(conversion, output, options.processes, restart=options.restart)
         except Stopped as stopped:
             print(f"{parser.prog}: {stopped}", file=sys.stderr)
             return stopped.status

@@ -14,6 +14,8 @@ from annotate.replay.replay import ReplayResult, annotate_game
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 
+_OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
+
 
 @dataclass
 class AnnotatedGame:
@@ -23,6 +25,7 @@ class AnnotatedGame:
     file: str
     data: bytes
     report: Report
+    num_players: int
 
     @property
     def lines(self) -> str:
@@ -36,12 +39,14 @@ def annotate_record(
     grades: Sequence[int],
     writes_hidden: bool = False,
     keeps_incomplete: bool = False,
+    num_players: int | None = None,
     encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
 ) -> tuple[list[AnnotatedGame], Report]:
     """Converts the games of one record; returns them and the report of the record itself, without its games' reports.
 
     Args:
         keeps_incomplete: also annotates games without final scores.
+        num_players: annotates only games of so many players.
     """
     annotate = partial(annotate_game, room=room, grades=grades, writes_hidden=writes_hidden)
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
@@ -49,10 +54,12 @@ def annotate_record(
         for game in games_of(record):
             if isinstance(game, Unreadable):
                 record_report.leave_out(game.problem)
+            elif num_players not in (None, game.vocabulary.num_seats):
+                annotated.append(_skipped(game, record.name, Report(notes=Counter([_OTHER_PLAYERS]))))
             elif lacks_end(game) and not keeps_incomplete:
                 report = Report(games=1, notes=Counter([INCOMPLETE]))
                 report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
-                annotated.append(AnnotatedGame(game.id, record.name, b"", report))
+                annotated.append(_skipped(game, record.name, report))
             else:
                 annotated.append(_annotated(game, record.name, annotate, encode))
     except ValueError as error:
@@ -60,6 +67,10 @@ def annotate_record(
     except Exception as error:
         record_report.leave_out(f"{record.name}: {_fault(error)}", is_fault=True)
     return annotated, record_report
+
+
+def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:
+    return AnnotatedGame(game.id, file, b"", report, game.vocabulary.num_seats)
 
 
 def _annotated(
@@ -71,7 +82,7 @@ def _annotated(
     except Exception as error:
         report = Report(games=1)
         report.leave_out(f"{file}: the whole game {game.id}: {_fault(error)}", is_fault=True)
-        return AnnotatedGame(game.id, file, b"", report)
+        return _skipped(game, file, report)
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
     report.automatic = result.automatic
     for text in result.left_out:
@@ -79,7 +90,7 @@ def _annotated(
     report.differences = [f"{file}: {text}" for text in result.differences]
     report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
-    return AnnotatedGame(game.id, file, data, report)
+    return AnnotatedGame(game.id, file, data, report, game.vocabulary.num_seats)
 
 
 def _fault(error: Exception) -> str:

@@ -12,6 +12,7 @@ import zstandard
 
 from annotate.annotation import Annotation, format_line
 from annotate.pipeline.journal import RESTART
+from annotate.vocabulary import Vocabulary
 
 
 class Output(Protocol):
@@ -68,8 +69,11 @@ class OutputFormat(Protocol):
     def add_options(self, parser: argparse.ArgumentParser, outputs: argparse._MutuallyExclusiveGroup) -> None:
         """Adds the option that selects this format to `outputs`, and its further options to `parser`."""
 
-    def output(self, options: argparse.Namespace) -> Output | None:
+    def output(self, options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -> Output | None:
         """Returns the output of this format, or None if the options select another one.
+
+        Args:
+            vocabulary: returns that of the annotations; it may read records, so options are checked before.
 
         Raises:
             ValueError: an option contradicts the others.

@@ -109,7 +109,7 @@ class Report:
             f"{self.decisions:>12,} decision points",
             "",
             f"{'kind':<12}{'taken':>12}{'possible':>12}",
-            *(f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS),
+            *(f"{kind:<12}{self.chosen[kind]:>12,}{self.possible[kind]:>12,}" for kind in KINDS if self.possible[kind]),
             "",
             f"{self.unknown:,} choices left out, which the record does not show (another seat's claim took precedence)",
         ]

@@ -15,7 +15,7 @@ from functools import partial
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from tqdm import tqdm
 
@@ -42,6 +42,10 @@ class Conversion:
     shard: Shard = Shard(1, 1)
     keeps_incomplete: bool = False
     """whether games are also annotated whose final scores the record does not contain"""
+    num_players: int | None = None
+    """the games to annotate; None: any number of players"""
+    skips_others: bool = True
+    """whether games of another number of players are skipped, and not refused"""
 
     def settings(self, output: Output) -> dict[str, Any]:
         """Returns all that the output depends on, except for the records."""
@@ -50,6 +54,7 @@ class Conversion:
             "grades": list(self.grades),
             "hidden": self.writes_hidden,
             "keep incomplete": self.keeps_incomplete,
+            "players": self.num_players,
             "shard": str(self.shard),
             "program": _program(),
             "vocabulary": " ".join(vocabulary.fingerprint for vocabulary in VOCABULARIES.values()),
@@ -74,7 +79,8 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
 
     Raises:
         ValueError: a path matches nothing; there is no decision in any record (of all shards); the journal of an
-            interrupted run is of other records or settings.
+            interrupted run is of other records or settings; there are games of another number of players that are not
+            to be skipped.
         OSError: a file cannot be written, or a process was killed.
         Stopped: by a signal.
     """
@@ -154,6 +160,7 @@ class _Run:
             grades=conversion.grades,
             writes_hidden=conversion.writes_hidden,
             keeps_incomplete=conversion.keeps_incomplete,
+            num_players=conversion.num_players,
             encode=self._output.encode,
         )
         waiting: deque[Record] = deque()
@@ -194,6 +201,8 @@ class _Run:
         self._has_members |= record.data is not None
         self._add(report)
         for game in games:
+            if game.num_players != self._conversion.num_players and not self._conversion.skips_others:
+                self._refuse(game)
             if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
@@ -205,6 +214,16 @@ class _Run:
                 repeated = Report()
                 repeated.leave_out(f"{game.file}: game {game.id} was read before, in {first}")
                 self._add(repeated)
+
+    def _refuse(self, game: AnnotatedGame) -> NoReturn:
+        """Raises ValueError for a game of another number of players; nothing of the run is kept."""
+        self._output.discard()
+        self._journal.remove()
+        raise ValueError(
+            f"{game.file}: game {game.id} is for {game.num_players} players, the first one read for "
+            f"{self._conversion.num_players}: annotations of both cannot be mixed; --players 3 or --players 4 takes "
+            "one kind and skips the other"
+        )
 
     def _add(self, report: Report) -> None:
         for text in report.left_out:

@@ -166,6 +166,23 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in text)
 
 
+def num_players_of_first(paths: Sequence[str]) -> int | None:
+    """Returns the number of players of the first game that can be read; None if none can.
+
+    Only files are read, as another process may be writing what comes through a pipe.
+    """
+    for record in records_of(find_files(paths)):
+        if record.data is None and not os.path.isfile(record.name):
+            continue
+        try:
+            for game in games_of(record):
+                if isinstance(game, Game):
+                    return game.vocabulary.num_seats
+        except ValueError:  # to be reported when the record is read
+            continue
+    return None
+
+
 def find_records(paths: Sequence[str]) -> list[str]:
     """Returns all files that `find_files` finds.
 

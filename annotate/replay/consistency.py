@@ -29,7 +29,8 @@ _REASONS = (
 """reasons of draws as this program's readers name them; other dialects have others, or none"""
 _KANS = ("daiminkan", "ankan", "kakan")
 _MOVES = ("tsumo", "reach", "dahai", "chi", "pon", *_KANS)
-_NOTEN_PAYMENTS = {0, 1000, 1500, 3000}
+_NOTEN_PAYMENTS = {4: {0, 1000, 1500, 3000}, 3: {0, 1000, 2000}}
+"""by number of seats"""
 
 
 def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) -> list[Event]:
@@ -100,7 +101,7 @@ def _reason_of_draw(events: Sequence[Event], left: int) -> str:
     if len(kans) == 4 and len(set(kans)) > 1 and not any(deltas):
         return "suukansansen"
     if left == 0:
-        return EXHAUSTIVE[0] if _NOTEN_PAYMENTS.issuperset(map(abs, deltas)) else NAGASHI
+        return EXHAUSTIVE[0] if _NOTEN_PAYMENTS[len(events[0]["scores"])].issuperset(map(abs, deltas)) else NAGASHI
     return "suucha_riichi" if sum(event["type"] == "reach" for event in events) == 4 else "sufuurenta"
 
 

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
-from annotate.game.record import Event, Round
+from annotate.game.record import ENOUGH, START_SCORE, Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 from annotate.game.tiles import WINDS
 from annotate.replay.consistency import Disagreement
+from annotate.vocabulary import VOCABULARIES
 
 STICK = 1000
 _UNIT = 100
 """all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
-_NUM_DRAWS = 70
+_NUM_DRAWS = {vocabulary.num_seats: vocabulary.num_live for vocabulary in VOCABULARIES.values()}
 _ABORTS = ("kyushu_kyuhai", "sufuurenta", "suukansansen", "suucha_riichi", "sanchaho")
-_START_SCORE, _ENOUGH = 25_000, 30_000  # with another start score it is not known how much ends a game
 _WIND_NAMES = ("East", "South", "West", "North")
 
 
@@ -85,7 +85,7 @@ def _dealer_stays(events: Sequence[Event]) -> bool:
         return any(event["type"] == "hora" and event["actor"] == dealer for event in events)
     deltas, reason = last.get("deltas") or (), last.get("reason")
     if reason not in (*_ABORTS, EXHAUSTIVE[0], NAGASHI):  # missing or spelled differently in some dialects
-        is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS
+        is_exhausted = sum(event["type"] == "tsumo" for event in events) == _NUM_DRAWS[len(events[0]["scores"])]
         reason = EXHAUSTIVE[0] if is_exhausted else _ABORTS[0]
     if reason in _ABORTS:
         return True
@@ -191,7 +191,9 @@ class RoundSequence:
 
     def _is_enough(self, start: Start) -> bool:
         """Returns whether a seat has enough points to end a game after its usual last round."""
-        return self._points == _START_SCORE * len(start.scores) and max(start.scores) >= _ENOUGH
+        num_seats = len(start.scores)
+        # with another start score it is not known how much ends a game
+        return self._points == START_SCORE[num_seats] * num_seats and max(start.scores) >= ENOUGH[num_seats]
 
     def _problem(self, recorded: Round, found: Start, expected: Start | None) -> str | None:
         """Returns why the round does not follow, None if it does. Adds to `missing` where rounds are missing."""

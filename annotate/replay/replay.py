@@ -13,7 +13,7 @@ from annotate.annotation import Annotation
 from annotate.game.decisions import Decision, play
 from annotate.game.engine import Table
 from annotate.game.features import ObservationEncoder
-from annotate.game.grading import mjsoul_deltas, ranks_of
+from annotate.game.grading import has_mjsoul_points, mjsoul_deltas, ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
@@ -128,7 +128,7 @@ def annotation_of(
 
 
 def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
-    """Computes the first five results of each seat: round result and round deltas."""
+    """Computes the first results of each seat: round result and round deltas."""
     num_seats = len(events[0]["scores"])
     draw = events[-1]
     is_tenpai = [False] * num_seats
@@ -140,7 +140,7 @@ def round_part(events: Sequence[Event]) -> list[tuple[int, ...]]:
 
 
 def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tuple[int, ...]]:
-    """Returns the last seven results of each seat: all ranks, its rank, final score and change of grading points."""
+    """Returns the last results of each seat: all ranks, its rank, final score and change of grading points."""
     ranks = ranks_of(scores)
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
@@ -152,7 +152,9 @@ def _end_of_game(game: Game, report: ReplayResult, room: int, grades: Sequence[i
         scores = final_scores(game.rounds[-1].events)
     deltas = game.grading_deltas
     if deltas is None:
-        report.notes.append("change of grading points not recorded: Mahjong Soul's for the rooms and grades written")
+        is_known = has_mjsoul_points(room, game.style, game.vocabulary.num_seats)
+        written = "Mahjong Soul's for the rooms and grades" if is_known else "0, as those of the room are not known,"
+        report.notes.append(f"change of grading points not recorded: {written} written")
         deltas = mjsoul_deltas(scores, room, grades, game.style)
     return game_part(scores, deltas)
 
@@ -179,7 +181,7 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
         table = Table.of_round(
             rules,
             events[0],
-            wall_of(recorded),
+            wall_of(recorded, writer.vocabulary),
             writer.vocabulary,
             is_wall_true=recorded.wall is not None,
             has_external_events=True,

@@ -10,7 +10,7 @@ from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.replay.consistency import Disagreement, in_words
 from annotate.replay.offered_actions import OfferedActions
 
-_CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "hora", "ryukyoku")
+_CHOICES = ("dahai", "reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita", "hora", "ryukyoku")
 _OPENING = ("tsumo", "chi", "pon")
 """after these a seat must discard or declare"""
 
@@ -134,7 +134,7 @@ class Script:
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
                 raise Disagreement(f"riichi is followed by {in_words(discard)}")
             return self._discard(turn, discard, is_riichi=True)
-        if kind == "ankan" or (kind == "hora" and event["target"] == turn.seat):
+        if kind in ("ankan", "kita") or (kind == "hora" and event["target"] == turn.seat):
             return self._choice(turn, event)
         if kind == "kakan":
             place = self._places[self._next - 1]

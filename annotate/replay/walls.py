@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from annotate.game.record import Event, Round, places_dealt
-from annotate.game.tiles import IDS_OF_TILE, NUM_DEAD, NUM_INDICATORS, NUM_RINSHAN, NUM_TILE_IDS, TILE_OF_MJAI
+from annotate.game.tiles import NUM_DEAD, NUM_INDICATORS, TILE_OF_MJAI, unseen_tiles
+from annotate.vocabulary import Vocabulary
 
 
 class _Shown(NamedTuple):
@@ -16,7 +17,7 @@ class _Shown(NamedTuple):
     ura: list[str]
 
 
-def wall_of(recorded: Round) -> list[int]:
+def wall_of(recorded: Round, vocabulary: Vocabulary) -> list[int]:
     """Returns the wall for the engine to replay the round on: physical tiles, in the order of the deal.
 
     It is the record's own where there is one. Otherwise tiles that nobody saw are filled in from those left over, in no
@@ -29,42 +30,43 @@ def wall_of(recorded: Round) -> list[int]:
     start, shown = recorded.events[0], _shown(recorded.events)
     dealt = places_dealt(start["oya"], len(start["tehais"]))
     first = sum(map(len, dealt))
+    num_tiles, num_rinshan = vocabulary.num_tile_ids, vocabulary.num_rinshan
     if (
-        first + len(shown.live) > NUM_TILE_IDS - NUM_DEAD
+        first + len(shown.live) > num_tiles - NUM_DEAD
         or max(len(shown.dora), len(shown.ura)) > NUM_INDICATORS
-        or len(shown.rinshan) > NUM_RINSHAN
+        or len(shown.rinshan) > num_rinshan
     ):
         raise ValueError("the round draws more tiles than the wall has")
-    wall: list[str | None] = [None] * NUM_TILE_IDS
+    wall: list[str | None] = [None] * num_tiles
     wall[first : first + len(shown.live)] = shown.live
     for i, name in enumerate(shown.rinshan):
         wall[-1 - i] = name
     for i, name in enumerate(shown.dora):
-        wall[-1 - NUM_RINSHAN - 2 * i] = name
+        wall[-1 - num_rinshan - 2 * i] = name
     for i, name in enumerate(shown.ura):
-        wall[-2 - NUM_RINSHAN - 2 * i] = name
+        wall[-2 - num_rinshan - 2 * i] = name
     if recorded.wall is not None:
         _require_same(recorded.wall, wall)
         for seat, (places, hand) in enumerate(zip(dealt, start["tehais"], strict=True)):
             if sorted(recorded.wall[place] for place in places) != sorted(hand):
                 raise ValueError(f"the record's wall deals seat {seat} another hand than the record shows")
-        return _physical(recorded.wall)
+        return _physical(recorded.wall, vocabulary)
     for places, hand in zip(dealt, start["tehais"], strict=True):
         for place, name in zip(places, hand, strict=True):
             wall[place] = name
-    return _physical(wall)
+    return _physical(wall, vocabulary)
 
 
 def _shown(events: Sequence[Event]) -> _Shown:
     shown = _Shown([], [], [events[0]["dora_marker"]], [])
-    after_kan = False
+    is_replacing = False
     for event in events:
         kind = event["type"]
         if kind == "tsumo":
-            (shown.rinshan if after_kan else shown.live).append(event["pai"])
-            after_kan = False
-        elif kind in ("ankan", "kakan", "daiminkan"):
-            after_kan = True
+            (shown.rinshan if is_replacing else shown.live).append(event["pai"])
+            is_replacing = False
+        elif kind in ("ankan", "kakan", "daiminkan", "kita"):
+            is_replacing = True
         elif kind == "dora":
             shown.dora.append(event["dora_marker"])
         elif kind == "hora":
@@ -80,9 +82,9 @@ def _require_same(known: Sequence[str], shown: Sequence[str | None]) -> None:
             raise ValueError(f"the record's wall has {name} where the round shows {other}")
 
 
-def _physical(names: Sequence[str | None]) -> list[int]:
+def _physical(names: Sequence[str | None], vocabulary: Vocabulary) -> list[int]:
     """Converts names to physical tiles; None becomes one of those that are left."""
-    pool = [list(ids) for ids in IDS_OF_TILE]
+    pool = unseen_tiles(vocabulary)
     wall: list[int | None] = []
     for name in names:
         if name is None:

@@ -1,12 +1,12 @@
 """The command kanachan-annotate: annotate.pipeline.cli with one more output format, shards."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.outputs import Output
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import Vocabulary
 from kanachan.data.pack_options import add_options, packing_of
 
 _MOST_SOURCES = 20
@@ -24,7 +24,7 @@ class ShardFormat:
         )
         add_options(parser.add_argument_group("options of --pack"))
 
-    def output(self, options: argparse.Namespace) -> Output | None:
+    def output(self, options: argparse.Namespace, vocabulary: Callable[[], Vocabulary]) -> Output | None:
         if options.pack is None:
             return None
         packing = packing_of(options)
@@ -37,7 +37,7 @@ class ShardFormat:
             Path(options.pack),
             packing,
             sources,
-            FOUR_PLAYERS,
+            vocabulary(),
             program="kanachan-annotate",
             force=options.force,
             hidden=options.hidden,

@@ -135,7 +135,7 @@ def test_a_line_is_of_the_vocabulary_that_has_as_many_numbers() -> None:
 @pytest.mark.parametrize(
     "line, message",
     [
-        (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 elements, not 3"),
+        (with_field(2, "0,0,0"), "field 2 (numeric) must have 6 or 5 elements, not 3"),
         (with_field(2, "0,x"), "field 2 (numeric) is not a comma-separated list of integers: '0,x'"),
         ("a line", "7 tab-separated fields expected, 1 found"),
     ],
@@ -144,3 +144,8 @@ def test_a_line_of_no_vocabulary_is_refused_with_the_count_of_its_numbers(line: 
     with pytest.raises(ValueError) as error:
         vocabulary_of_line(line)
     assert str(error.value) == message
+
+
+def test_a_line_of_another_vocabulary_is_refused_by_its_name() -> None:
+    with pytest.raises(ValueError, match=r"^a decision of kanachan-3p; kanachan-4p is expected here$"):
+        parse_line(with_field(2, "0,0,0,0,0"), V)

@@ -4,20 +4,22 @@ import pickle
 
 import pytest
 
+from annotate.blocks import Field
 from annotate.vocabulary import (
     CHI_OF_TILES,
     CHI_TILES,
     FOUR_PLAYERS,
     HAND_SLOT_FIRST,
     NUM_TILES,
+    THREE_PLAYERS,
     TILE_NAMES,
     VOCABULARIES,
-    Field,
     is_red,
     known_vocabularies,
     tile34_of,
     tile_of,
     vocabulary_named,
+    vocabulary_of_seats,
     vocabulary_with,
 )
 from tests.support.rounds import tiles
@@ -152,11 +154,13 @@ def test_hand_slots_are_one_for_a_red_five_three_for_other_fives_and_four_for_th
 def test_the_fingerprint_is_the_vocabularys_and_no_accident() -> None:
     # a change here makes every shard and every weights file unreadable: see shards.py and checkpoint.py
     assert V.fingerprint == "5033eb78ab78f9bc"
+    assert THREE_PLAYERS.fingerprint == "ade5443108c7ce08"
 
 
 def test_a_vocabulary_is_found_by_its_name() -> None:
     assert {name: vocabulary.name for name, vocabulary in VOCABULARIES.items()} == {name: name for name in VOCABULARIES}
     assert vocabulary_named("kanachan-4p") is FOUR_PLAYERS
+    assert [vocabulary_of_seats(number) for number in (3, 4)] == [THREE_PLAYERS, FOUR_PLAYERS]
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -169,7 +173,7 @@ def test_a_vocabulary_is_known_as_long_as_its_tokens_mean_the_same() -> None:
     assert vocabulary_with("kanachan-5p", V.fingerprint) is None
     assert vocabulary_with(V.name, "0123456789abcdef") is None
     assert vocabulary_with(None, None) is None
-    assert known_vocabularies() == f"kanachan-4p {V.fingerprint}"
+    assert known_vocabularies() == f"kanachan-4p {V.fingerprint}, kanachan-3p {THREE_PLAYERS.fingerprint}"
 
 
 def test_no_two_vocabularies_have_equally_many_numbers_by_which_lines_are_told_apart() -> None:
@@ -186,3 +190,55 @@ def test_a_game_of_four_has_all_tiles_of_which_seventy_are_drawn_and_six_orders_
     assert (V.num_tile_ids, V.num_live, V.has_chi) == (136, 70, True)
     assert V.num_tile_ids == HAND_SLOT_FIRST[NUM_TILES]
     assert len(V.suit_orders) == 6 and V.suit_orders[0] == (0, 1, 2)
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+DOCUMENTED_FOR_THREE = """
+    sparse room 0 4 | sparse style 5 6 | sparse seat 7 9 | sparse wind 10 12 | sparse round 13 15
+    sparse dora 16 200 | sparse left 201 255 | sparse standing 256 312 | sparse hand 313 448 | sparse drawn 449 485
+    progression begin 0 0 | progression discard 1 444 | progression pon 445 666 | progression daiminkan 667 888
+    progression ankan 889 990 | progression kakan 991 1101 | progression kita 1102 1104
+    action discard 0 147 | action ankan 148 181 | action kakan 182 218 | action kita 219 219 | action tsumo 220 220
+    action kyushu 221 221 | action skip 222 222 | action pon 223 296 | action daiminkan 297 370 | action ron 371 372
+    hidden hand 0 271 | hidden wall 272 308
+"""
+THREE = {
+    "sparse": THREE_PLAYERS.sparse,
+    "progression": THREE_PLAYERS.progression,
+    "action": THREE_PLAYERS.action,
+    "hidden": THREE_PLAYERS.hidden,
+}
+
+
+def _rows(table: str) -> list[str]:
+    return [row.strip() for line in table.strip().splitlines() for row in line.split("|")]
+
+
+@pytest.mark.parametrize("row", _rows(DOCUMENTED_FOR_THREE))
+def test_a_block_of_three_players_stands_where_it_is_documented(row: str) -> None:
+    field, name, first, last = row.split()
+    block = THREE[field][name]
+    assert (block.first, block.first + block.size - 1) == (int(first), int(last))
+
+
+def test_three_players_have_no_other_blocks() -> None:
+    documented = {tuple(row.split()[:2]) for row in _rows(DOCUMENTED_FOR_THREE)}
+    assert {(name, block) for name, field in THREE.items() for block in field.blocks} == documented
+
+
+def test_a_game_of_three_is_without_the_middle_characters_and_chi() -> None:
+    vocabulary = THREE_PLAYERS
+    assert (vocabulary.num_tile_ids, vocabulary.num_live, vocabulary.has_chi) == (108, 55, False)
+    assert [TILE_NAMES[tile_of(kind)] for kind in vocabulary.kinds[:4]] == ["1m", "9m", "1p", "2p"]
+    assert (len(vocabulary.numeric), len(vocabulary.results), vocabulary.num_round_results) == (5, 10, 12)
+
+
+def test_only_circles_and_bamboos_are_exchanged_with_three_players() -> None:
+    assert THREE_PLAYERS.suit_orders == ((0, 1, 2), (0, 2, 1))
+
+
+def test_tiles_hands_and_discards_have_the_same_meaning_with_three_players() -> None:
+    for field, block in (("sparse", "hand"), ("sparse", "drawn"), ("action", "discard"), ("action", "ankan")):
+        three, four = (getattr(vocabulary, field)[block] for vocabulary in (THREE_PLAYERS, V))
+        assert three.factors == four.factors

@@ -2,9 +2,9 @@
 
 Tiles are written as in the specification: "123m05p1z" is 1m 2m 3m, a red and an ordinary 5p, and East; "." is any tile.
 A script is one move after another, "seat kind [tiles]" separated by ";": `0 discard 5m; 1 pon; 1 discard 9s; 2 ron`.
-Kinds are cut (the drawn tile), discard (from the hand where possible), riichi, ankan, kakan, tsumo, kyushu, skip, chi
-(the hand's two tiles), pon, kan, ron. A seat without a move in the script cuts the drawn tile, and skips what may be
-claimed.
+Kinds are cut (the drawn tile), discard (from the hand where possible), riichi, ankan, kakan, kita, tsumo, kyushu,
+skip, chi (the hand's two tiles), pon, kan, ron. A seat without a move in the script cuts the drawn tile, and skips what
+may be claimed.
 """
 
 import random
@@ -16,17 +16,20 @@ from typing import Any
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine import Table, Turn
 from annotate.game.features import ObservationEncoder
-from annotate.game.record import Event, Game, Round, Rules
+from annotate.game.record import Event, Game, Round, Rules, places_dealt
 from annotate.game.results import final_scores
-from annotate.game.tiles import IDS_OF_TILE, TILE_OF_ID
-from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, TILE_NAMES, tile_of
+from annotate.game.tiles import TILE_OF_ID, unseen_tiles
+from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, THREE_PLAYERS, TILE_NAMES, Vocabulary, tile_of
 
 V = FOUR_PLAYERS
+V3 = THREE_PLAYERS
 NUM_SEATS = V.num_seats
 _CLAIMS = ("skip", "chi", "pon", "kan", "ron")
 
 DULL = ("147m258p369s1234z", "258m369p147s1567z", "369m147p258s2345z", "147m258p369s2367z")
 """four hands without a pair or two neighbours: nothing can be called on the first tiles"""
+DULL_3 = ("19m147p258s12345z", "19m258p147s12567z", "19m369p369s13467z")
+"""three of three players"""
 FIRST_LIVE = 52  # place in the wall of the first tile drawn
 
 
@@ -39,11 +42,19 @@ def tiles(text: str) -> list[int | None]:
 
 
 def wall_of_deal(
-    hands: Sequence[str] = (), draws: str = "", *, oya: int = 0, dora: str = "", ura: str = "", rinshan: str = ""
+    hands: Sequence[str] = (),
+    draws: str = "",
+    *,
+    oya: int = 0,
+    dora: str = "",
+    ura: str = "",
+    rinshan: str = "",
+    vocabulary: Vocabulary = V,
 ) -> list[int]:
     """A wall (physical tiles, in the order of the deal) that deals `hands` by seat and gives `draws` in turn, the
     indicators, and the tiles drawn after kans. What is left open is filled at random, the same every time."""
-    pool = [list(ids) for ids in IDS_OF_TILE]
+    pool = unseen_tiles(vocabulary)
+    num_seats, num_tiles = vocabulary.num_seats, vocabulary.num_tile_ids
     places: dict[int, int] = {}
 
     def put(place: int, tile: int | None) -> None:
@@ -52,17 +63,17 @@ def wall_of_deal(
             places[place] = pool[tile].pop(0)
 
     for seat, hand in enumerate(hands):
-        turn = (seat - oya) % NUM_SEATS
-        for number, tile in enumerate(tiles(hand)):
-            put(48 + turn if number == 12 else 16 * (number // 4) + 4 * turn + number % 4, tile)
+        for place, tile in zip(places_dealt(oya, num_seats)[seat], tiles(hand), strict=False):
+            put(place, tile)
     for number, tile in enumerate(tiles(draws)):
-        put(FIRST_LIVE + number, tile)
-    for first, step, text in ((135, 1, rinshan), (131, 2, dora), (130, 2, ura)):
+        put(13 * num_seats + number, tile)
+    indicator = num_tiles - 1 - vocabulary.num_rinshan
+    for first, step, text in ((num_tiles - 1, 1, rinshan), (indicator, 2, dora), (indicator - 1, 2, ura)):
         for number, tile in enumerate(tiles(text)):
             put(first - step * number, tile)
     rest = [i for ids in pool for i in ids]
     random.Random(0).shuffle(rest)
-    return [places[place] if place in places else rest.pop() for place in range(len(TILE_OF_ID))]
+    return [places[place] if place in places else rest.pop() for place in range(num_tiles)]
 
 
 def start_of_round(
@@ -83,8 +94,14 @@ def start_of_round(
     }
 
 
-def writer_of(room: int = 4, style: int = 1, grades: Sequence[int] = (14,) * NUM_SEATS) -> ObservationEncoder:
-    return ObservationEncoder(V, room, style, tuple(grades))
+def start_of_three(oya: int = 0, scores: Sequence[int] = (35000,) * 3, **more: Any) -> Event:
+    return start_of_round(oya, scores=scores, **more)
+
+
+def writer_of(
+    room: int = 4, style: int = 1, grades: Sequence[int] = (14,) * NUM_SEATS, *, vocabulary: Vocabulary = V
+) -> ObservationEncoder:
+    return ObservationEncoder(vocabulary, room, style, tuple(grades[: vocabulary.num_seats]))
 
 
 @dataclass
@@ -113,14 +130,15 @@ class Played:
 class Script:
     """Chooses the moves of a script."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, vocabulary: Vocabulary = V) -> None:
+        self.vocabulary = vocabulary
         self.moves = [move.split() for move in text.split(";") if move.strip()]
 
     def choose(self, turns: list[Turn]) -> dict[int, Choice]:
         if turns[0].target is None:
             (turn,) = turns
             move = self.moves.pop(0)[1:] if self.moves and int(self.moves[0][0]) == turn.seat else ["cut"]
-            return {turn.seat: choice_of(turn, _find(turn, move))}
+            return {turn.seat: choice_of(turn, _find(turn, move, self.vocabulary))}
         claims: dict[int, list[str]] = {}
         seats = {turn.seat for turn in turns}
         while self.moves and self.moves[0][1] in _CLAIMS:
@@ -128,12 +146,14 @@ class Script:
             if seat not in seats or seat in claims:
                 break
             claims[seat] = self.moves.pop(0)[1:]
-        return {turn.seat: choice_of(turn, _find(turn, claims.get(turn.seat, ["skip"]))) for turn in turns}
+        return {
+            turn.seat: choice_of(turn, _find(turn, claims.get(turn.seat, ["skip"]), self.vocabulary)) for turn in turns
+        }
 
 
-def _find(turn: Turn, move: list[str]) -> int:
+def _find(turn: Turn, move: list[str], vocabulary: Vocabulary) -> int:
     """The action token of a move; after a call, "cut" is the first possible discard."""
-    token_of = {words(token): token for token in turn.options}
+    token_of = {words(token, vocabulary): token for token in turn.options}
     text = " ".join(move)
     if text == "cut":
         if turn.drawn is None:
@@ -146,9 +166,9 @@ def _find(turn: Turn, move: list[str]) -> int:
     raise AssertionError(f"seat {turn.seat} cannot {text}; it can {sorted(token_of)}")
 
 
-def words(action: int) -> str:
+def words(action: int, vocabulary: Vocabulary = V) -> str:
     """An action token in the words of a script; discards of the drawn tile are "cut 5m", "riichi-cut 5m"."""
-    kind, at = V.action.describe(action)
+    kind, at = vocabulary.action.describe(action)
     if kind == "discard":
         name = ("discard", "cut", "riichi", "riichi-cut")[at["tsumogiri"] + 2 * at["riichi"]]
         return f"{name} {TILE_NAMES[at['tile']]}"
@@ -162,12 +182,12 @@ def words(action: int) -> str:
     return {"daiminkan": "kan"}.get(kind, kind)
 
 
-def options(decision: Decision) -> set[str]:
-    return {words(token) for token in decision.observation.actions}
+def options(decision: Decision, vocabulary: Vocabulary = V) -> set[str]:
+    return {words(token, vocabulary) for token in decision.observation.actions}
 
 
-def choice(decision: Decision) -> str:
-    return words(decision.observation.actions[decision.chosen])
+def choice(decision: Decision, vocabulary: Vocabulary = V) -> str:
+    return words(decision.observation.actions[decision.chosen], vocabulary)
 
 
 def sparse(decision: Decision, block: str) -> list[dict[str, int]]:
@@ -189,8 +209,8 @@ def situation(decision: Decision) -> tuple[Any, ...]:
 
 
 def play_wall(script: str, wall: Sequence[int], rules: Rules, start: Event, writer: ObservationEncoder) -> Played:
-    table = Table.of_round(rules, start, wall, V)
-    scripted = Script(script)
+    table = Table.of_round(rules, start, wall, writer.vocabulary)
+    scripted = Script(script, writer.vocabulary)
     decisions = play(table, writer, scripted.choose).decisions
     assert not scripted.moves, f"not played: {scripted.moves}"
     return Played(decisions, events_of_round(table.log()))
@@ -210,8 +230,18 @@ def play_round(
 ) -> Played:
     """Plays one round to its end; see the top of the file for `script`."""
     start = start or start_of_round()
-    wall = wall_of_deal(hands, draws, oya=start["oya"], dora=dora, ura=ura, rinshan=rinshan)
-    return play_wall(script, wall, rules, start, writer or writer_of())
+    writer = writer or writer_of()
+    more = {"dora": dora, "ura": ura, "rinshan": rinshan}
+    wall = wall_of_deal(hands, draws, oya=start["oya"], vocabulary=writer.vocabulary, **more)
+    return play_wall(script, wall, rules, start, writer)
+
+
+def play_three(
+    script: str = "", hands: Sequence[str] = DULL_3, draws: str = "", *, start: Event | None = None, **more: Any
+) -> Played:
+    """Plays one round of three players; otherwise as `play_round`."""
+    writer = writer_of(vocabulary=V3)
+    return play_round(script, hands, draws, start=start or start_of_three(), writer=writer, **more)
 
 
 def events_of_round(log: Sequence[Event]) -> list[Event]:

@@ -11,7 +11,7 @@ from annotate.records.majsoul.tiles import seat_of, tile_of, tiles_of
 # types of OptionalOperation
 _DISCARD, _RIICHI = 1, 7
 _BY_TILES = {2: "chi", 3: "pon", 4: "ankan", 5: "daiminkan", 6: "kakan"}
-_WITHOUT_TILES = {8: "hora", 9: "hora", 10: "ryukyoku"}
+_WITHOUT_TILES = {8: "hora", 9: "hora", 10: "ryukyoku", 11: "kita"}
 
 # types of GameUserInput: a choice in the player's own turn, and a reaction to another player's tile
 _OWN_TURN, _CLAIM_OR_PASS = 2, 3
@@ -44,7 +44,7 @@ class OfferDraft:
         return Offer(self.after, self.seat, self.options, self.pressed)
 
 
-def offers_of(step: Message, after: int, is_claim: bool) -> list[OfferDraft]:
+def offers_of(step: Message, after: int, is_claim: bool, num_seats: int) -> list[OfferDraft]:
     """Returns the offers in a Record… message.
 
     Args:
@@ -62,7 +62,9 @@ def offers_of(step: Message, after: int, is_claim: bool) -> list[OfferDraft]:
     for offered in lists:
         buttons = {button: event for operation in offered.operation_list for button, event in _events(operation)}
         if buttons:  # a player in riichi without a choice is sent an empty list
-            offers.append(OfferDraft(after, seat_of(offered.seat), tuple(buttons.values()), buttons, is_claim))
+            offers.append(
+                OfferDraft(after, seat_of(offered.seat, num_seats), tuple(buttons.values()), buttons, is_claim)
+            )
     return offers
 
 

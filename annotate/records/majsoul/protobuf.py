@@ -43,7 +43,7 @@ _MESSAGES = {
         "1 time_fixed uint32, 2 time_add uint32, 33 jingsuanyuandian uint32, 34 shunweima_2 int32,"
         "35 shunweima_3 int32, 36 shunweima_4 int32, 37 bianjietishi bool, 38 ai_level uint32"
     ),
-    "Account": "2 seat uint32, 3 nickname string, 7 level AccountLevel",
+    "Account": "2 seat uint32, 3 nickname string, 7 level AccountLevel, 8 level3 AccountLevel",
     "AccountLevel": "1 id uint32",
     "GameEndResult": "1 players *PlayerItem",
     "PlayerItem": "1 seat uint32, 3 part_point_1 int32, 5 grading_score int32",
@@ -73,7 +73,7 @@ _MESSAGES = {
     "RecordAnGangAddGang": (
         "1 seat uint32, 2 type uint32, 3 tiles string, 6 doras *string, 7 operations *OptionalOperationList"
     ),
-    "RecordBaBei": "1 seat uint32",
+    "RecordBaBei": "1 seat uint32, 6 doras *string, 7 operations *OptionalOperationList",
     "RecordHule": "1 hules *HuleInfo, 3 delta_scores *int32, 5 scores *int32",
     "HuleInfo": "3 hu_tile string, 4 seat uint32, 5 zimo bool, 8 doras *string, 9 li_doras *string",
     "RecordLiuJu": "1 type uint32, 5 liqi LiQiSuccess",

@@ -10,7 +10,6 @@ from google.protobuf.message import Message
 
 from annotate.game.origin import MJSOUL_LOG, Origin, Player, players_of
 from annotate.game.record import Game, require_gain_of_first
-from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.majsoul.capture import (
     Recording,
     SecondFile,
@@ -19,8 +18,9 @@ from annotate.records.majsoul.capture import (
     open_capture_json,
 )
 from annotate.records.majsoul.rounds import read_rounds
-from annotate.records.majsoul.rules import grade, room_and_style
+from annotate.records.majsoul.rules import grade, kind_of_game
 from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range
+from annotate.vocabulary import vocabulary_of_seats
 
 
 def read_majsoul(data: bytes, second_file: SecondFile = no_second_file) -> Game:
@@ -51,13 +51,14 @@ def _game(recording: Recording) -> Game:
     head = recording.head
     if not head.uuid or not head.uuid.isprintable():
         raise ValueError(f"head.uuid, the game's id, must be a printable text, not {ascii(head.uuid)[:60]}")
-    room, style = room_and_style(head.config, recording.unknown_rules)
-    players = _by_seat(head.result.players, "head.result.players") if head.result.players else None
+    room, style, num_seats = kind_of_game(head.config, recording.unknown_rules)
+    players = _by_seat(head.result.players, "head.result.players", num_seats) if head.result.players else None
     grades = None
     if room is not None:
-        accounts = _by_seat(head.accounts, "head.accounts")
-        grades = tuple(grade(account.level.id) for account in accounts)
-    rounds, incomplete = read_rounds(recording.steps, {robot.seat for robot in head.robots})
+        accounts = _by_seat(head.accounts, "head.accounts", num_seats)
+        levels = [account.level3 if num_seats == 3 else account.level for account in accounts]
+        grades = tuple(grade(level.id, num_seats) for level in levels)
+    rounds, incomplete = read_rounds(recording.steps, num_seats, {robot.seat for robot in head.robots})
     final_scores = deltas = None
     if players is not None:
         final_scores = tuple(_points(player.part_point_1, "part_point_1") for player in players)
@@ -65,7 +66,7 @@ def _game(recording: Recording) -> Game:
             deltas = tuple(_points(player.grading_score, "grading_score") for player in players)
             require_gain_of_first(final_scores, deltas)
     return Game(
-        vocabulary=VOCABULARY,
+        vocabulary=vocabulary_of_seats(num_seats),
         id=head.uuid,
         rules=("mjsoul",),
         style=style,
@@ -75,20 +76,22 @@ def _game(recording: Recording) -> Game:
         final_scores=final_scores,
         grading_deltas=deltas,
         incomplete=incomplete if players is not None or incomplete else "the result (head.result) is missing",
-        origin=Origin("mjsoul", head.uuid if MJSOUL_LOG.fullmatch(head.uuid) else None, None, _players(head, grades)),
+        origin=Origin(
+            "mjsoul", head.uuid if MJSOUL_LOG.fullmatch(head.uuid) else None, None, _players(head, grades, num_seats)
+        ),
     )
 
 
-def _players(head: Message, grades: tuple[int, ...] | None) -> tuple[Player, ...]:
+def _players(head: Message, grades: tuple[int, ...] | None, num_seats: int) -> tuple[Player, ...]:
     names = {account.seat: account.nickname for account in head.accounts}
-    return players_of([names.get(seat) for seat in range(NUM_SEATS)], NUM_SEATS, grades)
+    return players_of([names.get(seat) for seat in range(num_seats)], num_seats, grades)
 
 
-def _by_seat(entries: Any, where: str) -> list[Message]:
+def _by_seat(entries: Any, where: str, num_seats: int) -> list[Message]:
     by_seat = {entry.seat: entry for entry in entries}
-    if len(entries) != NUM_SEATS or sorted(by_seat) != list(range(NUM_SEATS)):
-        raise ValueError(f"{where}: one for each of {NUM_SEATS} seats expected, not {[e.seat for e in entries][:8]}")
-    return [by_seat[seat] for seat in range(NUM_SEATS)]
+    if len(entries) != num_seats or sorted(by_seat) != list(range(num_seats)):
+        raise ValueError(f"{where}: one for each of {num_seats} seats expected, not {[e.seat for e in entries][:8]}")
+    return [by_seat[seat] for seat in range(num_seats)]
 
 
 def _points(value: int, name: str) -> int:

@@ -9,21 +9,22 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from google.protobuf.message import Message
 
 from annotate.game.record import Event, Round, places_dealt
-from annotate.records.four_players import NUM_SEATS, NUM_TILES
+from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.majsoul.offers import OfferDraft, offers_of
-from annotate.records.majsoul.rules import THREE_PLAYERS
 from annotate.records.majsoul.tiles import LARGEST_SCORE, in_range, kind_of, seat_of, tile_of, tiles_of
 
 LARGEST_COUNT = 1000
 
 _CALLS = ("chi", "pon", "daiminkan")
 _ADDED_KAN, _CLOSED_KAN = 2, 3
-_CLAIMED = ("dahai", "ankan", "kakan")
+_CLAIMED = ("dahai", "ankan", "kakan", "kita")
 _TRIGGERS = ("tsumo", *_CALLS, *_CLAIMED)
 _DRAWS = {1: "kyushu_kyuhai", 2: "sufuurenta", 3: "suukansansen", 4: "suucha_riichi", 5: "sanchaho"}
 
 
-def read_rounds(steps: Iterable[Message], robots: Collection[int] = ()) -> tuple[list[Round], str | None]:
+def read_rounds(
+    steps: Iterable[Message], num_seats: int, robots: Collection[int] = ()
+) -> tuple[list[Round], str | None]:
     """Reads the messages of a game in their order.
 
     Where the record has what players sent, a choice that a player did not send is the server's.
@@ -37,7 +38,7 @@ def read_rounds(steps: Iterable[Message], robots: Collection[int] = ()) -> tuple
     Raises:
         ValueError: a message that no game can have; the text names it.
     """
-    reader = _Reader(robots)
+    reader = _Reader(num_seats, robots)
     for number, step in enumerate(steps):
         name = step.DESCRIPTOR.name
         try:
@@ -48,8 +49,8 @@ def read_rounds(steps: Iterable[Message], robots: Collection[int] = ()) -> tuple
 
 
 class _Reader:
-    def __init__(self, robots: Collection[int]) -> None:
-        self._robots = robots
+    def __init__(self, num_seats: int, robots: Collection[int]) -> None:
+        self._num_seats, self._robots = num_seats, robots
         self._rounds: list[_Draft] = []
         """those that have ended"""
         self._round: _Draft | None = None
@@ -64,7 +65,7 @@ class _Reader:
                 if not self._round.is_over:
                     raise ValueError("a new round, but the last one has not ended")
                 self._rounds.append(self._round)
-            self._round = _Draft(step)
+            self._round = _Draft(step, self._num_seats)
         elif self._round is None:
             if name != "GameUserInput":  # players signal that they are ready
                 raise ValueError("before the first round")
@@ -88,33 +89,33 @@ class _Reader:
 class _Draft:
     """A round while its messages are being read."""
 
-    def __init__(self, start: Message) -> None:
-        if len(start.scores) == 3:
-            raise ValueError(THREE_PLAYERS)
+    def __init__(self, start: Message, num_seats: int) -> None:
+        self._num_seats = num_seats
         doras = list(start.doras) or [start.dora]
         if len(doras) != 1:
             raise ValueError(f"one indicator expected at the start, not {len(doras)}")
-        dealer = in_range(start.ju, "ju", NUM_SEATS - 1)
-        hands = [tiles_of(getattr(start, f"tiles{seat}")) for seat in range(NUM_SEATS)]
-        counts = [13 + (seat == dealer) for seat in range(NUM_SEATS)]
+        dealer = in_range(start.ju, "ju", num_seats - 1)
+        hands = [tiles_of(getattr(start, f"tiles{seat}")) for seat in range(num_seats)]
+        counts = [13 + (seat == dealer) for seat in range(num_seats)]
         if [len(hand) for hand in hands] != counts:
             raise ValueError(f"hands of {counts} tiles expected, not of {[len(hand) for hand in hands]}")
         self.is_over = False
         self.events: list[Event] = [
             {
                 "type": "start_kyoku",
-                "bakaze": "ESWN"[in_range(start.chang, "chang", NUM_SEATS - 1)],
+                "bakaze": "ESWN"[in_range(start.chang, "chang", 3)],
                 "dora_marker": tile_of(doras[0]),
                 "kyoku": dealer + 1,
                 "honba": in_range(start.ben, "ben", LARGEST_COUNT),
                 "kyotaku": in_range(start.liqibang, "liqibang", LARGEST_COUNT),
                 "oya": dealer,
-                "scores": _points(start.scores, "scores"),
+                "scores": _points(start.scores, "scores", num_seats),
                 "tehais": [hand[:13] for hand in hands],
             },
             {"type": "tsumo", "actor": dealer, "pai": hands[dealer][13]},
         ]
-        self._wall = _wall(start.paishan, *self.events)
+        # where indicators and the tiles after kans lie in the wall of three players is not known
+        self._wall = _wall(start.paishan, *self.events) if num_seats == 4 else None
         self._doras = doras
         self._pons: dict[tuple[int, str], list[str]] = {}
         """by seat and kind of tile"""
@@ -128,6 +129,7 @@ class _Draft:
             "RecordDiscardTile": self._discard,
             "RecordChiPengGang": self._call,
             "RecordAnGangAddGang": self._kan,
+            **({"RecordBaBei": self._kita} if num_seats == 3 else {}),
             "RecordHule": self._win,
             "RecordLiuJu": self._abort,
             "RecordNoTile": self._exhaust,
@@ -136,7 +138,7 @@ class _Draft:
 
     def read(self, name: str, step: Message) -> None:
         if name not in self._handlers:
-            raise ValueError(THREE_PLAYERS)  # RecordBaBei
+            raise ValueError(f"not possible with {self._num_seats} players")
         self._handlers[name](step)
 
     @property
@@ -159,14 +161,17 @@ class _Draft:
         if step.seat in self._open:
             self._open[step.seat].press(step)
 
+    def _seat(self, number: int) -> int:
+        return seat_of(number, self._num_seats)
+
     def _deal(self, step: Message) -> None:
         self._pay_riichi(step)
         self._turn_doras(step.doras)
-        self.events.append({"type": "tsumo", "actor": seat_of(step.seat), "pai": tile_of(step.tile)})
+        self.events.append({"type": "tsumo", "actor": self._seat(step.seat), "pai": tile_of(step.tile)})
         self._offer(step)
 
     def _discard(self, step: Message) -> None:
-        seat = seat_of(step.seat)
+        seat = self._seat(step.seat)
         self._turn_doras(step.doras)
         if step.is_liqi or step.is_wliqi:
             self.events.append({"type": "reach", "actor": seat})
@@ -176,7 +181,7 @@ class _Draft:
 
     def _call(self, step: Message) -> None:
         self._pay_riichi(step)
-        seat, tiles, froms = seat_of(step.seat), tiles_of(step.tiles), [seat_of(source) for source in step.froms]
+        seat, tiles, froms = self._seat(step.seat), tiles_of(step.tiles), list(map(self._seat, step.froms))
         if step.type >= len(_CALLS):
             raise ValueError(f"a call of type {step.type}: 0 ... {len(_CALLS) - 1} expected")
         kind = _CALLS[step.type]
@@ -191,7 +196,7 @@ class _Draft:
         self._offer(step)
 
     def _kan(self, step: Message) -> None:
-        seat, pai = seat_of(step.seat), tile_of(step.tiles)
+        seat, pai = self._seat(step.seat), tile_of(step.tiles)
         kind = kind_of(pai)
         if step.type == _CLOSED_KAN:
             is_five = kind[0] == "5" and len(kind) == 2
@@ -204,13 +209,18 @@ class _Draft:
         self._turn_doras(step.doras)
         self._offer(step)
 
+    def _kita(self, step: Message) -> None:
+        self.events.append({"type": "kita", "actor": self._seat(step.seat), "pai": "N"})
+        self._turn_doras(step.doras)
+        self._offer(step)
+
     def _win(self, step: Message) -> None:
         if not step.hules:
             raise ValueError("a win without a winner")
         last = next((event for event in reversed(self.events) if event["type"] in _CLAIMED), None)
         wins: list[Event] = []
         for hule in step.hules:
-            seat = seat_of(hule.seat)
+            seat = self._seat(hule.seat)
             if not hule.zimo and last is None:
                 raise ValueError("a win on a discard before any discard")
             target = seat if hule.zimo or last is None else last["actor"]
@@ -218,11 +228,11 @@ class _Draft:
             wins.append(
                 {"type": "hora", "actor": seat, "target": target, "pai": tile_of(hule.hu_tile), "ura_markers": ura}
             )
-        wins.sort(key=lambda win: (win["actor"] - win["target"]) % NUM_SEATS)
+        wins.sort(key=lambda win: (win["actor"] - win["target"]) % self._num_seats)
         # of several winners only the sum of their payments is recorded
-        wins[-1]["deltas"] = _points(step.delta_scores, "delta_scores")
+        wins[-1]["deltas"] = _points(step.delta_scores, "delta_scores", self._num_seats)
         if step.scores:
-            wins[-1]["scores"] = _points(step.scores, "scores")
+            wins[-1]["scores"] = _points(step.scores, "scores", self._num_seats)
         for hule in step.hules:
             self._turn_doras(hule.doras)
         self.events += wins
@@ -234,18 +244,21 @@ class _Draft:
         # the stick of a riichi that aborts the round is on the table, whether or not the record has it here; that of a
         # riichi whose tile is won is not
         self._pay_riichi(step, is_certain=_DRAWS[step.type] != "sanchaho")
-        self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * NUM_SEATS})
+        self.events.append({"type": "ryukyoku", "reason": _DRAWS[step.type], "deltas": [0] * self._num_seats})
         self.is_over = True
 
     def _exhaust(self, step: Message) -> None:
-        deltas = [0] * NUM_SEATS
+        deltas = [0] * self._num_seats
         for payment in step.scores:
             if payment.delta_scores:
-                deltas = [a + b for a, b in zip(deltas, _points(payment.delta_scores, "delta_scores"), strict=True)]
+                deltas = [
+                    a + b
+                    for a, b in zip(deltas, _points(payment.delta_scores, "delta_scores", self._num_seats), strict=True)
+                ]
         reason = "nagashimangan" if step.liujumanguan else "exhaustive_draw"
         event: Event = {"type": "ryukyoku", "reason": reason, "deltas": deltas}
         if step.scores and step.scores[0].old_scores:
-            old = _points(step.scores[0].old_scores, "old_scores")
+            old = _points(step.scores[0].old_scores, "old_scores", self._num_seats)
             event["scores"] = [a + b for a, b in zip(old, deltas, strict=True)]
         self.events.append(event)
         self.is_over = True
@@ -253,7 +266,7 @@ class _Draft:
     def _pay_riichi(self, step: Message, is_certain: bool = False) -> None:
         is_recorded = step.HasField("liqi") and not step.liqi.failed
         if is_recorded or (is_certain and self._riichi is not None):
-            seat = seat_of(step.liqi.seat) if is_recorded else self._riichi
+            seat = self._seat(step.liqi.seat) if is_recorded else self._riichi
             self.events.append({"type": "reach_accepted", "actor": seat})
         self._riichi = None
 
@@ -269,7 +282,7 @@ class _Draft:
     def _offer(self, step: Message) -> None:
         """Stores the offers in the message of the last event."""
         after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
-        offers = offers_of(step, after, self.events[after]["type"] in _CLAIMED)
+        offers = offers_of(step, after, self.events[after]["type"] in _CLAIMED, self._num_seats)
         self._offers += offers
         self._open = {offer.seat: offer for offer in offers}
 
@@ -280,14 +293,14 @@ def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:
     Whether it is the wall of this round is checked by replaying.
     """
     tiles = tiles_of(paishan[i : i + 2] for i in range(0, len(paishan), 2))
-    hands = zip(places_dealt(start["oya"], NUM_SEATS), start["tehais"], strict=True)
+    hands = zip(places_dealt(start["oya"], len(start["tehais"])), start["tehais"], strict=True)
     dealt = {place: name for places, hand in hands for place, name in zip(places, hand, strict=True)}
-    if len(tiles) + len(dealt) + 1 == NUM_TILES:
+    if len(tiles) + len(dealt) + 1 == NUM_TILE_IDS:
         return (*(dealt[place] for place in range(len(dealt))), first["pai"], *tiles)
-    return tuple(tiles) if len(tiles) == NUM_TILES else None
+    return tuple(tiles) if len(tiles) == NUM_TILE_IDS else None
 
 
-def _points(values: Sequence[int], name: str) -> list[int]:
-    if len(values) != NUM_SEATS or max(map(abs, values)) > LARGEST_SCORE:
-        raise ValueError(f"{name} must be {NUM_SEATS} numbers of points, not {list(values)[:8]}")
+def _points(values: Sequence[int], name: str, num_seats: int) -> list[int]:
+    if len(values) != num_seats or max(map(abs, values)) > LARGEST_SCORE:
+        raise ValueError(f"{name} must be {num_seats} numbers of points, not {list(values)[:8]}")
     return list(values)

@@ -4,23 +4,22 @@ from collections.abc import Sequence
 
 from google.protobuf.message import Message
 
-THREE_PLAYERS = "a three-player game: three players are not supported yet"
-
 _RANKED, _FRIENDS, _CONTEST = 2, 1, 4
 """config.category"""
 _ROOM_AND_STYLE = {
     mode_id + style: (room, style) for room, mode_id in enumerate((2, 5, 8, 11, 15)) for style in range(2)
 }
 """by config.meta.mode_id of ranked games"""
-_THREE_PLAYER_MODE_IDS = range(17, 27)
+_OF_THREE = {17 + 2 * room + style: (room, style) for room in range(5) for style in range(2)}
+"""likewise, of three players"""
 _STYLES = {1: 0, 2: 1}
 """by config.mode.mode of other games"""
 _THREE_PLAYER_MODES = range(11, 15)
 
-_FIRST_GRADES = {101: 0, 102: 3, 103: 6, 104: 9, 105: 12}
-"""by level.id without its last two digits, which are a step 1 ... 3"""
+_FIRST_GRADES = {1: 0, 2: 3, 3: 6, 4: 9, 5: 12}
+"""by the second and third digit of level.id; the first is 1, or 2 of three players, the last two are a step 1 ... 3"""
 _CELESTIAL = 15
-_CELESTIAL_LEVELS = (106, 107)
+_CELESTIAL_LEVELS = (6, 7)
 
 # A room states its own rules, or none (0 everywhere); a contest also those below.
 _ROOM_RULES = {"dora_count": 3, "init_point": 25000, "fandian": 30000, "shiduan": 1}
@@ -54,23 +53,23 @@ _FREE = (
 )
 
 
-def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int]:
-    """Returns the room, None if the game is not ranked, and the style: 0 East only, 1 East and South.
+def kind_of_game(config: Message, unknown_rules: Sequence[str]) -> tuple[int | None, int, int]:
+    """Returns the room, None if the game is not ranked; the style, 0 East only, 1 East and South; and how many play.
 
     Args:
         config: GameConfig.
         unknown_rules: names of stated rules that are not in the table of fields.
 
     Raises:
-        ValueError: a game for three, by other rules than ranked games, or of an unknown kind.
+        ValueError: a game by other rules than ranked games, or of an unknown kind.
     """
     if config.category not in (_RANKED, _FRIENDS, _CONTEST):
         raise ValueError(f"whether the game is ranked is not known (head.config.category {config.category})")
     mode, mode_id = config.mode.mode, config.meta.mode_id
     is_ranked = config.category == _RANKED
-    if (mode_id in _THREE_PLAYER_MODE_IDS) if is_ranked else (mode in _THREE_PLAYER_MODES):
-        raise ValueError(THREE_PLAYERS)
-    if is_ranked and mode_id not in _ROOM_AND_STYLE:
+    if not is_ranked and mode in _THREE_PLAYER_MODES:
+        raise ValueError("a game of three players in a room or a contest: only ranked ones are supported")
+    if is_ranked and mode_id not in _ROOM_AND_STYLE | _OF_THREE:
         raise ValueError(f"a ranked game of a kind that is not known (mode_id {mode_id})")
     others = _other_rules(config.mode)
     if not is_ranked:  # the rules of a ranked game do not change with additional settings
@@ -78,19 +77,22 @@ def room_and_style(config: Message, unknown_rules: Sequence[str]) -> tuple[int |
     if others:
         raise ValueError(f"a game by other rules than ranked games, which is not supported: {', '.join(others)}")
     if is_ranked:
-        return _ROOM_AND_STYLE[mode_id]
+        num_seats = 3 if mode_id in _OF_THREE else 4
+        return *(_ROOM_AND_STYLE | _OF_THREE)[mode_id], num_seats
     if mode not in _STYLES:
         raise ValueError(f"neither an East nor a South game (mode {mode}): its length is not supported")
-    return None, _STYLES[mode]
+    return None, _STYLES[mode], 4
 
 
-def grade(level: int) -> int:
-    """Returns the four-player grade 0 ... 15 of an account's level.id; raises ValueError if it has none."""
-    name, step = divmod(level, 100)
+def grade(level: int, num_seats: int) -> int:
+    """Returns the grade 0 ... 15 of an account's level.id, or level3.id; raises ValueError if it has none."""
+    (kind, name), step = divmod(level // 100, 100), level % 100
+    if kind != (2 if num_seats == 3 else 1):
+        raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
     if name in _CELESTIAL_LEVELS and step >= 1:
         return _CELESTIAL
     if name not in _FIRST_GRADES or not 1 <= step <= 3:
-        raise ValueError(f"level.id {level} is not a four-player grade")
+        raise ValueError(f"level.id {level} is not a grade of {num_seats} players")
     return _FIRST_GRADES[name] + step - 1
 
 

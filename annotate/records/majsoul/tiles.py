@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from typing import Any
 
-from annotate.records.four_players import NUM_SEATS
-
 LARGEST_SCORE = 10_000_000
 """far beyond any game, and within 32 bits when summed"""
 
@@ -29,8 +27,8 @@ def kind_of(name: str) -> str:
     return name.removesuffix("r")
 
 
-def seat_of(number: int) -> int:
-    return in_range(number, "seat", NUM_SEATS - 1)
+def seat_of(number: int, num_seats: int) -> int:
+    return in_range(number, "seat", num_seats - 1)
 
 
 def in_range(number: Any, name: str, high: int) -> int:

@@ -4,10 +4,10 @@ the usual ones."""
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from annotate.game.record import Event
-from annotate.records.four_players import NUM_SEATS
 
 LARGEST_SCORE = 10_000_000
 """far beyond any game, and within 32 bits when summed"""
@@ -43,60 +43,8 @@ def _is_tile(value: Any) -> bool:
     return type(value) is str and value in _TILES
 
 
-_SEAT = f"a seat 0 ... {NUM_SEATS - 1}"
-_is_seat = _integer(0, NUM_SEATS - 1)
-_is_points = _list(NUM_SEATS, _integer(-LARGEST_SCORE, LARGEST_SCORE))
-_ACTOR = Field("actor", _SEAT, _is_seat)
-_TARGET = Field("target", _SEAT, _is_seat)
 _PAI = Field("pai", "a tile", _is_tile)
 _DORA = Field("dora_marker", "a tile", _is_tile)
-_DELTAS = Field("deltas", f"{NUM_SEATS} integers", _is_points, aliases=("delta",))
-SCORES = Field("scores", f"{NUM_SEATS} integers", _is_points)
-
-
-def _consumed(count: int) -> Field:
-    return Field("consumed", f"{count} tiles", _list(count, _is_tile))
-
-
-FIELDS: dict[str, tuple[Field, ...]] = {
-    "start_kyoku": (
-        Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in WINDS),
-        _DORA,
-        Field("kyoku", f"1 ... {NUM_SEATS}", _integer(1, NUM_SEATS)),
-        Field("honba", "a count", _integer(0, 1000)),
-        Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
-        Field("oya", _SEAT, _is_seat),
-        SCORES,
-        Field("tehais", f"{NUM_SEATS} hands of 13 tiles", _list(NUM_SEATS, _list(13, _is_tile))),
-    ),
-    "tsumo": (_ACTOR, _PAI),
-    "dahai": (_ACTOR, _PAI, Field("tsumogiri", "true or false", lambda value: type(value) is bool)),
-    "chi": (_ACTOR, _TARGET, _PAI, _consumed(2)),
-    "pon": (_ACTOR, _TARGET, _PAI, _consumed(2)),
-    "daiminkan": (_ACTOR, _TARGET, _PAI, _consumed(3)),
-    "ankan": (_ACTOR, _consumed(4)),
-    "kakan": (_ACTOR, _PAI, _consumed(3)),
-    "dora": (_DORA,),
-    "reach": (_ACTOR,),
-    "reach_accepted": (_ACTOR,),
-    "hora": (
-        _ACTOR,
-        _TARGET,
-        Field("pai", "a tile", _is_tile, optional=True),
-        _DELTAS,
-        Field(
-            "ura_markers",
-            "a list of tiles",
-            _list(None, _is_tile),
-            aliases=("uradora_markers",),
-            optional=True,
-            default=(),
-        ),
-    ),
-    "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), _DELTAS),
-}
-"""every event inside a round"""
-
 HIDDEN = "?"
 
 
@@ -104,30 +52,90 @@ def _is_tile_or_hidden(value: Any) -> bool:
     return value == HIDDEN or _is_tile(value)
 
 
-SEEN: dict[str, tuple[Field, ...]] = FIELDS | {
-    "start_kyoku": tuple(
-        replace(
-            f, expected=f"{NUM_SEATS} hands of 13 tiles or ?", check=_list(NUM_SEATS, _list(13, _is_tile_or_hidden))
-        )
-        if f.name == "tehais"
-        else f
-        for f in FIELDS["start_kyoku"]
-    ),
-    "tsumo": (_ACTOR, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
-    "hora": (_ACTOR, _TARGET),
-    "ryukyoku": (),
-}
-"""every event inside a round as a seat at the table sees it, where payments may be missing"""
+def _consumed(count: int) -> Field:
+    return Field("consumed", f"{count} tiles", _list(count, _is_tile))
 
-HEADER = (
-    Field("id", "a text", lambda value: type(value) is str, optional=True),
-    Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
-    Field("style", "0 or 1", _integer(0, 1), optional=True),
-    Field("room", "0 ... 4", _integer(0, 4), optional=True),
-    Field("grades", f"{NUM_SEATS} grades 0 ... 15", _list(NUM_SEATS, _integer(0, 15)), optional=True),
-    Field("grading_deltas", f"{NUM_SEATS} integers", _is_points, optional=True),
-)
-"""fields of start_game's "kanachan" """
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """The fields of the events of games with one number of seats."""
+
+    events: dict[str, tuple[Field, ...]]
+    """of every event inside a round, by its type"""
+    seen: dict[str, tuple[Field, ...]]
+    """the same as a seat at the table sees it, where payments may be missing"""
+    header: tuple[Field, ...]
+    """of start_game's "kanachan" """
+    scores: Field
+
+
+@cache
+def fields_of(num_seats: int) -> Fields:
+    """Returns the fields of the events of games with so many seats."""
+    events = _events(num_seats)
+    hands = f"{num_seats} hands of 13 tiles or ?", _list(num_seats, _list(13, _is_tile_or_hidden))
+    start = [replace(f, expected=hands[0], check=hands[1]) if f.name == "tehais" else f for f in events["start_kyoku"]]
+    actor, target = _seats(num_seats)
+    seen = events | {
+        "start_kyoku": tuple(start),
+        "tsumo": (actor, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
+        "hora": (actor, target),
+        "ryukyoku": (),
+    }
+    header = (
+        Field("id", "a text", lambda value: type(value) is str, optional=True),
+        Field("rules", "tenhou or mjsoul", lambda value: value in ("tenhou", "mjsoul"), optional=True),
+        Field("style", "0 or 1", _integer(0, 1), optional=True),
+        Field("room", "0 ... 4", _integer(0, 4), optional=True),
+        Field("grades", f"{num_seats} grades 0 ... 15", _list(num_seats, _integer(0, 15)), optional=True),
+        replace(_points("grading_deltas", num_seats), optional=True),
+    )
+    return Fields(events, seen, header, _points("scores", num_seats))
+
+
+def _points(name: str, num_seats: int, *aliases: str) -> Field:
+    check = _list(num_seats, _integer(-LARGEST_SCORE, LARGEST_SCORE))
+    return Field(name, f"{num_seats} integers", check, aliases=aliases)
+
+
+def _seats(num_seats: int) -> list[Field]:
+    expected, check = f"a seat 0 ... {num_seats - 1}", _integer(0, num_seats - 1)
+    return [Field(name, expected, check) for name in ("actor", "target")]
+
+
+def _events(num_seats: int) -> dict[str, tuple[Field, ...]]:
+    actor, target = _seats(num_seats)
+    scores, deltas = _points("scores", num_seats), _points("deltas", num_seats, "delta")
+    ura = Field(
+        "ura_markers", "a list of tiles", _list(None, _is_tile), aliases=("uradora_markers",), optional=True, default=()
+    )
+    events: dict[str, tuple[Field, ...]] = {
+        "start_kyoku": (
+            Field("bakaze", "E, S, W or N", lambda value: type(value) is str and len(value) == 1 and value in WINDS),
+            _DORA,
+            Field("kyoku", f"1 ... {num_seats}", _integer(1, num_seats)),
+            Field("honba", "a count", _integer(0, 1000)),
+            Field("kyotaku", "a count", _integer(0, 1000), aliases=("kyoutaku",)),
+            Field("oya", actor.expected, actor.check),
+            scores,
+            Field("tehais", f"{num_seats} hands of 13 tiles", _list(num_seats, _list(13, _is_tile))),
+        ),
+        "tsumo": (actor, _PAI),
+        "dahai": (actor, _PAI, Field("tsumogiri", "true or false", lambda value: type(value) is bool)),
+        "pon": (actor, target, _PAI, _consumed(2)),
+        "daiminkan": (actor, target, _PAI, _consumed(3)),
+        "ankan": (actor, _consumed(4)),
+        "kakan": (actor, _PAI, _consumed(3)),
+        "dora": (_DORA,),
+        "reach": (actor,),
+        "reach_accepted": (actor,),
+        "hora": (actor, target, replace(_PAI, optional=True), deltas, ura),
+        "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), deltas),
+    }
+    if num_seats == 3:
+        return events | {"kita": (actor, replace(_PAI, optional=True, default="N"))}
+    return events | {"chi": (actor, target, _PAI, _consumed(2))}
+
 
 WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
 """in start_kyoku's "kanachan": the tiles that were not dealt, in the order of the wall"""
@@ -148,7 +156,7 @@ def normalised(event: Event, fields: Sequence[Field]) -> Event:
             if not field.optional:
                 raise ValueError(f"{name} is missing")
             if field.default is not None:
-                found[field.name] = list(field.default)
+                found[field.name] = list(field.default) if isinstance(field.default, tuple) else field.default
             continue
         value = event[name]
         if not field.check(value):

@@ -5,18 +5,31 @@ Whether the moves are possible is not checked here but by replaying.
 """
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.game import grading, results
 from annotate.game.origin import Origin, log_in, players_of
-from annotate.game.record import Event, Game, Round, Rules, Unreadable, require_gain_of_first, whole_wall
-from annotate.records.four_players import NUM_SEATS, VOCABULARY
-from annotate.records.mjai.fields import FIELDS, HEADER, HIDDEN, SCORES, SEEN, WALL, WINDS, Field, normalised
+from annotate.game.record import (
+    ENOUGH,
+    START_SCORE,
+    Event,
+    Game,
+    Round,
+    Rules,
+    Unreadable,
+    require_gain_of_first,
+    whole_wall,
+)
+from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, Field, fields_of, normalised
 from annotate.records.strict_json import objects_of, parse_json
+from annotate.vocabulary import vocabulary_of_seats
 
-_THREE_PLAYERS = "a three-player game: three players are not supported yet"
+_THREE_PLAYERS = "a three-player game: three players are not supported by the bot"
+_PER_SEAT = ("scores", "tehais", "deltas", "delta")
+"""fields with an element for each seat, or for each of four where a game of three has an empty one"""
+_KITA = ("kita", "nukidora")
 
 
 @dataclass(slots=True)
@@ -27,6 +40,8 @@ class _Draft:
     """where it starts"""
     start: Event
     header: Event
+    num_seats: int
+    """until the first round what start_game tells"""
     content: Any = field(default_factory=hashlib.sha256)
     rounds: list[Round] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -42,8 +57,8 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
 
     The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
     the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
-    its end: East only if nobody is below 0 points, the last round is E4 ... S3, where a longer game cannot end, and
-    all rounds are possible in an East game; else East and South.
+    its end: East only if nobody is below 0 points, the last round is E4 ... S3 (of three players E3 ... S2), where a
+    longer game cannot end, and all rounds are possible in an East game; else East and South.
 
     Args:
         text: the file's content.
@@ -70,11 +85,14 @@ def seen_event(event: Event) -> Event:
         ValueError: names the field; or it is not an event of a round.
     """
     kind = event["type"]
-    if kind not in SEEN:
+    seen = fields_of(4).seen
+    if kind in _KITA or any(type(event.get(name)) is list and len(event[name]) == 3 for name in _PER_SEAT):
+        raise ValueError(_THREE_PLAYERS)
+    if kind not in seen:
         raise ValueError("an unknown type of event")
     if kind == "start_kyoku":
-        return _start_kyoku(event, SEEN)
-    return {"type": kind, **normalised(event, SEEN[kind])}
+        return _start_kyoku(event, seen[kind])
+    return {"type": kind, **normalised(event, seen[kind])}
 
 
 def require_four_players(start_game: Event) -> None:
@@ -159,29 +177,57 @@ def _add(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
     elif draft.end is not None:
         raise ValueError("after end_game")
     draft.content.update(line.strip().encode() + b"\n")
+    if kind == "start_kyoku" and not (draft.rounds or draft.events):
+        draft.num_seats = _num_seats(event)
+    event = _without_empty_seat(event, draft.num_seats)
     if kind == "end_game":
         if "scores" in event:
-            normalised(event, (SCORES,))
+            normalised(event, (fields_of(draft.num_seats).scores,))
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
         draft.end = event
     elif kind == "start_kyoku":
         if not _finish_round(draft):
             raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
-        draft.events = [_start_kyoku(event)]
+        if HIDDEN in str(event.get("tehais")):
+            raise ValueError('hands are hidden ("?"): a record that shows all hands is needed')
+        draft.events = [_start_kyoku(event, fields_of(draft.num_seats).events[kind])]
         rest = normalised(_own_part(event), (WALL,))
-        draft.wall = whole_wall(draft.events[0], rest["wall"]) if rest else None
+        draft.wall = whole_wall(draft.events[0], rest["wall"], vocabulary_of_seats(draft.num_seats)) if rest else None
     elif kind == "end_kyoku":
         if not _finish_round(draft):
             raise ValueError("the round has neither hora nor ryukyoku")
     elif kind not in ("start_game", "none"):  # "none" is a player's pass, not an event
-        draft.events.append(_round_event(event, draft.events))
+        draft.events.append(_round_event(event, draft.events, draft.num_seats))
     return draft
 
 
 def _start_game(event: Event, number: int) -> _Draft:
-    require_four_players(event)
-    return _Draft(line=number, start=event, header=normalised(_own_part(event), HEADER))
+    own, names = _own_part(event), event.get("names")
+    lengths = {len(values) for values in (own.get("grades"), own.get("grading_deltas"), names) if type(values) is list}
+    num_seats = 3 if 3 in lengths else 4
+    return _Draft(number, event, normalised(own, fields_of(num_seats).header), num_seats)
+
+
+def _num_seats(start: Event) -> int:
+    """Returns the number of seats of a game by the start of a round: three have three scores, or a fourth hand that is
+    empty, or hidden with a score of 0."""
+    scores, hands = start.get("scores"), start.get("tehais")
+    if type(scores) is list and len(scores) == 3:
+        return 3
+    if type(hands) is not list or len(hands) != 4:
+        return 3 if type(hands) is list and len(hands) == 3 else 4
+    is_empty = [type(hand) is list and all(tile == HIDDEN for tile in hand) for hand in hands]
+    has_no_score = type(scores) is list and scores[3:] == [0]
+    has_three = is_empty == [False, False, False, True] and (hands[3] == [] or has_no_score)
+    return 3 if has_three else 4
+
+
+def _without_empty_seat(event: Event, num_seats: int) -> Event:
+    if num_seats == 4:
+        return event
+    lists = {name: event[name][:3] for name in _PER_SEAT if type(event.get(name)) is list and len(event[name]) == 4}
+    return {**event, **lists}
 
 
 def _own_part(event: Event) -> Event:
@@ -192,13 +238,8 @@ def _own_part(event: Event) -> Event:
     return part
 
 
-def _start_kyoku(event: Event, fields: Mapping[str, Sequence[Field]] = FIELDS) -> Event:
-    for name in ("scores", "tehais"):
-        if type(event.get(name)) is list and len(event[name]) == 3:
-            raise ValueError(_THREE_PLAYERS)
-    if fields is FIELDS and HIDDEN in str(event.get("tehais")):
-        raise ValueError('hands are hidden ("?"): a record that shows all four hands is needed')
-    start = normalised(event, fields["start_kyoku"])
+def _start_kyoku(event: Event, fields: Sequence[Field]) -> Event:
+    start = normalised(event, fields)
     if start["oya"] != start["kyoku"] - 1:
         raise ValueError(
             f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"
@@ -206,17 +247,17 @@ def _start_kyoku(event: Event, fields: Mapping[str, Sequence[Field]] = FIELDS) -
     return {"type": "start_kyoku", **start}
 
 
-def _round_event(event: Event, events: Sequence[Event]) -> Event:
-    kind = event["type"]
-    if kind in ("kita", "nukidora"):
-        raise ValueError(_THREE_PLAYERS)
-    if kind not in FIELDS:
-        raise ValueError("an unknown type of event")
+def _round_event(event: Event, events: Sequence[Event], num_seats: int) -> Event:
+    kind = "kita" if event["type"] in _KITA else event["type"]
+    fields = fields_of(num_seats).events
+    if kind not in fields:
+        is_known = kind in ("chi", "kita")
+        raise ValueError(f"not possible with {num_seats} players" if is_known else "an unknown type of event")
     if not events:
         raise ValueError("outside of a round")
     if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
         raise ValueError("after the end of the round")
-    return {"type": kind, **normalised(event, FIELDS[kind])}
+    return {"type": kind, **normalised(event, fields[kind])}
 
 
 def _finish_round(draft: _Draft) -> bool:
@@ -236,7 +277,7 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
         scores = draft.end.get("scores")
         final_scores = results.final_scores(draft.rounds[-1].events) if scores is None else tuple(scores)
     rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
-    style = draft.header.get("style", _style(draft.rounds, final_scores))
+    style = draft.header.get("style", _style(draft.rounds, final_scores, draft.num_seats))
     room = draft.header.get("room")
     grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
     deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
@@ -245,7 +286,7 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     if deltas is None and rules == ("mjsoul",) and final_scores and grades and room is not None:
         deltas = grading.mjsoul_deltas(final_scores, room, grades, style)
     return Game(
-        vocabulary=VOCABULARY,
+        vocabulary=vocabulary_of_seats(draft.num_seats),
         id=_game_id(draft, name),
         rules=rules,
         style=style,
@@ -263,7 +304,9 @@ def _origin(draft: _Draft, name: str) -> Origin:
     """Returns the names of start_game and, where its id or the name of the file is a platform's, the platform's log."""
     platform, log = log_in(_game_id(draft, name)) or (None, None)
     grades = draft.header.get("grades") if platform == "mjsoul" else None
-    return Origin(platform, log, None, players_of(draft.start.get("names"), NUM_SEATS, grades))
+    names = draft.start.get("names")
+    names = names[: draft.num_seats] if isinstance(names, list) else None
+    return Origin(platform, log, None, players_of(names, draft.num_seats, grades))
 
 
 def _close(draft: _Draft, is_cut_off: bool) -> str | None:
@@ -289,17 +332,18 @@ def _game_id(draft: _Draft, name: str) -> str:
     return f"{readable}-{draft.content.hexdigest()[:12]}"
 
 
-def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None) -> int:
+def _style(rounds: Sequence[Round], final_scores: tuple[int, ...] | None, num_seats: int) -> int:
     if final_scores is None or min(final_scores) < 0:
         return 1
     starts = [round_.events[0] for round_ in rounds]
-    number = WINDS.index(starts[-1]["bakaze"]) * NUM_SEATS + starts[-1]["kyoku"]
-    is_short = NUM_SEATS <= number < 2 * NUM_SEATS
+    number = WINDS.index(starts[-1]["bakaze"]) * num_seats + starts[-1]["kyoku"]
+    is_short = num_seats <= number < 2 * num_seats
     return 0 if is_short and not any(map(_is_beyond_east_game, starts)) else 1
 
 
 def _is_beyond_east_game(start: Event) -> bool:
     """Returns whether an East game would have ended before this round; a dealer who stays may play on."""
     scores = start["scores"]
-    is_usual = sum(scores) + 1000 * start["kyotaku"] == 25_000 * NUM_SEATS
-    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= 30_000
+    num_seats = len(scores)
+    is_usual = sum(scores) + 1000 * start["kyotaku"] == START_SCORE[num_seats] * num_seats
+    return start["bakaze"] != "E" and is_usual and start["honba"] == 0 and max(scores) >= ENOUGH[num_seats]

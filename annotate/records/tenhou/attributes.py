@@ -1,6 +1,6 @@
 """Reads the attributes of mjlog's elements: integers and tiles, within the range of what a record can hold."""
 
-from annotate.records.four_players import NUM_TILES
+from annotate.game.tiles import NUM_TILE_IDS
 
 LARGEST_NUMBER = 100_000
 """far beyond any number in a record; scores are in hundreds"""
@@ -40,6 +40,6 @@ def integer_of(attributes: Attributes, tag: str, name: str, low: int, high: int)
 def tiles_of(attributes: Attributes, tag: str, name: str) -> tuple[int, ...]:
     """Returns physical tiles, 0 ... 135."""
     tiles = integers_of(attributes, tag, name)
-    if not all(0 <= tile < NUM_TILES for tile in tiles):
-        raise ValueError(f'<{tag} {name}="{attributes[name]}">: tiles are 0 ... {NUM_TILES - 1}')
+    if not all(0 <= tile < NUM_TILE_IDS for tile in tiles):
+        raise ValueError(f'<{tag} {name}="{attributes[name]}">: tiles are 0 ... {NUM_TILE_IDS - 1}')
     return tiles

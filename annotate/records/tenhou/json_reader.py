@@ -15,10 +15,10 @@ from urllib.parse import unquote
 from annotate.game import grading
 from annotate.game.origin import TENHOU_DANS, Origin, log_in, players_of
 from annotate.game.record import Event, Game, Round, Rules, Unreadable
-from annotate.records.four_players import NUM_SEATS, VOCABULARY
 from annotate.records.strict_json import objects_of, parse_json
 from annotate.records.tenhou.excerpts import joined
 from annotate.records.tenhou.turn_order import TILES, events_of, turns_of
+from annotate.vocabulary import vocabulary_of_seats
 
 LARGEST_SCORE = 10_000_000
 """far beyond any game"""
@@ -39,10 +39,11 @@ TENHOU_JSON_MEMBERS = ("log", "rule")
 
 _REASONS = {name: reason for reason, names in DRAW_REASONS.items() for name in names}
 _WIN = "和了"
-_ROUND_LENGTH = 5 + 3 * NUM_SEATS
+_SEATS_OF_TABLE = 4
+"""the rounds of a game of three may have an empty fourth seat"""
 
 _TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
-_TENHOU_DISP = re.compile(r"四?([^東南\s]?)([東南])(喰?)赤?速?")
+_TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
 _MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
 _UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's spelling
@@ -130,16 +131,16 @@ def _game(document: Any, name: str) -> Game:
         raise ValueError(f'"rule" must be an object whose "disp" is a text, not {_short(rule)}')
     kind = _kind(rule.get("disp", ""))
     rounds = document["log"]
-    if (isinstance(names, list) and len(names) == 3) or any(map(_is_for_three, rounds)):
-        raise ValueError("a three-player game: three players are not supported yet")
+    is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
+    num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else _SEATS_OF_TABLE
     _require_red_fives(rule, rounds)
     if not rounds:
         raise ValueError("it holds no round")
-    final_scores = _final_scores(document)
-    grades, deltas = _grading(document, kind, final_scores)
-    read = tuple(_round(number, columns) for number, columns in enumerate(rounds, start=1))
+    final_scores = _final_scores(document, num_seats)
+    grades, deltas = _grading(document, kind, final_scores, num_seats)
+    read = tuple(_round(number, columns, num_seats) for number, columns in enumerate(rounds, start=1))
     return Game(
-        vocabulary=VOCABULARY,
+        vocabulary=vocabulary_of_seats(num_seats),
         id=_game_id(document, name),
         rules=kind.rules,
         style=kind.style,
@@ -149,18 +150,23 @@ def _game(document: Any, name: str) -> Game:
         final_scores=final_scores,
         grading_deltas=deltas,
         incomplete=None if final_scores else f"the record stops after {read[-1].name}, without the final scores",
-        origin=_origin(document, kind),
+        origin=_origin(document, kind, num_seats),
     )
 
 
-def _origin(document: dict[str, Any], kind: _Kind) -> Origin:
+def _origin(document: dict[str, Any], kind: _Kind, num_seats: int) -> Origin:
     found = log_in(ref) if isinstance(ref := document.get("ref"), str) else None
     platform = found[0] if found else kind.rules[0] if len(kind.rules) == 1 else None
-    dans = document.get("dan")
+    names, dans, rates = (_of_seats(document.get(name), num_seats) for name in ("name", "dan", "rate"))
     grade_of = _mjsoul_grade if platform == "mjsoul" else _tenhou_dan
     grades = [grade_of(_normalised(name)) for name in dans] if platform and isinstance(dans, list) else None
-    players = players_of(document.get("name"), NUM_SEATS, grades, document.get("rate"))
+    players = players_of(names, num_seats, grades, rates)
     return Origin(platform, found and found[1], document["rule"].get("disp") or None, players)
+
+
+def _of_seats(values: Any, num_seats: int) -> Any:
+    """Returns a list without the element of an empty fourth seat."""
+    return values[:num_seats] if isinstance(values, list) and len(values) == _SEATS_OF_TABLE else values
 
 
 def _short(value: Any) -> str:
@@ -180,8 +186,6 @@ def _game_id(document: dict[str, Any], name: str) -> str:
 
 
 def _kind(disp: str) -> _Kind:
-    if disp.startswith(("三", "3")):
-        raise ValueError("a three-player game: three players are not supported yet")
     is_east = "東" in disp or "东" in disp or "East" in disp
     style = 0 if is_east else 1
     room = _MJSOUL_ROOM.search(disp)
@@ -204,10 +208,13 @@ def _is_for_three(columns: Any) -> bool:
     """Returns whether a round has no fourth seat."""
     if not isinstance(columns, list) or len(columns) < 2:
         return False
-    scores = columns[1]
-    return (isinstance(scores, list) and len(scores) == 3) or (
-        len(columns) == _ROUND_LENGTH and columns[4 + 3 * (NUM_SEATS - 1)] == []
-    )
+    has_empty_seat = len(columns) == _length(_SEATS_OF_TABLE) and columns[4 + 3 * (_SEATS_OF_TABLE - 1)] == []
+    return has_empty_seat or len(columns) == _length(3) or (isinstance(columns[1], list) and len(columns[1]) == 3)
+
+
+def _length(num_seats: int) -> int:
+    """Returns the number of elements of a round."""
+    return 5 + 3 * num_seats
 
 
 def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any]) -> None:
@@ -226,21 +233,21 @@ def _dealt(rounds: Sequence[Any]) -> set[int]:
     return {tile for column in lists if isinstance(column, list) for tile in column if type(tile) is int}
 
 
-def _final_scores(document: dict[str, Any]) -> tuple[int, ...] | None:
+def _final_scores(document: dict[str, Any], num_seats: int) -> tuple[int, ...] | None:
     if "sc" not in document:
         return None
     both = document["sc"]  # each seat's score and placement points
-    if not isinstance(both, list) or len(both) != 2 * NUM_SEATS:
-        raise ValueError(f'"sc" must be a list of {2 * NUM_SEATS} numbers, not {_short(both)}')
-    return tuple(_points(both[::2], '"sc"'))
+    if not isinstance(both, list) or len(both) not in (2 * num_seats, 2 * _SEATS_OF_TABLE):
+        raise ValueError(f'"sc" must be a list of {2 * num_seats} numbers, not {_short(both)}')
+    return tuple(_points(both[: 2 * num_seats : 2], '"sc"', num_seats))
 
 
 def _grading(
-    document: dict[str, Any], kind: _Kind, final_scores: tuple[int, ...] | None
+    document: dict[str, Any], kind: _Kind, final_scores: tuple[int, ...] | None, num_seats: int
 ) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
     """Returns the seats' grades, and the changes of grading points by the platform's table."""
-    names = document.get("dan")
-    if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != NUM_SEATS:
+    names = _of_seats(document.get("dan"), num_seats)
+    if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != num_seats:
         return None, None
     names = list(map(_normalised, names))
     ranks = grading.ranks_of(final_scores) if final_scores is not None else None
@@ -250,11 +257,12 @@ def _grading(
             return None, None
         known = [dan for dan in dans if dan is not None]
         deltas = ranks and tuple(
-            grading.tenhou_delta(rank, dan, kind.table, kind.style) for rank, dan in zip(ranks, known, strict=True)
+            grading.tenhou_delta(rank, dan, kind.table, kind.style, num_seats)
+            for rank, dan in zip(ranks, known, strict=True)
         )
         return tuple(map(grading.tenhou_grade, known)), deltas
     grades = tuple(grade for grade in map(_mjsoul_grade, names) if grade is not None)
-    if len(grades) != NUM_SEATS or kind.room is None:
+    if len(grades) != num_seats or kind.room is None:
         return None, None
     if ranks is None or final_scores is None:
         return grades, None
@@ -290,16 +298,17 @@ def _mjsoul_grade(name: str) -> int | None:
 # Rounds --------------------------------------------------------------------------------------------------------------
 
 
-def _round(number: int, columns: Any) -> Round:
+def _round(number: int, columns: Any, num_seats: int) -> Round:
     try:
-        if not isinstance(columns, list) or len(columns) != _ROUND_LENGTH:
-            raise ValueError(f"a list of {_ROUND_LENGTH} elements expected, not {_short(columns)}")
+        lengths = _length(_SEATS_OF_TABLE), _length(num_seats)
+        if not isinstance(columns, list) or len(columns) not in lengths:
+            raise ValueError(f"a list of {lengths[0]} elements expected, not {_short(columns)}")
         lists = [_list(column) for column in columns]
-        start = _start_kyoku(lists)
+        start = _start_kyoku(lists, num_seats)
         dora, ura = _tiles(lists[2]), _tiles(lists[3])
-        turns = [turns_of(seat, lists[5 + 3 * seat], lists[6 + 3 * seat]) for seat in range(NUM_SEATS)]
+        turns = [turns_of(seat, lists[5 + 3 * seat], lists[6 + 3 * seat]) for seat in range(num_seats)]
         riichi_seats = {event["actor"] for seat in turns for turn in seat for event in turn if event["type"] == "reach"}
-        return Round(events_of(start, turns, dora[1:], _ending(lists[-1], ura, riichi_seats)))
+        return Round(events_of(start, turns, dora[1:], _ending(lists[-1], ura, riichi_seats, num_seats)))
     except ValueError as error:
         raise ValueError(f"round {number}: {error}") from None
 
@@ -317,66 +326,70 @@ def _tiles(numbers: Sequence[Any]) -> list[str]:
     return [TILES[number] for number in numbers]
 
 
-def _points(values: Any, what: str) -> list[int]:
+def _points(values: Any, what: str, num_seats: int) -> list[int]:
+    values = _of_seats(values, num_seats)
     if (
         not isinstance(values, list)
-        or len(values) != NUM_SEATS
+        or len(values) != num_seats
         or not all(type(v) is int and abs(v) <= LARGEST_SCORE for v in values)
     ):
-        raise ValueError(f"{what}: {NUM_SEATS} integers expected, not {_short(values)}")
+        raise ValueError(f"{what}: {num_seats} integers expected, not {_short(values)}")
     return list(values)
 
 
-def _start_kyoku(lists: Sequence[list[Any]]) -> Event:
-    counts, hands = lists[0], [_tiles(lists[4 + 3 * seat]) for seat in range(NUM_SEATS)]
+def _start_kyoku(lists: Sequence[list[Any]], num_seats: int) -> Event:
+    counts, hands = lists[0], [_tiles(lists[4 + 3 * seat]) for seat in range(num_seats)]
     if len(counts) < 3 or not all(type(count) is int and 0 <= count <= 1000 for count in counts[:3]):
         raise ValueError(f"its number, honba and deposits expected, not {_short(counts)}")
     number, honba, deposits = counts[:3]
-    if number >= 4 * NUM_SEATS:
+    wind, dealer = divmod(number, _SEATS_OF_TABLE)
+    if wind >= 4:
         raise ValueError(f"number {number} is beyond the North round")
+    if dealer >= num_seats:
+        raise ValueError(f"number {number}: the dealer would be the fourth of {num_seats} players")
     if any(len(hand) != 13 for hand in hands):
         raise ValueError("13 tiles for each seat expected")
     if not lists[2]:
         raise ValueError("a dora indicator expected")
     return {
         "type": "start_kyoku",
-        "bakaze": "ESWN"[number // NUM_SEATS],
+        "bakaze": "ESWN"[wind],
         "dora_marker": _tiles(lists[2])[0],
-        "kyoku": number % NUM_SEATS + 1,
+        "kyoku": dealer + 1,
         "honba": honba,
         "kyotaku": deposits,
-        "oya": number % NUM_SEATS,
-        "scores": _points(lists[1], "scores"),
+        "oya": dealer,
+        "scores": _points(lists[1], "scores", num_seats),
         "tehais": hands,
     }
 
 
-def _ending(result: list[Any], ura: list[str], riichi_seats: set[int]) -> list[Event]:
+def _ending(result: list[Any], ura: list[str], riichi_seats: set[int], num_seats: int) -> list[Event]:
     name = result[0] if result else None
     if name == _WIN:
-        wins = list(_wins(result[1:], ura, riichi_seats))
+        wins = list(_wins(result[1:], ura, riichi_seats, num_seats))
         target = wins[0]["target"]
         if any(win["target"] != target for win in wins):
             raise ValueError("winners of different tiles")
-        wins.sort(key=lambda win: (win["actor"] - target) % NUM_SEATS)  # the order in which they are paid
+        wins.sort(key=lambda win: (win["actor"] - target) % num_seats)  # the order in which they are paid
         return wins
     if not isinstance(name, str) or name not in _REASONS:
         raise ValueError(f"{_short(name)} is not a known end of a round")
-    deltas = _points(result[1], "its payments") if len(result) > 1 else [0] * NUM_SEATS
+    deltas = _points(result[1], "its payments", num_seats) if len(result) > 1 else [0] * num_seats
     return [{"type": "ryukyoku", "reason": _REASONS[name], "deltas": deltas}]
 
 
-def _wins(result: Sequence[Any], ura: list[str], riichi_seats: set[int]) -> Iterator[Event]:
+def _wins(result: Sequence[Any], ura: list[str], riichi_seats: set[int], num_seats: int) -> Iterator[Event]:
     if not result or len(result) % 2:
         raise ValueError("each win's payments and description expected")
     for deltas, described in zip(result[::2], result[1::2], strict=True):
         seats = _list(described)[:2]
-        if len(seats) != 2 or not all(type(seat) is int and 0 <= seat < NUM_SEATS for seat in seats):
+        if len(seats) != 2 or not all(type(seat) is int and 0 <= seat < num_seats for seat in seats):
             raise ValueError(f"the winner and whose tile it was expected, not {_short(described)}")
         yield {
             "type": "hora",
             "actor": seats[0],
             "target": seats[1],
-            "deltas": _points(deltas, "its payments"),
+            "deltas": _points(deltas, "its payments", num_seats),
             "ura_markers": list(ura) if seats[0] in riichi_seats else [],
         }

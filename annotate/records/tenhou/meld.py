@@ -1,15 +1,15 @@
 """Tenhou's tiles 0 ... 135 and its melds, each packed into 16 bits.
 
 The lowest two bits of a meld are the seat from which the tile was called: 1 right, 2 across, 3 left of the caller, 0
-nobody.
+nobody. So it is with three players too, at a table whose fourth seat is empty.
 """
 
 from typing import NamedTuple
 
 from annotate.game.record import Event
-from annotate.records.four_players import NUM_SEATS
 
 CHI, PON, ADDED_KAN, KITA = 0x4, 0x8, 0x10, 0x20
+_SEATS_OF_TABLE = 4
 
 _KINDS = [f"{rank}{suit}" for suit in "mps" for rank in range(1, 10)] + list("ESWNPFC")
 _RED_FIVES = {16: "5mr", 52: "5pr", 88: "5sr"}
@@ -28,20 +28,32 @@ def tile_name(tile: int) -> str:
     return _NAMES[tile]
 
 
-def decode_meld(code: int, seat: int) -> Meld:
+def decode_meld(code: int, seat: int, num_seats: int) -> Meld:
     """Decodes the meld `code` (0 ... 65535) of `seat`.
 
     Raises:
-        ValueError: no such meld, or a north set aside, which only three players have.
+        ValueError: no such meld with so many players.
     """
+    meld = _meld(code, seat, num_seats)
+    if meld.event.get("target", seat) >= num_seats:
+        raise ValueError(f"meld {code} of seat {seat} is called from a seat that {num_seats} players do not have")
+    return meld
+
+
+def _meld(code: int, seat: int, num_seats: int) -> Meld:
     if code & CHI:
+        if num_seats == 3:
+            raise ValueError(f"meld {code} is a chi, which three players do not have")
         _require_unset(code, 0x200)
         return _chi(code, seat)
     if code & (PON | ADDED_KAN):
         _require_unset(code, 0x180 | (ADDED_KAN if code & PON else 0))
         return _pon_or_added_kan(code, seat)
     if code & KITA:
-        raise ValueError(f"meld {code} sets aside a north: three players are not supported yet")
+        _require_unset(code, 0xDF)
+        if num_seats == 4 or _NAMES[(code >> 8) % len(_NAMES)] != "N":
+            raise ValueError(f"meld {code} sets aside a tile: only three players do so, and only a north")
+        return Meld({"type": "kita", "actor": seat, "pai": "N"}, code >> 8)
     _require_unset(code, 0xFC)
     return _kan(code, seat)
 
@@ -91,7 +103,7 @@ def _event(name: str, seat: int, code: int, called: int, consumed: list[int]) ->
     return {
         "type": name,
         "actor": seat,
-        "target": (seat + (code & 3)) % NUM_SEATS,
+        "target": (seat + (code & 3)) % _SEATS_OF_TABLE,
         "pai": _NAMES[called],
         "consumed": [_NAMES[tile] for tile in consumed],
     }

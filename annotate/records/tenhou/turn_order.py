@@ -4,10 +4,11 @@ A seat's draws and discards become its turns, each from a draw or call to a disc
 follows a turn of the seat to the left, one that starts with a call follows the discard that it names, and the dealer
 starts. Where a call fits several equal discards, all are tried: at most one order includes all turns.
 
-Proof: let two orders first differ after a turn of seat s, continuing with x and with y. Then y's next turn in the first
-order (and x's in the second) can only follow a later turn of s. So the next turn of s, whose start determines which
-seat it follows, follows neither y nor x, but the fourth seat in both orders; and the fourth seat's first turn after the
-difference, for the same reason, follows the same seat in both orders, but it is x in the first and y in the second.
+Proof, for four seats (of three, the next turn of s would follow no seat at all): let two orders first differ after a
+turn of seat s, continuing with x and with y. Then y's next turn in the first order (and x's in the second) can only
+follow a later turn of s. So the next turn of s, whose start determines which seat it follows, follows neither y nor x,
+but the fourth seat in both orders; and the fourth seat's first turn after the difference, for the same reason, follows
+the same seat in both orders, but it is x in the first and y in the second.
 """
 
 import re
@@ -15,7 +16,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from annotate.game.record import Event
-from annotate.records.four_players import NUM_SEATS
 
 MOST_TURNS = 112
 """of a round: its 70 draws and at most 16 calls of other seats' tiles fit easily"""
@@ -28,6 +28,9 @@ TILES |= {50 + suit: f"5{'mps'[suit - 1]}r" for suit in (1, 2, 3)}
 _DRAWN = 60
 _NO_DISCARD = 0
 _MELD = re.compile(r"((?:\d\d)*)([cpmka])((?:\d\d)+)")
+_KITA = "f44"
+_SEATS_OF_TABLE = 4
+"""by which calls name the seat of the tile; the fourth is empty in games of three"""
 _KINDS = {"c": ("chi", 3), "p": ("pon", 3), "m": ("daiminkan", 4), "k": ("kakan", 4), "a": ("ankan", 4)}
 # by number of tiles before the letter: the seat whose tile was called, 1 right, 2 across, 3 left of the caller
 _SOURCES = {"c": {0: 3}, "p": {0: 3, 1: 2, 2: 1}, "m": {0: 3, 1: 2, 3: 1}}
@@ -96,6 +99,8 @@ def _tile(number: Any) -> str:
 
 def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
     """Returns what `seat` did after taking a tile: a kan or a discard, with riichi before it where declared."""
+    if discard == _KITA:
+        return [{"type": "kita", "actor": seat, "pai": "N"}]
     if type(discard) is str and discard[:1] != "r":
         return [_meld(seat, discard, "ka")]
     is_riichi = type(discard) is str
@@ -113,8 +118,6 @@ def _act(seat: int, discard: Any, taken: Event) -> list[Event]:
 
 def _meld(seat: int, text: str, letters: str) -> Event:
     match = _MELD.fullmatch(text)
-    if "f" in text:
-        raise ValueError(f"{text!r} sets aside a north: three players are not supported yet")
     if match is None or match[2] not in letters:
         raise ValueError(f"seat {seat}: {text!r} is not a call or kan that is possible here")
     letter, place = match[2], len(match[1]) // 2
@@ -127,7 +130,7 @@ def _meld(seat: int, text: str, letters: str) -> Event:
     pai = tiles.pop(place)
     if kind == "kakan":
         return {"type": kind, "actor": seat, "pai": pai, "consumed": tiles}
-    target = (seat + _SOURCES[letter][place]) % NUM_SEATS
+    target = (seat + _SOURCES[letter][place]) % _SEATS_OF_TABLE
     return {"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles}
 
 

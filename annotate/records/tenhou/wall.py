@@ -1,8 +1,8 @@
 """Computes the walls of a Tenhou game from the seed in its record (mt19937ar-sha512-n288).
 
 The seed is the key of a Mersenne Twister, which yields 288 words for each round in turn. SHA-512 hashes them to 144
-numbers, and these shuffle the 136 tiles. The resulting list is dealt from its end; its first 14 tiles are the dead
-wall.
+numbers, and these shuffle the tiles: 136, or the 108 of three players. The resulting list is dealt from its end; its
+first tiles are the dead wall.
 """
 
 import base64
@@ -10,9 +10,10 @@ import binascii
 import hashlib
 import random
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from annotate.records.four_players import NUM_TILES
+from annotate.game.tiles import NUM_DEAD, unseen_tiles
+from annotate.vocabulary import Vocabulary
 
 SEED_PREFIX = "mt19937ar-sha512-n288-base64,"
 
@@ -22,21 +23,21 @@ _BLOCK_BYTES = 128
 _NUM_BLOCKS = 4 * _WORDS_PER_ROUND // _BLOCK_BYTES
 _DIGESTS = struct.Struct(f"<{_NUM_BLOCKS * 64 // 4}I")
 
-# Places in the shuffled list, in the order of `Round.wall`: the deal from the end, then the dead wall,
-# last tile first: the tiles drawn after kans, then the indicators of dora and of hidden dora in turn.
-_PLACES = (*range(NUM_TILES - 1, 13, -1), 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)
+# Places of the dead wall in the shuffled list, in the order of `Round.wall`, last tile first: the tiles drawn after
+# kans, then the indicators of dora and of hidden dora in turn.
+_DEAD_PLACES = (12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1)
 
 
-def walls_of_seed(seed: str) -> Iterator[list[int]]:
+def walls_of_seed(seed: str, vocabulary: Vocabulary) -> Iterator[list[int]]:
     """Yields the wall of each round of a game, without end.
 
     Args:
         seed: the attribute of a record's <SHUFFLE>.
 
     Yields:
-        136 physical tiles, 0 ... 135, in the order of the deal: 4 for each seat from the dealer on, three times, then
-        one for each, then 70 to be drawn, then the dead wall: counted from its end, the four tiles drawn after kans,
-        then the indicators of dora and hidden dora in turn.
+        physical tiles, of 0 ... 135, in the order of the deal: 4 for each seat from the dealer on, three times, then
+        one for each, then those to be drawn, then the dead wall: counted from its end, the tiles drawn after kans and
+        Norths, then the indicators of dora and hidden dora in turn.
 
     Raises:
         ValueError: the seed is of another kind (Tenhou has used others), or damaged.
@@ -52,17 +53,32 @@ def walls_of_seed(seed: str) -> Iterator[list[int]]:
     # Python seeds its own Mersenne Twister with the words of an integer, the lowest first. A key whose last word is 0
     # would be a word shorter; its probability is 2**-32.
     words = random.Random(int.from_bytes(key, "little"))
+    tiles = sorted(tile for ids in unseen_tiles(vocabulary) for tile in ids)
+    places = (*range(vocabulary.num_tile_ids - 1, NUM_DEAD - 1, -1), *_DEAD_PLACES)
     while True:
-        yield _shuffled(words.getrandbits(32 * _WORDS_PER_ROUND).to_bytes(4 * _WORDS_PER_ROUND, "little"))
+        shuffled = list(tiles)
+        _shuffle(shuffled, words.getrandbits(32 * _WORDS_PER_ROUND).to_bytes(4 * _WORDS_PER_ROUND, "little"))
+        yield [shuffled[place] for place in places]
 
 
-def _shuffled(words: bytes) -> list[int]:
+def with_indicators(wall: Sequence[str], number: int, vocabulary: Vocabulary) -> tuple[str, ...]:
+    """Returns a wall of `walls_of_seed` with the first `number` dora indicators in their places.
+
+    With three players the fourth and the fifth lie where the last tiles are drawn in a round without so many kans, and
+    an indicator and its hidden one are in the order of the pairs of the dead wall, not of drawing.
+    """
+    ordered = list(wall)
+    for place in range(vocabulary.num_rinshan, vocabulary.num_rinshan + 2 * number, 2):
+        if place >= NUM_DEAD:
+            ordered[-1 - place], ordered[-2 - place] = ordered[-2 - place], ordered[-1 - place]
+    return tuple(ordered)
+
+
+def _shuffle(tiles: list[int], words: bytes) -> None:
     digests = [
         hashlib.sha512(words[start : start + _BLOCK_BYTES]).digest() for start in range(0, len(words), _BLOCK_BYTES)
     ]
     numbers = _DIGESTS.unpack(b"".join(digests))
-    tiles = list(range(NUM_TILES))
-    for place, number in enumerate(numbers[: NUM_TILES - 1]):
-        other = place + number % (NUM_TILES - place)
+    for place, number in enumerate(numbers[: len(tiles) - 1]):
+        other = place + number % (len(tiles) - place)
         tiles[place], tiles[other] = tiles[other], tiles[place]
-    return [tiles[place] for place in _PLACES]

@@ -15,14 +15,17 @@ from xml.parsers import expat
 from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, Round
-from annotate.records.four_players import NUM_SEATS, NUM_TILES, VOCABULARY
+from annotate.game.tiles import NUM_TILE_IDS
 from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
 from annotate.records.tenhou.meld import decode_meld, tile_name
-from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
+from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
+from annotate.vocabulary import Vocabulary, vocabulary_of_seats
 
 # bits of <GO type>
 HUMANS, NO_RED_FIVES, NO_OPEN_TANYAO, SOUTH, THREE_PLAYERS, TOKUJOU, FAST, JOUKYUU = 1, 2, 4, 8, 0x10, 0x20, 0x40, 0x80
 KNOWN_BITS = 0xFF
+_SEATS_OF_TABLE = 4
+"""in the lists of a record: that of three players has an empty seat"""
 
 DRAW_REASONS = {
     None: "exhaustive_draw",
@@ -35,9 +38,9 @@ DRAW_REASONS = {
 }
 """`type` of <RYUUKYOKU> -> reason of the mjai event, as riichienv names it"""
 
-_DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILES)}
-_DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILES)}
-_ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan")
+_DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
+_DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
+_ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan", "kita")
 """events after which seats choose"""
 _ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
 """events that show what was chosen"""
@@ -71,6 +74,8 @@ class _Reader:
     def __init__(self) -> None:
         self._depth = 0
         self._type: int | None = None
+        self._num_seats = _SEATS_OF_TABLE
+        self._seed: str | None = None
         self._is_ranked = False
         self._dan: tuple[int, ...] | None = None
         self._players: tuple[Player, ...] = ()
@@ -106,6 +111,10 @@ class _Reader:
             "RYUUKYOKU": self._ryuukyoku,
         }
 
+    @property
+    def _vocabulary(self) -> Vocabulary:
+        return vocabulary_of_seats(self._num_seats)
+
     def feed(self, data: bytes) -> bool:
         """Reads `data`; returns whether it stops before the end of the document."""
         try:
@@ -129,15 +138,17 @@ class _Reader:
         style = 1 if self._type & SOUTH else 0
         table = grading.TENHOU_TABLES[(2 if self._type & TOKUJOU else 0) + (1 if self._type & JOUKYUU else 0)]
         grades = deltas = None
-        if self._is_ranked and self._dan is not None:
-            grades = tuple(map(grading.tenhou_grade, self._dan))
+        dans = None if self._dan is None else self._dan[: self._num_seats]
+        if self._is_ranked and dans is not None:
+            grades = tuple(map(grading.tenhou_grade, dans))
             if self._final_scores is not None:
                 ranks = grading.ranks_of(self._final_scores)
                 deltas = tuple(
-                    grading.tenhou_delta(rank, dan, table, style) for rank, dan in zip(ranks, self._dan, strict=True)
+                    grading.tenhou_delta(rank, dan, table, style, self._num_seats)
+                    for rank, dan in zip(ranks, dans, strict=True)
                 )
         return Game(
-            vocabulary=VOCABULARY,
+            vocabulary=self._vocabulary,
             id=game_id,
             rules=("tenhou",),
             style=style,
@@ -147,7 +158,12 @@ class _Reader:
             final_scores=self._final_scores,
             grading_deltas=deltas,
             incomplete=incomplete,
-            origin=Origin("tenhou", game_id if TENHOU_LOG.fullmatch(game_id) else None, self._words, self._players),
+            origin=Origin(
+                "tenhou",
+                game_id if TENHOU_LOG.fullmatch(game_id) else None,
+                self._words,
+                self._players[: self._num_seats],
+            ),
         )
 
     def _finish_last_round(self, cut_off: bool) -> str | None:
@@ -174,12 +190,12 @@ class _Reader:
                 raise ValueError(f"unexpected element <{tag}>")
             return
         move = _DRAWS.get(tag)
-        if move is not None:
+        if move is not None and move[0] < self._num_seats:
             self._drawn = move[1]
             self._add({"type": "tsumo", "actor": move[0], "pai": tile_name(move[1])})
             return
         move = _DISCARDS.get(tag)
-        if move is not None:
+        if move is not None and move[0] < self._num_seats:
             seat, tile = move
             is_drawn, self._drawn, self._last_discard = tile == self._drawn, None, move
             self._add({"type": "dahai", "actor": seat, "pai": tile_name(tile), "tsumogiri": is_drawn})
@@ -188,7 +204,8 @@ class _Reader:
         if handler is not None:
             handler(attributes)
         elif _MOVE.match(tag):
-            raise ValueError(f"<{tag}/>: there are {NUM_TILES} tiles, 0 ... {NUM_TILES - 1}")
+            seats = f" and {self._num_seats} seats" if self._num_seats < _SEATS_OF_TABLE else ""
+            raise ValueError(f"<{tag}/>: there are {NUM_TILE_IDS} tiles, 0 ... {NUM_TILE_IDS - 1}{seats}")
         # other elements (TAIKYOKU, later additions) are not moves; if one were, the round would not replay
 
     def _end(self, tag: str) -> None:
@@ -214,19 +231,19 @@ class _Reader:
             self._asked = None
 
     def _round(self, events: list[Event]) -> Round:
-        return Round(tuple(events), wall=self._wall, automatic=frozenset(self._automatic))
+        num_indicators = 1 + sum(event["type"] == "dora" for event in events)
+        wall = self._wall and with_indicators(self._wall, num_indicators, self._vocabulary)
+        return Round(tuple(events), wall=wall, automatic=frozenset(self._automatic))
 
     def _shuffle(self, attributes: Attributes) -> None:
         seed = attributes.get("seed", "")
         if seed.startswith(SEED_PREFIX):  # without a seed of this kind the walls are unknown
-            self._walls = walls_of_seed(seed)
+            self._seed = seed
 
     def _go(self, attributes: Attributes) -> None:
         if self._type is not None:
             raise ValueError("a second <GO>: records of several games?")
         kind = integer_of(attributes, "GO", "type", 0, 1 << 16)
-        if kind & THREE_PLAYERS:
-            raise ValueError("a three-player game: three players are not supported yet")
         if kind & NO_RED_FIVES:
             raise ValueError("a game without red fives: this rule variant is not supported")
         if kind & NO_OPEN_TANYAO:
@@ -235,20 +252,22 @@ class _Reader:
             raise ValueError(f'<GO type="{kind}">: an unknown rule variant')
         self._type = kind
         table = "般上特鳳"[(2 if kind & TOKUJOU else 0) + (1 if kind & JOUKYUU else 0)]
-        self._words = f"{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
+        self._num_seats = 3 if kind & THREE_PLAYERS else _SEATS_OF_TABLE
+        seats = "三" if kind & THREE_PLAYERS else ""
+        self._words = f"{seats}{table}{'南' if kind & SOUTH else '東'}喰赤{'速' if kind & FAST else ''}"
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
-        self._absent.add(integer_of(attributes, "BYE", "who", 0, NUM_SEATS))
+        self._absent.add(integer_of(attributes, "BYE", "who", 0, _SEATS_OF_TABLE))
 
     def _un(self, attributes: Attributes) -> None:
-        self._absent -= {seat for seat in range(NUM_SEATS) if f"n{seat}" in attributes}
+        self._absent -= {seat for seat in range(_SEATS_OF_TABLE) if f"n{seat}" in attributes}
         if not self._players:  # later ones are reconnections
-            names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(NUM_SEATS)]
-            self._players = players_of(names, NUM_SEATS, rates=attributes.get("rate", "").split(","))
+            names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(_SEATS_OF_TABLE)]
+            self._players = players_of(names, _SEATS_OF_TABLE, rates=attributes.get("rate", "").split(","))
         if "dan" not in attributes or self._dan is not None:
             return  # a reconnection, or a record without dans
-        dan = integers_of(attributes, "UN", "dan", NUM_SEATS)
+        dan = integers_of(attributes, "UN", "dan", _SEATS_OF_TABLE)
         if not all(0 <= number <= grading.TENHOUI for number in dan):
             raise ValueError(f'<UN dan="{attributes["dan"]}">: a dan is 0 ... {grading.TENHOUI}')
         self._dan = dan
@@ -264,36 +283,38 @@ class _Reader:
             if not self._ended:
                 raise ValueError(f"<INIT> of a new round, but {last.name} has not ended")
             self._rounds.append(last)
-        self._events = [_start_kyoku(attributes)]
+        self._events = [_start_kyoku(attributes, self._num_seats)]
+        if self._seed is not None:
+            self._walls, self._seed = walls_of_seed(self._seed, self._vocabulary), None
         self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
         self._ended = False
         self._drawn = self._last_discard = self._asked = None
         self._automatic = set()
 
     def _call(self, attributes: Attributes) -> None:
-        seat = integer_of(attributes, "N", "who", 0, NUM_SEATS)
-        meld = decode_meld(integer_of(attributes, "N", "m", 0, 1 << 16), seat)
+        seat = integer_of(attributes, "N", "who", 0, self._num_seats)
+        meld = decode_meld(integer_of(attributes, "N", "m", 0, 1 << 16), seat, self._num_seats)
         if "target" in meld.event and (meld.event["target"], meld.called) != self._last_discard:
             raise ValueError(f'<N who="{seat}" m="{attributes["m"]}">: the tile called is not the last discard')
         self._drawn = None
         self._add(meld.event)
 
     def _dora(self, attributes: Attributes) -> None:
-        self._add({"type": "dora", "dora_marker": tile_name(integer_of(attributes, "DORA", "hai", 0, NUM_TILES))})
+        self._add({"type": "dora", "dora_marker": tile_name(integer_of(attributes, "DORA", "hai", 0, NUM_TILE_IDS))})
 
     def _reach(self, attributes: Attributes) -> None:
         step = integer_of(attributes, "REACH", "step", 1, 3)
-        seat = integer_of(attributes, "REACH", "who", 0, NUM_SEATS)
+        seat = integer_of(attributes, "REACH", "who", 0, self._num_seats)
         self._add({"type": "reach" if step == 1 else "reach_accepted", "actor": seat})
 
     def _agari(self, attributes: Attributes) -> None:
         event: Event = {
             "type": "hora",
-            "actor": integer_of(attributes, "AGARI", "who", 0, NUM_SEATS),
-            "target": integer_of(attributes, "AGARI", "fromWho", 0, NUM_SEATS),
-            "pai": tile_name(integer_of(attributes, "AGARI", "machi", 0, NUM_TILES)),
+            "actor": integer_of(attributes, "AGARI", "who", 0, self._num_seats),
+            "target": integer_of(attributes, "AGARI", "fromWho", 0, self._num_seats),
+            "pai": tile_name(integer_of(attributes, "AGARI", "machi", 0, NUM_TILE_IDS)),
             "ura_markers": [],
-            **_payments(attributes, "AGARI"),
+            **_payments(attributes, "AGARI", self._num_seats),
         }
         if "doraHaiUra" in attributes:
             event["ura_markers"] = [tile_name(tile) for tile in tiles_of(attributes, "AGARI", "doraHaiUra")]
@@ -310,7 +331,9 @@ class _Reader:
         if kind not in DRAW_REASONS:
             raise ValueError(f'<RYUUKYOKU type="{kind}">: an unknown kind of draw')
         self._require_sticks(attributes, "RYUUKYOKU")
-        self._add({"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU")})
+        self._add(
+            {"type": "ryukyoku", "reason": DRAW_REASONS[kind], **_payments(attributes, "RYUUKYOKU", self._num_seats)}
+        )
         self._ended = True
         self._owari(attributes, "RYUUKYOKU")
 
@@ -327,40 +350,41 @@ class _Reader:
     def _owari(self, attributes: Attributes, tag: str) -> None:
         if "owari" in attributes:
             # each seat's score and its placement points, which have a fraction
-            scores = ",".join(attributes["owari"].split(",")[: 2 * NUM_SEATS : 2])
-            final = integers_of({"owari": scores}, tag, "owari", NUM_SEATS)
+            scores = ",".join(attributes["owari"].split(",")[: 2 * self._num_seats : 2])
+            final = integers_of({"owari": scores}, tag, "owari", self._num_seats)
             self._final_scores = tuple(100 * score for score in final)
 
 
-def _start_kyoku(attributes: Attributes) -> Event:
+def _start_kyoku(attributes: Attributes, num_seats: int) -> Event:
     # the two dice, seed[3:5], are empty in some old records
     seed = attribute_of(attributes, "INIT", "seed").split(",")
     played = ",".join(seed[:3] + seed[5:])
     number, honba, deposits, dora = integers_of({"seed": played}, "INIT", "seed", 4)
-    dealer = integer_of(attributes, "INIT", "oya", 0, NUM_SEATS)
-    if not (0 <= number < 4 * NUM_SEATS and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILES):
+    dealer = integer_of(attributes, "INIT", "oya", 0, num_seats)
+    if not (0 <= number < 4 * _SEATS_OF_TABLE and honba >= 0 and deposits >= 0 and 0 <= dora < NUM_TILE_IDS):
         raise ValueError(f'<INIT seed="{attributes["seed"]}">: out of range')
-    if dealer != number % NUM_SEATS:
-        raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {number % NUM_SEATS}')
-    hands = [tiles_of(attributes, "INIT", f"hai{seat}") for seat in range(NUM_SEATS)]
+    wind, expected = divmod(number, _SEATS_OF_TABLE)
+    if dealer != expected:
+        raise ValueError(f'<INIT oya="{dealer}">: the dealer of round {number} is seat {expected}')
+    hands = [tiles_of(attributes, "INIT", f"hai{seat}") for seat in range(num_seats)]
     dealt = [dora, *(tile for hand in hands for tile in hand)]
-    if len(dealt) != 1 + 13 * NUM_SEATS or len(set(dealt)) != len(dealt):
+    if len(dealt) != 1 + 13 * num_seats or len(set(dealt)) != len(dealt):
         raise ValueError("<INIT>: 13 tiles for each seat and an indicator, all different, expected")
     return {
         "type": "start_kyoku",
-        "bakaze": "ESWN"[number // NUM_SEATS],
+        "bakaze": "ESWN"[wind],
         "dora_marker": tile_name(dora),
-        "kyoku": number % NUM_SEATS + 1,
+        "kyoku": dealer + 1,
         "honba": honba,
         "kyotaku": deposits,
         "oya": dealer,
-        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", NUM_SEATS)],
+        "scores": [100 * score for score in integers_of(attributes, "INIT", "ten", _SEATS_OF_TABLE)][:num_seats],
         "tehais": [[tile_name(tile) for tile in hand] for hand in hands],
     }
 
 
-def _payments(attributes: Attributes, tag: str) -> Event:
+def _payments(attributes: Attributes, tag: str, num_seats: int) -> Event:
     """Returns what each seat pays or gets, and the resulting scores."""
-    numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * NUM_SEATS)]
-    before, deltas = numbers[::2], numbers[1::2]
+    numbers = [100 * number for number in integers_of(attributes, tag, "sc", 2 * _SEATS_OF_TABLE)]
+    before, deltas = numbers[: 2 * num_seats : 2], numbers[1 : 2 * num_seats : 2]
     return {"deltas": deltas, "scores": [score + change for score, change in zip(before, deltas, strict=True)]}

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from annotate.checks.progress import EVENTS, Event, Progress
+from annotate.checks.progress import Event, Progress, events_of
+from annotate.checks.rules import OF_FOUR
 from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES, tile34_of
 
 PROGRESSION = FOUR_PLAYERS.progression
@@ -22,12 +23,12 @@ def event(text: str) -> Event:
         "ankan": (tile34_of(number),),
         "kakan": (number,),
     }[NAMES[what]]
-    return EVENTS[PROGRESSION[NAMES[what]].token(int(seat), *indices)]
+    return events_of(OF_FOUR)[PROGRESSION[NAMES[what]].token(int(seat), *indices)]
 
 
 def problem_of(script: str, dealer: int = 0) -> str | None:
     """Returns the problem of the last event; the others must have none."""
-    progress = Progress(dealer)
+    progress = Progress(dealer, OF_FOUR)
     *before, last = map(event, script.split())
     for one in before:
         assert progress.apply(one) is None, str(one)

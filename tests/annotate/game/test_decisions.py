@@ -2,8 +2,9 @@
 
 import pytest
 
+from annotate.blocks import Field
 from annotate.game.decisions import KINDS, is_hidden, kind_of
-from annotate.vocabulary import Field
+from annotate.vocabulary import VOCABULARIES
 from tests.support.rounds import DULL, V, choice, options, play_round, words
 
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
@@ -111,8 +112,9 @@ def test_in_play_a_passed_ron_beside_a_win_is_not_marked_but_a_passed_call_is() 
 
 
 def test_every_action_is_of_a_kind_that_reports_name() -> None:
-    field: Field = V.action
-    assert {kind_of(token, V) for token in range(field.size)} == set(KINDS)
+    actions: dict[str, Field] = {name: vocabulary.action for name, vocabulary in VOCABULARIES.items()}
+    kinds = {kind_of(token, VOCABULARIES[name]) for name, field in actions.items() for token in range(field.size)}
+    assert kinds == set(KINDS)
 
 
 def test_a_discard_with_riichi_is_of_the_kind_riichi() -> None:

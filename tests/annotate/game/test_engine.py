@@ -312,7 +312,7 @@ def test_closed_and_added_kans_are_told_by_their_tiles() -> None:
 
 def test_a_rebuilt_wall_deals_draws_and_turns_the_same_tiles() -> None:
     played = play_round(TO_FOUR_KANS, FOUR_KANS, "2p1z", rinshan="6z6z5m1z")
-    again = play_wall(TO_FOUR_KANS, wall_of(played.round), "mjsoul", start_of_round(), writer_of())
+    again = play_wall(TO_FOUR_KANS, wall_of(played.round, V), "mjsoul", start_of_round(), writer_of())
     assert again == played
 
 

@@ -11,7 +11,7 @@ from annotate.game.results import (
     round_results,
 )
 from annotate.replay.replay import game_part, round_part
-from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round
+from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round, start_of_three
 
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
 TENPAI = "123m456p789s1122z"
@@ -62,7 +62,7 @@ def test_a_ron_is_told_by_winner_and_discarder_as_a_seat_sees_them(winner: int, 
 @pytest.mark.parametrize("winner", range(NUM_SEATS))
 @pytest.mark.parametrize("target", range(NUM_SEATS))
 def test_only_the_discarder_of_a_ron_dealt_in(winner: int, target: int) -> None:
-    found = [dealt_in_to(code) for code in codes(win(winner, target))]
+    found = [dealt_in_to(code, NUM_SEATS) for code in codes(win(winner, target))]
     expected = [None if seat != target or winner == target else (winner - seat - 1) % NUM_SEATS for seat in range(4)]
     assert found == expected
 
@@ -70,7 +70,7 @@ def test_only_the_discarder_of_a_ron_dealt_in(winner: int, target: int) -> None:
 @pytest.mark.parametrize("winner", range(NUM_SEATS))
 @pytest.mark.parametrize("target", range(NUM_SEATS))
 def test_every_seat_can_tell_from_its_result_who_has_won(winner: int, target: int) -> None:
-    seen = [relative_winner(code) for code in codes(win(winner, target))]
+    seen = [relative_winner(code, NUM_SEATS) for code in codes(win(winner, target))]
     assert seen == [(winner - seat) % NUM_SEATS for seat in range(NUM_SEATS)]
 
 
@@ -78,7 +78,7 @@ def test_every_seat_can_tell_from_its_result_who_has_won(winner: int, target: in
 def test_nobody_has_won_a_draw(end: dict) -> None:
     draw = {"type": "ryukyoku", "deltas": [0, 0, 0, 0], **end}
     drawn = codes(draw, is_tenpai=(True, False, False, True))
-    assert [relative_winner(code) for code in drawn] == [None] * NUM_SEATS
+    assert [relative_winner(code, NUM_SEATS) for code in drawn] == [None] * NUM_SEATS
 
 
 def test_of_several_winners_each_sees_the_own_win_and_the_rest_the_first_after_the_discarder() -> None:
@@ -179,3 +179,35 @@ def test_ranks_and_scores_are_those_of_the_end_of_the_game_and_ties_go_to_the_lo
         (1, 0, 2, 3, 2, 25000, 3),
         (1, 0, 2, 3, 3, 20000, 4),
     ]
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+def codes_of_three(*ends: dict, is_tenpai: tuple[bool, ...] = (False,) * 3) -> list[int]:
+    return round_results([start_of_three(), *ends], 0, is_tenpai)
+
+
+@pytest.mark.parametrize(
+    ("winner", "target", "seen"),
+    [
+        (0, 0, [0, 2, 1]),  # 1, 2 tsumo of the next and of the previous seat
+        (2, 2, [2, 1, 0]),
+        (0, 1, [3, 6, 7]),  # 3, 4 won from them, 5, 6 dealt in to them
+        (0, 2, [4, 8, 5]),  # 7, 8 ron of the next off the previous seat, and the other way round
+        (1, 0, [5, 4, 8]),
+    ],
+)
+def test_results_of_three_seats_have_numbers_of_their_own(winner: int, target: int, seen: list[int]) -> None:
+    assert codes_of_three(win(winner, target)) == seen
+    winners = [relative_winner(code, 3) for code in seen]
+    assert [(seat + step) % 3 for seat, step in enumerate(winners) if step is not None] == [winner] * 3
+    dealt_in = [dealt_in_to(code, 3) for code in seen]
+    assert [step is not None for step in dealt_in] == [winner != target == seat for seat in range(3)]
+
+
+def test_draws_of_three_seats_come_last() -> None:
+    draw = {"type": "ryukyoku", "reason": "exhaustive_draw", "deltas": [2000, -1000, -1000]}
+    assert codes_of_three(draw, is_tenpai=(True, False, False)) == [10, 9, 9]
+    assert codes_of_three({**draw, "reason": "kyushu_kyuhai"}) == [11, 11, 11]
+    assert [relative_winner(code, 3) for code in (9, 10, 11)] == [None] * 3

@@ -149,7 +149,7 @@ def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
     """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
     table = Table.of_round(
-        rules, recorded.events[0], wall_of(recorded), V, is_wall_true=False, has_external_events=True
+        rules, recorded.events[0], wall_of(recorded, V), V, is_wall_true=False, has_external_events=True
     )
     script = Script(recorded, table)
     decided: list[list[tuple]] = [[] for _ in SEATS]

@@ -12,8 +12,10 @@ from annotate.annotation import parse_line
 from annotate.pipeline.cli import annotate
 from annotate.runtime.files import reading_text
 from annotate.simulation.simulate import simulate
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from tests.support.paths import HANDMADE_RECORDS
+from tests.support.writers.all_formats import WRITERS, of_tenhou
+from tests.support.writers.majsoul_made import simulated
 
 HANDMADE = HANDMADE_RECORDS
 
@@ -197,3 +199,53 @@ def test_explain_names_the_bad_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert annotate([str(tmp_path / "lines.txt"), "--explain", "1"]) == 1
 
     assert "line 1: 7 tab-separated fields expected, 3 found" in capsys.readouterr().err
+
+
+# Games of three and of four players -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def both_kinds(tmp_path_factory: pytest.TempPathFactory, games: Path) -> Path:
+    folder = tmp_path_factory.mktemp("both")
+    shutil.copy(next(games.glob("*.gz")), folder / "2-four.jsonl.gz")
+    of_three = of_tenhou(simulated(1, rules="tenhou", vocabulary=THREE_PLAYERS))
+    (folder / "1-three.mjlog").write_bytes(WRITERS["mjlog"](of_three))
+    return folder
+
+
+def test_games_of_three_and_of_four_players_are_not_mixed(
+    both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([str(both_kinds), "-o", str(tmp_path / "lines.txt")]) == 1
+
+    message = capsys.readouterr().err
+    assert "2-four.jsonl.gz: game" in message and "is for 4 players, the first one read for 3" in message
+    assert "--players 3 or --players 4" in message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("players, vocabulary", [("3", THREE_PLAYERS), ("4", FOUR_PLAYERS)])
+def test_players_selects_the_games_of_three_or_of_four(
+    players: str, vocabulary: Vocabulary, both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([str(both_kinds), "-o", str(tmp_path / "lines.txt"), "--players", players, "--strict"]) == 0
+
+    assert "1 games: skipped, as they are for another number of players" in capsys.readouterr().err
+    lines = (tmp_path / "lines.txt").read_text().splitlines()
+    assert lines and all(parse_line(line, vocabulary) for line in lines)
+
+
+def test_games_of_three_alone_need_no_option(
+    both_kinds: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert annotate([str(both_kinds / "1-three.mjlog"), "-o", str(tmp_path / "lines.txt")]) == 0
+
+    report = capsys.readouterr().err
+    assert "\nkita " in report and "\nchi " not in report
+
+
+def test_explain_describes_a_game_of_three(both_kinds: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert annotate([str(both_kinds / "1-three.mjlog"), "--explain", "40"]) == 0
+
+    words = capsys.readouterr().out
+    assert "seat 2" in words and "seat 3" not in words and "[kita]" in words

@@ -153,18 +153,22 @@ def test_a_dealt_deal_is_refused() -> None:
         assert refused(read).endswith("not supported: paixing 3")
 
 
+def test_games_of_three_players_in_a_room_are_refused() -> None:
+    for read in both(in_a_room({}, mode={"mode": 12})):
+        assert refused(read).endswith("a game of three players in a room or a contest: only ranked ones are supported")
+
+
 @pytest.mark.parametrize(
-    "recorded",
+    "recorded, problem",
     [
-        *(altered("head.config.meta.mode_id", mode_id) for mode_id in (17, 24, 26)),
-        in_a_room({}, mode={"mode": 12}),
-        altered("data.data.actions.1.result.data.scores", [35000] * 3),
-        altered("data.data.actions.4.result", {"name": ".lq.RecordBaBei", "data": {"seat": 1}}),
+        (altered("head.config.meta.mode_id", 24), "head.result.players: one for each of 3 seats expected"),
+        (altered("data.data.actions.1.result.data.scores", [35000] * 3), "scores must be 4 numbers of points"),
+        (altered("data.data.actions.4.result", {"name": ".lq.RecordBaBei", "data": {"seat": 1}}), "with 4 players"),
     ],
 )
-def test_games_of_three_players_are_refused(recorded: Json) -> None:
+def test_what_is_of_three_players_in_a_game_of_four_is_named(recorded: Json, problem: str) -> None:
     for read in both(recorded):
-        assert refused(read).endswith("a three-player game: three players are not supported yet")
+        assert problem in refused(read)
 
 
 @pytest.mark.parametrize(
@@ -179,9 +183,9 @@ def test_games_of_three_players_are_refused(recorded: Json) -> None:
         (without("head"), "no head: the game's id, room and players are missing"),
         (without("head.accounts.1"), "head.accounts: one for each of 4 seats expected, not [2, 3, 1]"),
         (altered("head.accounts.0.seat", 3), "head.accounts: one for each of 4 seats expected, not [3, 0, 3, 1]"),
-        (without("head.accounts.0.level"), "level.id 0 is not a four-player grade"),
-        (altered("head.accounts.0.level.id", 20101), "level.id 20101 is not a four-player grade"),
-        (altered("head.accounts.0.level.id", 10104), "level.id 10104 is not a four-player grade"),
+        (without("head.accounts.0.level"), "level.id 0 is not a grade of 4 players"),
+        (altered("head.accounts.0.level.id", 20101), "level.id 20101 is not a grade of 4 players"),
+        (altered("head.accounts.0.level.id", 10104), "level.id 10104 is not a grade of 4 players"),
         (altered("head.result.players.0.seat", 2), "head.result.players: one for each of 4 seats expected"),
         (altered("head.result.players.0.part_point_1", 2**31 - 1), "part_point_1 must be in 0 ... 10000000"),
         (altered("error", {"code": 1203}), "the server responded with error 1203: no game was sent"),

@@ -189,7 +189,7 @@ GOOD = text(START_GAME, start_kyoku(), DRAW, END_GAME)
     [
         (text(START_GAME, start_kyoku(), {**TSUMO, "pai": "0m"}, DRAW, END_GAME), "line 7: tsumo: pai must be a tile"),
         (text(START_GAME, start_kyoku()) + "{\n" + text(DRAW, END_GAME), "line 7: not JSON"),
-        (text({**START_GAME, "names": ["a", "b", "c"]}, start_kyoku(), DRAW, END_GAME), "line 5: start_game: a three"),
+        (text(START_GAME, start_kyoku(), {"type": "kita", "actor": 0}), "line 7: kita: not possible with 4 players"),
         (text(START_GAME, start_kyoku(), END_GAME), "line 7: end_game: East 1-0 has not ended"),
         (text(START_GAME, start_kyoku(), DRAW, {**END_GAME, "scores": [1]}), "line 8: end_game: scores must be"),
         (text({**START_GAME, "kanachan": {"id": ""}}, DRAW, END_GAME), "line 6: ryukyoku: outside of a round"),
@@ -244,19 +244,6 @@ def test_a_file_cut_off_within_a_line_keeps_whole_rounds() -> None:
 def test_a_file_cut_off_after_a_win_might_lack_a_second_winner() -> None:
     assert all_readable(mjai_games(text(START_GAME, start_kyoku(), RON), "file"))[0].rounds == ()
     assert len(all_readable(mjai_games(text(START_GAME, start_kyoku(), DRAW), "file"))[0].rounds) == 1
-
-
-def test_three_players_are_refused() -> None:
-    scores = [35000, 35000, 35000]
-    three: list[tuple[Event, ...]] = [
-        ({**START_GAME, "names": ["a", "b", "c"]},),
-        (START_GAME, start_kyoku(scores=scores)),
-        (START_GAME, start_kyoku(tehais=[HAND] * 3)),
-        (START_GAME, start_kyoku(), {"type": "kita", "actor": 0, "pai": "N"}),
-    ]
-    for events in three:
-        with pytest.raises(ValueError, match=f"line {len(events)}: .*three players are not supported yet"):
-            read(*events)
 
 
 @pytest.mark.parametrize(

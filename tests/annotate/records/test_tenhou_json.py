@@ -283,7 +283,7 @@ def named(ref: str, **more: Any) -> str:
 @pytest.mark.parametrize(
     ("bad", "problem"),
     [
-        (named("b", name=[""] * 3), "a three-player game"),
+        (named("b", rule={"disp": "三鳳南赤", "aka": 1}), "a game without open tanyao"),
         (named("b", log=[[]]), "round 1: a list of 17 elements"),
         (named("b")[:-20], "tenhou.net/6 JSON, but cut off or damaged"),
         (named("b")[:-1] + ', "ref": "c"}', "tenhou.net/6 JSON, but cut off or damaged: an object has 'ref' twice"),

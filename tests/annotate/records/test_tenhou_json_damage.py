@@ -7,17 +7,15 @@ import pytest
 
 from annotate.game.record import all_readable
 from annotate.records.tenhou.json_reader import tenhou_json_games
+from annotate.replay.replay import annotate_game
 from tests.support.writers.tenhou_json import THREE_WINNERS, one_round, read
 
 
-def test_three_players_are_refused() -> None:
-    for change in ({"rule": {"disp": "三鳳南喰赤", "aka": 1}}, {"rule": {"disp": "3玉の間南喰赤"}}, {"name": [""] * 3}):
-        with pytest.raises(ValueError, match="three players are not supported yet"):
-            read({**one_round(), **change})
-    empty_seat = one_round()
-    empty_seat["log"][0][13] = []
-    with pytest.raises(ValueError, match="three players are not supported yet"):
-        read(empty_seat)
+def test_a_game_of_four_that_is_said_to_be_of_three_is_refused() -> None:
+    for change in ({"rule": {"disp": "三鳳南喰赤", "aka": 1}}, {"name": [""] * 3}):
+        game = read({**one_round(), **change})
+        assert game.vocabulary.num_seats == 3
+        assert annotate_game(game).num_rounds == 0
 
 
 @pytest.mark.parametrize(
@@ -62,7 +60,7 @@ def changed(column: int, index: int, value: Any) -> dict[str, Any]:
         (changed(2, 0, 48), "48 is not a tile"),
         (changed(4, -1, 11), "13 tiles for each seat expected"),
         (changed(5, 0, 10), "10 is not a tile"),
-        (changed(5, 0, "f44"), "sets aside a north"),
+        (changed(5, 0, "f44"), "'f44' is not a call or kan"),
         (changed(5, 0, "47z4747"), "'47z4747' is not a call or kan that is possible here"),
         (changed(5, 0, "a47474747"), "is not a call or kan that is possible here"),
         (changed(5, 0, "p474747"), "no order of the seats' draws"),

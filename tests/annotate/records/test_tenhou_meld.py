@@ -35,7 +35,7 @@ def kakan_code(kind: int, added: int, place: int, from_whom: int) -> int:
 def test_every_chi_is_decoded(first_kind: int, place: int) -> None:
     names = [f"{first_kind % 9 + 1 + i}{'mps'[first_kind // 9]}" for i in range(3)]
     called = names.pop(place)
-    event = decode_meld(chi_code(first_kind, place, (1, 2, 3)), 2).event
+    event = decode_meld(chi_code(first_kind, place, (1, 2, 3)), 2, 4).event
     assert event == {"type": "chi", "actor": 2, "target": 1, "pai": called, "consumed": names}
 
 
@@ -48,60 +48,60 @@ def test_a_chi_tells_whether_its_five_is_red_and_whether_it_was_called(suit: int
         names = [f"{first_rank + i + 1}{letter}" for i in range(3)]
         names[place_of_five] += "r"
         called = names.pop(place)
-        event = decode_meld(chi_code(9 * suit + first_rank, place, copies), 0).event
+        event = decode_meld(chi_code(9 * suit + first_rank, place, copies), 0, 4).event
         assert (event["pai"], event["consumed"], event["target"]) == (called, names, 3)
 
 
 @pytest.mark.parametrize(("from_whom", "target"), [(1, 2), (2, 3), (3, 0)])
 def test_a_pon_is_decoded_from_each_side(from_whom: int, target: int) -> None:
-    event = decode_meld(pon_code(27, 0, 1, from_whom), 1).event
+    event = decode_meld(pon_code(27, 0, 1, from_whom), 1, 4).event
     assert event == {"type": "pon", "actor": 1, "target": target, "pai": "E", "consumed": ["E", "E"]}
 
 
 def test_a_pon_tells_where_the_red_five_is() -> None:
-    called_red = decode_meld(pon_code(13, 3, 0, 1), 0).event
-    held_red = decode_meld(pon_code(13, 3, 2, 1), 0).event
-    without_red = decode_meld(pon_code(13, 0, 0, 1), 0).event
+    called_red = decode_meld(pon_code(13, 3, 0, 1), 0, 4).event
+    held_red = decode_meld(pon_code(13, 3, 2, 1), 0, 4).event
+    without_red = decode_meld(pon_code(13, 0, 0, 1), 0, 4).event
     assert (called_red["pai"], called_red["consumed"]) == ("5pr", ["5p", "5p"])
     assert (held_red["pai"], held_red["consumed"]) == ("5p", ["5pr", "5p"])
     assert (without_red["pai"], without_red["consumed"]) == ("5p", ["5p", "5p"])
 
 
 def test_the_called_tile_of_a_pon_is_known_physically() -> None:
-    assert [decode_meld(pon_code(27, 1, place, 1), 0).called for place in range(3)] == [108, 110, 111]
+    assert [decode_meld(pon_code(27, 1, place, 1), 0, 4).called for place in range(3)] == [108, 110, 111]
 
 
 @pytest.mark.parametrize(("from_whom", "target"), [(1, 0), (2, 1), (3, 2)])
 def test_an_open_kan_is_decoded_from_each_side(from_whom: int, target: int) -> None:
-    event = decode_meld(88 << 8 | from_whom, 3).event
+    event = decode_meld(88 << 8 | from_whom, 3, 4).event
     consumed = ["5s", "5s", "5s"]
     assert event == {"type": "daiminkan", "actor": 3, "target": target, "pai": "5sr", "consumed": consumed}
 
 
 def test_an_open_kan_can_hold_the_red_five() -> None:
-    event = decode_meld(89 << 8 | 1, 3).event
+    event = decode_meld(89 << 8 | 1, 3, 4).event
     assert (event["pai"], event["consumed"]) == ("5s", ["5sr", "5s", "5s"])
 
 
 def test_an_added_kan_is_decoded() -> None:
-    event = decode_meld(kakan_code(27, 3, 1, 2), 0).event
+    event = decode_meld(kakan_code(27, 3, 1, 2), 0, 4).event
     assert event == {"type": "kakan", "actor": 0, "pai": "E", "consumed": ["E", "E", "E"]}
 
 
 def test_an_added_kan_tells_whether_the_red_five_was_added() -> None:
-    added_red, pon_had_red = (decode_meld(kakan_code(4, added, 0, 1), 0).event for added in (0, 2))
+    added_red, pon_had_red = (decode_meld(kakan_code(4, added, 0, 1), 0, 4).event for added in (0, 2))
     assert (added_red["pai"], added_red["consumed"]) == ("5mr", ["5m", "5m", "5m"])
     assert (pon_had_red["pai"], pon_had_red["consumed"]) == ("5m", ["5mr", "5m", "5m"])
 
 
 def test_a_closed_kan_is_decoded() -> None:
-    assert decode_meld(17 << 8, 1).event == {"type": "ankan", "actor": 1, "consumed": ["5mr", "5m", "5m", "5m"]}
+    assert decode_meld(17 << 8, 1, 4).event == {"type": "ankan", "actor": 1, "consumed": ["5mr", "5m", "5m", "5m"]}
 
 
 @pytest.mark.parametrize("code", [0xFC07, chi_code(0, 0, (0, 0, 0)) - 1, pon_code(34, 0, 0, 1), 0x20, 0xFF00])
 def test_a_code_that_is_no_meld_of_four_players_is_refused(code: int) -> None:
     with pytest.raises(ValueError, match="meld"):
-        decode_meld(code, 0)
+        decode_meld(code, 0, 4)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_a_code_that_is_no_meld_of_four_players_is_refused(code: int) -> None:
     + [(88 << 8 | 1, 6)],
 )
 def test_a_bit_that_no_meld_of_its_kind_has_is_refused(code: int, bit: int) -> None:
-    decode_meld(code, 0)
+    decode_meld(code, 0, 4)
     with pytest.raises(ValueError, match="bits set that mean nothing"):
-        decode_meld(code | 1 << bit, 0)
+        decode_meld(code | 1 << bit, 0, 4)

@@ -13,6 +13,7 @@ import pytest
 
 from annotate.records.reading import read_games
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed
+from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.real_records import real_records
 
 
@@ -63,7 +64,7 @@ def plain_walls(key: Sequence[int]) -> Iterator[list[int]]:
 def test_walls_are_those_of_a_plain_mersenne_twister() -> None:
     rng = random.Random(0)
     for key in ([rng.getrandbits(32) for _ in range(624)], [0] + [1] * 623):
-        for wall, plain in islice(zip(walls_of_seed(seed_of(key)), plain_walls(key), strict=False), 12):
+        for wall, plain in islice(zip(walls_of_seed(seed_of(key), FOUR_PLAYERS), plain_walls(key), strict=False), 12):
             assert wall[:122] == plain[:13:-1]
             assert wall[:121:-1] == [plain[place] for place in (1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12)]
 
@@ -80,7 +81,7 @@ def test_walls_are_those_of_a_plain_mersenne_twister() -> None:
 )
 def test_other_seeds_are_refused(seed: str, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        next(walls_of_seed(seed))
+        next(walls_of_seed(seed, FOUR_PLAYERS))
     assert message in str(caught.value)
 
 
@@ -97,7 +98,9 @@ def differences(path: Path) -> tuple[int, list[str]]:
     seed = re.search(r'<SHUFFLE seed="([^"]*)"', text)
     assert seed is not None, path
     count, different = 0, []
-    for (init, oya, hands, moves), wall in zip(_ROUND.findall(text), walls_of_seed(seed[1]), strict=False):
+    for (init, oya, hands, moves), wall in zip(
+        _ROUND.findall(text), walls_of_seed(seed[1], FOUR_PLAYERS), strict=False
+    ):
         shown = _shown(int(init.split(",")[5]), moves)
         for seat in range(4):
             turn = (seat - int(oya)) % 4

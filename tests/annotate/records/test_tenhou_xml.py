@@ -188,7 +188,6 @@ def test_unknown_attributes_and_elements_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
-        (0xB9, "three players are not supported yet"),
         (0xAB, "without red fives"),
         (0xAD, "without open tanyao"),
         (0x2A9, "unknown rule variant"),
@@ -314,13 +313,6 @@ def test_real_games_with_rare_events_are_read() -> None:
         "upd-aft-ron3.mjlog",
     ]
     assert all(game.rounds for game in games.values())
-
-
-@pytest.mark.records
-def test_real_three_player_games_are_refused() -> None:
-    for path in real_records("tenhou/houou-3p-2020")[:5]:
-        with pytest.raises(ValueError, match="three players are not supported yet"):
-            read_file(path)
 
 
 @pytest.mark.records

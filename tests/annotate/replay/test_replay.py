@@ -273,7 +273,7 @@ def test_a_change_of_grading_points_that_is_not_recorded_is_mahjong_souls_and_no
     report = annotated(play_round("").round, grading_deltas=None, room=3, grades=(11,) * NUM_SEATS)
     for annotation in report.annotations:
         rank, score, change = annotation.results[9:12]
-        assert change == mjsoul_delta(rank, score, room=3, grade=11, style=1) != 0
+        assert change == mjsoul_delta(rank, score, room=3, grade=11, style=1, num_seats=4) != 0
     assert report.notes == ["change of grading points not recorded: Mahjong Soul's for the rooms and grades written"]
 
 

@@ -9,7 +9,7 @@ from annotate.game.record import Round, places_dealt, whole_wall
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.replay.replay import annotate_game
 from annotate.replay.walls import wall_of
-from tests.support.rounds import DULL, Played, game_of, play_round, start_of_round, wall_of_deal
+from tests.support.rounds import DULL, Played, V, game_of, play_round, start_of_round, wall_of_deal
 
 # two riichi, a closed kan, a win with hidden indicators
 SCRIPT = "0 riichi 8m; 1 riichi 9s; 0 ankan 1m; 0 tsumo"
@@ -39,12 +39,12 @@ def exchanged(wall: Sequence[str], one: int, other: int) -> list[str]:
 
 def test_the_records_own_wall_is_played(played: Played) -> None:
     true = names(wall_of_deal(HANDS, DRAWS, **MORE))
-    assert names(wall_of(with_wall(played, true))) == true
-    assert sorted(wall_of(with_wall(played, true))) == list(range(136))
+    assert names(wall_of(with_wall(played, true), V)) == true
+    assert sorted(wall_of(with_wall(played, true), V)) == list(range(136))
 
 
 def test_without_one_the_wall_has_what_the_round_shows(played: Played) -> None:
-    true, made = names(wall_of_deal(HANDS, DRAWS, **MORE)), names(wall_of(played.round))
+    true, made = names(wall_of_deal(HANDS, DRAWS, **MORE)), names(wall_of(played.round, V))
     shown = [*range(52, 57), 135, 131, 130, 129, 128]
     assert [made[place] for place in shown] == [true[place] for place in shown]
     assert sorted(made) == sorted(true)
@@ -72,7 +72,7 @@ def test_a_wall_that_does_not_fit_the_events_is_refused(played: Played, one: int
     true = names(wall_of_deal(HANDS, DRAWS, **MORE))
     assert true[one] != true[other]
     with pytest.raises(ValueError) as caught:
-        wall_of(with_wall(played, exchanged(true, one, other)))
+        wall_of(with_wall(played, exchanged(true, one, other)), V)
     assert message in str(caught.value)
 
     report = annotate_game(game_of(with_wall(played, exchanged(true, one, other))))
@@ -83,7 +83,7 @@ def test_a_round_that_shows_five_equal_tiles_has_no_wall() -> None:
     events = [dict(event) for event in play_round("", DULL).events]
     events[0] = events[0] | {"tehais": [["1m"] * 13, *events[0]["tehais"][1:]]}
     with pytest.raises(ValueError, match="more 1m than there are"):
-        wall_of(Round(tuple(events)))
+        wall_of(Round(tuple(events)), V)
 
 
 @pytest.mark.parametrize("dealer", range(4))
@@ -97,9 +97,9 @@ def test_a_hand_lies_where_its_seat_takes_it(dealer: int) -> None:
 
 def test_hands_and_the_rest_make_a_whole_wall(played: Played) -> None:
     true = names(wall_of_deal(HANDS, DRAWS, **MORE))
-    whole = whole_wall(played.events[0], true[52:])
+    whole = whole_wall(played.events[0], true[52:], V)
     assert whole[52:] == true[52:]
-    assert wall_of(with_wall(played, whole))
+    assert wall_of(with_wall(played, whole), V)
     for rest in (true[53:], [*true[53:], true[60]], ["?", *true[53:]]):
         with pytest.raises(ValueError, match="not the 136 tiles of the game"):
-            whole_wall(played.events[0], rest)
+            whole_wall(played.events[0], rest, V)

@@ -77,7 +77,7 @@ def test_a_few_games_show_every_kind_of_choice(east_games: list[SimulatedGame]) 
             kind = kind_of(annotation.actions[annotation.chosen], V)
             chosen[kind] += 1
             passed.update({kind_of(token, V) for token in annotation.actions} - {kind})
-    assert set(chosen) == set(KINDS)
+    assert set(chosen) == set(KINDS) - {"kita"}
     assert {"riichi", "ankan", "chi", "pon", "daiminkan", "ron"} <= set(passed)
 
 

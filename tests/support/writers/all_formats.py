@@ -8,7 +8,6 @@ from annotate.game.grading import ranks_of, tenhou_delta, tenhou_grade
 from annotate.game.record import Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.replay.walls import wall_of
-from tests.support.rounds import NUM_SEATS
 from tests.support.writers.majsoul_made import MadeGame
 from tests.support.writers.majsoul_writer import document, message
 from tests.support.writers.tenhou_json import document_of
@@ -30,9 +29,13 @@ def mjai(made: MadeGame) -> bytes:
     }
     events: list[Any] = [{"type": "start_game", "kanachan": header}]
     for events_of_round in made.rounds:
-        wall = [MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall_of(Round(tuple(events_of_round)))]
+        wall = [MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall_of(Round(tuple(events_of_round)), made.vocabulary)]
         start, *rest = events_of_round
-        events += [{**start, "kanachan": {"wall": wall[13 * NUM_SEATS :]}}, *rest, {"type": "end_kyoku"}]
+        events += [
+            {**start, "kanachan": {"wall": wall[13 * made.vocabulary.num_seats :]}},
+            *rest,
+            {"type": "end_kyoku"},
+        ]
     events.append({"type": "end_game", "scores": list(made.final_scores)})
     return "".join(f"{json.dumps(event)}\n" for event in events).encode()
 
@@ -40,18 +43,21 @@ def mjai(made: MadeGame) -> bytes:
 def tenhou_json(made: MadeGame) -> bytes:
     is_tenhou = made.rules == "tenhou"
     length = "東南"[made.style]
+    missing = 4 - made.vocabulary.num_seats
+    seats = "三" * missing
     content = document_of(
         made.rounds,
-        f"鳳{length}喰赤" if is_tenhou else f"玉の間{length}喰赤",
+        f"{seats}鳳{length}喰赤" if is_tenhou else f"{seats}玉の間{length}喰赤",
         ref=made.id,
         dan=[TENHOU_DANS[dan] for dan in TENHOU_DANS] if is_tenhou else MJSOUL_GRADES,
-        sc=[number for score in made.final_scores for number in (score, 0.0)],
+        sc=[number for score in (*made.final_scores, *[0] * missing) for number in (score, 0.0)],
     )
     return json.dumps(content, ensure_ascii=False).encode()
 
 
 def tenhou_xml(made: MadeGame) -> bytes:
-    return mjlog_of(made.rounds, made.final_scores, 0xA1 | made.style << 3, tuple(TENHOU_DANS))
+    is_of_three = made.vocabulary.num_seats == 3
+    return mjlog_of(made.rounds, made.final_scores, 0xA1 | made.style << 3 | is_of_three << 4, tuple(TENHOU_DANS))
 
 
 WRITERS: dict[str, Callable[[MadeGame], bytes]] = {
@@ -70,10 +76,11 @@ class OfTenhou(MadeGame):
 
     @property
     def grading_deltas(self) -> tuple[int, ...]:
-        standings = zip(ranks_of(self.final_scores), TENHOU_DANS, strict=True)
-        return tuple(tenhou_delta(rank, dan, "houou", self.style) for rank, dan in standings)
+        standings = zip(ranks_of(self.final_scores), TENHOU_DANS, strict=False)
+        return tuple(tenhou_delta(rank, dan, "houou", self.style, len(self.final_scores)) for rank, dan in standings)
 
 
 def of_tenhou(made: MadeGame) -> MadeGame:
-    grades = tuple(map(tenhou_grade, TENHOU_DANS))
-    return OfTenhou(made.rounds, made.windows, made.decisions, 4, made.style, grades, TENHOU_GAME, "tenhou")
+    grades = tuple(map(tenhou_grade, TENHOU_DANS))[: made.vocabulary.num_seats]
+    windows, decisions = made.windows, made.decisions
+    return OfTenhou(made.rounds, windows, decisions, 4, made.style, grades, TENHOU_GAME, "tenhou", made.vocabulary)

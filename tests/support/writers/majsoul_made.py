@@ -13,8 +13,8 @@ from annotate.game.record_writer import rounds_of
 from annotate.game.results import final_scores
 from annotate.game.tiles import TILE_OF_ID
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent
-from annotate.vocabulary import CHI_TILES, TILE_NAMES
-from tests.support.rounds import Script, V, events_of_round, start_of_round, wall_of_deal, writer_of
+from annotate.vocabulary import CHI_TILES, TILE_NAMES, Vocabulary
+from tests.support.rounds import Script, V, events_of_round, start_of_round, start_of_three, wall_of_deal, writer_of
 
 _CLAIM_TYPES = {"chi": 2, "pon": 3, "daiminkan": 5, "ron": 9}
 
@@ -33,8 +33,8 @@ class Window:
 class Watch:
     """Chooses as another does, and keeps the windows."""
 
-    def __init__(self, choose: Callable[[list[Turn]], dict[int, Choice]]) -> None:
-        self._choose = choose
+    def __init__(self, choose: Callable[[list[Turn]], dict[int, Choice]], vocabulary: Vocabulary = V) -> None:
+        self._choose, self._vocabulary = choose, vocabulary
         self.windows: list[Window] = []
 
     def __call__(self, turns: list[Turn]) -> dict[int, Choice]:
@@ -42,9 +42,9 @@ class Watch:
         is_claim = turns[0].target is not None
         window = Window(is_claim, [], [])
         for turn in turns:
-            operations = _operations(turn)
+            operations = _operations(turn, self._vocabulary)
             window.operations.append({"seat": turn.seat, "operation_list": operations, "time_add": 20000})
-            window.inputs.append(_input(turn, choices[turn.seat].token, operations))
+            window.inputs.append(_input(turn, choices[turn.seat].token, operations, self._vocabulary))
         self.windows.append(window)
         return choices
 
@@ -61,6 +61,7 @@ class MadeGame:
     grades: Sequence[int] = (9, 10, 11, 15)
     id: str = "210815-00000000-made-up"
     rules: Rules = "mjsoul"
+    vocabulary: Vocabulary = V
 
     @property
     def final_scores(self) -> tuple[int, ...]:
@@ -70,13 +71,15 @@ class MadeGame:
     def grading_deltas(self) -> tuple[int, ...]:
         scores = self.final_scores
         standings = zip(ranks_of(scores), scores, self.grades, strict=True)
-        return tuple(mjsoul_delta(rank, score, self.room, grade, self.style) for rank, score, grade in standings)
+        return tuple(
+            mjsoul_delta(rank, score, self.room, grade, self.style, len(scores)) for rank, score, grade in standings
+        )
 
     @property
     def game(self) -> Game:
         """As the reader of mjai would have it."""
         return Game(
-            vocabulary=V,
+            vocabulary=self.vocabulary,
             id=self.id,
             rules=(self.rules,),
             style=self.style,
@@ -88,27 +91,43 @@ class MadeGame:
         )
 
 
-def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul") -> MadeGame:
-    """A whole game of careless rule-based players."""
-    players = [RuleBasedAgent(TEMPERAMENTS[seat], seed * 4 + seat, V, 0.1) for seat in range(V.num_seats)]
-    watch = Watch(lambda turns: {turn.seat: choice_of(turn, players[turn.seat].choose(turn)) for turn in turns})
-    made = MadeGame([], [], [], style=style, rules=rules)
-    table = Table.of_game(rules, style, seed, V)
-    made.decisions = play(table, ObservationEncoder(V, made.room, style, tuple(made.grades)), watch)[0]
+def simulated(seed: int, style: int = 0, rules: Rules = "mjsoul", vocabulary: Vocabulary = V) -> MadeGame:
+    """A whole game of careless rule-based players, who set every North aside that they draw."""
+    num_seats = vocabulary.num_seats
+    players = [RuleBasedAgent(TEMPERAMENTS[seat], seed * 4 + seat, vocabulary, 0.1) for seat in range(num_seats)]
+
+    def choose(turns: list[Turn]) -> dict[int, Choice]:
+        return {
+            turn.seat: choice_of(turn, _kita(turn, vocabulary) or players[turn.seat].choose(turn)) for turn in turns
+        }
+
+    watch = Watch(choose, vocabulary)
+    made = MadeGame([], [], [], style=style, rules=rules, vocabulary=vocabulary)
+    made.grades = made.grades[:num_seats]
+    table = Table.of_game(rules, style, seed, vocabulary)
+    made.decisions = play(table, ObservationEncoder(vocabulary, made.room, style, tuple(made.grades)), watch)[0]
     made.rounds, made.windows = rounds_of(table.log()), watch.windows
     return made
+
+
+def _kita(turn: Turn, vocabulary: Vocabulary) -> int | None:
+    tokens = [vocabulary.action["kita"].first] if "kita" in vocabulary.action.blocks else []
+    return next((token for token in tokens if token in turn.options), None)
 
 
 def made_round(
     script: str = "", hands: Sequence[str] = (), draws: str = "", rules: Rules = "mjsoul", **more: Any
 ) -> MadeGame:
     """A game of one round; arguments as for rounds.play_round."""
-    start = more.pop("start", None) or start_of_round()
-    scripted = Script(script)
-    watch = Watch(scripted.choose)
-    made = MadeGame([], [], [], rules=rules)
-    table = Table.of_round(rules, start, wall_of_deal(hands, draws, oya=start["oya"], **more), V)
-    made.decisions = play(table, writer_of(made.room, made.style, made.grades), watch)[0]
+    vocabulary = more.pop("vocabulary", V)
+    start = more.pop("start", None) or (start_of_round() if vocabulary is V else start_of_three())
+    scripted = Script(script, vocabulary)
+    watch = Watch(scripted.choose, vocabulary)
+    made = MadeGame([], [], [], rules=rules, vocabulary=vocabulary)
+    made.grades = made.grades[: vocabulary.num_seats]
+    wall = wall_of_deal(hands, draws, oya=start["oya"], vocabulary=vocabulary, **more)
+    table = Table.of_round(rules, start, wall, vocabulary)
+    made.decisions = play(table, writer_of(made.room, made.style, made.grades, vocabulary=vocabulary), watch)[0]
     assert not scripted.moves, f"not played: {scripted.moves}"
     made.rounds, made.windows = [events_of_round(table.log())], watch.windows
     return made
@@ -117,11 +136,11 @@ def made_round(
 # What the server offers ----------------------------------------------------------------------------------------------
 
 
-def _operations(turn: Turn) -> list[Json]:
+def _operations(turn: Turn, vocabulary: Vocabulary) -> list[Json]:
     """OptionalOperation messages."""
     kinds: dict[int, list[str]] = {}
     for token, moves in turn.options.items():
-        kind, values = V.action.describe(token)
+        kind, values = vocabulary.action.describe(token)
         used = ["|".join(TILE_NAMES[TILE_OF_ID[i]] for i in action.consume_tiles) for action, _ in moves]
         if kind == "discard":
             kinds.setdefault(7 if values["riichi"] else 1, []).append(TILE_NAMES[values["tile"]])
@@ -132,7 +151,7 @@ def _operations(turn: Turn) -> list[Json]:
         elif kind == "kakan":
             kinds.setdefault(6, []).append("|".join([TILE_NAMES[values["tile"]].replace("0", "5")] * 4))
         elif kind != "skip":
-            kinds[{"tsumo": 8, "ron": 9, "kyushu": 10}[kind]] = []
+            kinds[{"tsumo": 8, "ron": 9, "kyushu": 10, "kita": 11}[kind]] = []
     if 1 in kinds:
         kinds[1] = _forbidden(turn, kinds[1])
         if turn.observation.riichi_declared[turn.seat]:
@@ -145,9 +164,9 @@ def _forbidden(turn: Turn, allowed: list[str]) -> list[str]:
     return sorted(hand - {name.replace("0", "5") for name in allowed})
 
 
-def _input(turn: Turn, token: int, operations: list[Json]) -> Json:
+def _input(turn: Turn, token: int, operations: list[Json], vocabulary: Vocabulary) -> Json:
     """GameUserInput."""
-    kind, values = V.action.describe(token)
+    kind, values = vocabulary.action.describe(token)
     if turn.target is None:
         tile = {"tile": TILE_NAMES[values["tile"]]} if "tile" in values else {}
         return {"seat": turn.seat, "type": 2, "operation": {"type": 1, "timeuse": 3, **tile}}

@@ -62,7 +62,7 @@ _TABLE: dict[str, dict[str, _Number]] = {
     "RecordAnGangAddGang": {
         **{"seat": 1, "type": 2, "tiles": 3, "doras": 6, "operations": (7, "OptionalOperationList")},
     },
-    "RecordBaBei": {"seat": 1},
+    "RecordBaBei": {"seat": 1, "doras": 6, "operations": (7, "OptionalOperationList"), "moqie": 8},
     "RecordHule": {"hules": (1, "HuleInfo"), "old_scores": 2, "delta_scores": 3, "scores": 5},
     "HuleInfo": {"hu_tile": 3, "seat": 4, "zimo": 5, "doras": 8, "li_doras": 9, "count": 11},
     "RecordLiuJu": {"type": 1, "seat": 3, "liqi": (5, "LiQiSuccess")},

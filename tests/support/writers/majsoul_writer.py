@@ -56,8 +56,8 @@ def document(
     windows = deque(made.windows)
     steps: list[Json] = [{"passed": 5, "type": 2, "user_input": {"seat": 1, "type": 7}}]
     for events in made.rounds:
-        wall = [TILE_NAMES[TILE_OF_ID[i]] for i in wall_of(Round(tuple(events)))]
-        paishan = "".join(wall if whole_walls else wall[NUM_DEALT + 1 :])
+        wall = [TILE_NAMES[TILE_OF_ID[i]] for i in wall_of(Round(tuple(events)), made.vocabulary)]
+        paishan = "".join(wall if whole_walls else wall[13 * made.vocabulary.num_seats + 1 :])
         steps += _Steps(events, windows, offers, inputs, paishan).steps()
     if version:
         content: Json = {"version": version, "actions": steps}
@@ -73,19 +73,24 @@ def message(content: Json, header: bool = True) -> bytes:
 
 
 def _head(made: MadeGame) -> Json:
-    seats = (2, 0, 3, 1)  # the list is in no order of seats
+    is_of_three = made.vocabulary.num_seats == 3
+    seats = (2, 0, 1) if is_of_three else (2, 0, 3, 1)  # the list is in no order of seats
+    mode_id = 17 + 2 * made.room + made.style if is_of_three else MODE_IDS[made.room, made.style]
+
+    def levels(seat: int) -> Json:
+        level = LEVELS[made.grades[seat]]
+        both = (10101, level + 10000) if is_of_three else (level, 20101)
+        return {name: {"id": number} for name, number in zip(("level", "level3"), both, strict=True)}
+
     return {
         "uuid": made.id,
         "start_time": 1629039063,
         "config": {
             "category": 2,
-            "mode": {"mode": 2 if made.style else 1, "detail_rule": {}},
-            "meta": {"mode_id": MODE_IDS[made.room, made.style]},
+            "mode": {"mode": 10 * is_of_three + 1 + made.style, "detail_rule": {}},
+            "meta": {"mode_id": mode_id},
         },
-        "accounts": [
-            {"seat": seat, "nickname": "誰か", "level": {"id": LEVELS[made.grades[seat]]}, "level3": {"id": 20101}}
-            for seat in seats
-        ],
+        "accounts": [{"seat": seat, "nickname": "誰か", **levels(seat)} for seat in seats],
         "result": {
             "players": [
                 {"seat": seat, "part_point_1": made.final_scores[seat], "grading_score": made.grading_deltas[seat]}
@@ -205,9 +210,12 @@ class _Steps:
             "RecordAnGangAddGang", {"seat": event["actor"], "type": 2, "tiles": _NAMES[event["pai"]]}, is_claim=True
         )
 
+    def _kita(self, event: Event) -> None:
+        self._add("RecordBaBei", {"seat": event["actor"], "moqie": False}, is_claim=True)
+
     def _hule(self, wins: Sequence[Event]) -> None:
         deltas = [sum(payments) for payments in zip(*(win["deltas"] for win in wins), strict=True)]
-        last = next(e for e in reversed(self._events) if e["type"] in ("dahai", "kakan", "ankan", "tsumo"))
+        last = next(e for e in reversed(self._events) if e["type"] in ("dahai", "kakan", "ankan", "kita", "tsumo"))
         hules = [
             {
                 "seat": win["actor"],

@@ -6,9 +6,11 @@ from typing import Any
 
 from annotate.game.record import Event, Game, all_readable
 from annotate.records.tenhou.json_reader import DRAW_REASONS, tenhou_json_games
-from annotate.records.tenhou.turn_order import NUM_SEATS, TILES
+from annotate.records.tenhou.turn_order import TILES
 from tests.support.rounds import DULL, play_round
 
+NUM_SEATS = 4
+"""of a table; that of three players has an empty one"""
 NUMBERS = {name: number for number, name in TILES.items()}
 TSUMOGIRI, NO_DISCARD = 60, 0
 THREE_WINNERS = ("3p", "456m678m456s22p45p", "234m678m345s88p45p", "234m567m678s66s45p")
@@ -44,14 +46,22 @@ def round_of(events: Sequence[Event]) -> list[Any]:
     ura = max((event.get("ura_markers", []) for event in events if event["type"] == "hora"), key=len, default=[])
     columns: list[list[Any]] = [
         ["ESWN".index(start["bakaze"]) * NUM_SEATS + start["kyoku"] - 1, start["honba"], start["kyotaku"]],
-        list(start["scores"]),
+        _filled(start["scores"]),
         [NUMBERS[name] for name in dora],
         [NUMBERS[name] for name in ura],
     ]
     for seat in range(NUM_SEATS):
+        if seat == len(start["tehais"]):
+            columns += [[], [], []]
+            continue
         draws, discards = _seat(events, seat)
         columns += [[NUMBERS[name] for name in start["tehais"][seat]], draws, discards]
     return [*columns, _result(events)]
+
+
+def _filled(values: Sequence[int]) -> list[int]:
+    """The values of all seats of a table."""
+    return [*values, *[0] * (NUM_SEATS - len(values))]
 
 
 def _seat(events: Sequence[Event], seat: int) -> tuple[list[Any], list[Any]]:
@@ -77,6 +87,8 @@ def _seat(events: Sequence[Event], seat: int) -> tuple[list[Any], list[Any]]:
         elif kind == "ankan":
             *others, last = (NUMBERS[name] for name in event["consumed"])
             discards.append(f"{''.join(map(str, others))}a{last}")
+        elif kind == "kita":
+            discards.append("f44")
         elif kind == "reach":
             is_riichi = True
         elif kind == "dahai":
@@ -97,7 +109,7 @@ def _call(event: Event) -> str:
 def _result(events: Sequence[Event]) -> list[Any]:
     wins = [event for event in events if event["type"] == "hora"]
     if wins:
-        described = [[list(win["deltas"]), [win["actor"], win["target"], win["actor"], "1000点"]] for win in wins]
+        described = [[_filled(win["deltas"]), [win["actor"], win["target"], win["actor"], "1000点"]] for win in wins]
         return ["和了", *(element for pair in described for element in pair)]
     name = DRAW_REASONS[events[-1].get("reason", "exhaustive_draw")][0]
-    return [name, list(events[-1]["deltas"])] if any(events[-1]["deltas"]) else [name]
+    return [name, _filled(events[-1]["deltas"])] if any(events[-1]["deltas"]) else [name]

@@ -1,0 +1,97 @@
+"""Tokens as products: a field of an annotation is blocks, and a block the product of its axes.
+
+The tokens of a field are those of its blocks, concatenated; of a block, the last axis runs fastest. Sizes are stated
+once, every offset is a sum, and the meaning of a token (`Field.describe`), its image when suits or seats are permuted
+(`kanachan.data.symmetry`) and its description for people all follow from the axes.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from itertools import accumulate
+from operator import mul
+from typing import NamedTuple
+
+
+class Axis(StrEnum):
+    """What a factor of a token counts. Symmetries act on all axes but OTHER."""
+
+    SEAT = "seat"  # absolute: 0 is the first dealer of the game
+    RELATIVE_SEAT = "relative_seat"  # 0 the next seat, 1 the one after that, ...
+    TILE = "tile"  # 0 ... 36
+    TILE34 = "tile34"  # 0 ... 33, red fives and ordinary ones alike
+    HAND_SLOT = "hand_slot"  # 0 ... 135, a tile and the number of its copy
+    CHI = "chi"  # 0 ... 89
+    OTHER = "other"
+
+
+class Factor(NamedTuple):
+    """One axis of a block: its kind, its number of values, and its name within the block."""
+
+    axis: Axis
+    size: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Consecutive tokens `first ... first + size - 1`, the product of `factors`."""
+
+    name: str
+    first: int
+    factors: tuple[Factor, ...]
+
+    @cached_property
+    def size(self) -> int:
+        size = 1
+        for factor in self.factors:
+            size *= factor.size
+        return size
+
+    @cached_property
+    def strides(self) -> tuple[int, ...]:
+        """What one step along each factor adds to a token."""
+        sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
+        return tuple(sizes)[-2::-1]
+
+    def token(self, *indices: int) -> int:
+        """Returns the token at `indices`, one for each factor."""
+        assert len(indices) == len(self.factors), (self.name, indices)
+        offset = 0
+        for index, factor in zip(indices, self.factors, strict=True):
+            assert 0 <= index < factor.size, (self.name, factor.name, index)
+            offset = offset * factor.size + index
+        return self.first + offset
+
+    def indices(self, token: int) -> tuple[int, ...]:
+        """Returns the index of each factor of a token; the inverse of `token`."""
+        offset, indices = token - self.first, []
+        for factor in reversed(self.factors):
+            offset, index = divmod(offset, factor.size)
+            indices.append(index)
+        return tuple(reversed(indices))
+
+
+class Field:
+    """One field of the annotation: its blocks by name, and the block of each token."""
+
+    def __init__(self, name: str, blocks: list[tuple[str, tuple[Factor, ...]]]) -> None:
+        sizes = [Block(block, 0, factors).size for block, factors in blocks]
+        firsts = accumulate(sizes, initial=0)
+        self.name = name
+        self.blocks = {
+            block: Block(block, first, factors) for (block, factors), first in zip(blocks, firsts, strict=False)
+        }
+        self.size = sum(sizes)
+        self._block_of_token = [block for block in self.blocks.values() for _ in range(block.size)]
+
+    def __getitem__(self, block: str) -> Block:
+        return self.blocks[block]
+
+    def block_of(self, token: int) -> Block:
+        return self._block_of_token[token]
+
+    def describe(self, token: int) -> tuple[str, dict[str, int]]:
+        """Returns the block's name and the value of each factor by its name."""
+        block = self.block_of(token)
+        return block.name, {f.name: i for f, i in zip(block.factors, block.indices(token), strict=True)}
