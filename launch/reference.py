@@ -51,8 +51,10 @@ def reference_card(
     if "calibration" in card:
         card["calibration"] = {**card["calibration"], "shards": Path(card["calibration"]["shards"]).name}
     card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
-    card["training"] = [_training(run) for run in runs]
-    card["commands"] = list(dict.fromkeys(command for run in runs for command in _commands(run)))
+    # the card of an ancestor that is itself a reference model has its own ancestors too
+    card["training"] = [step for run in runs for step in run.card.get("training", [_training(run)])]
+    commands = (command for run in runs for command in run.card.get("commands", _commands(run)))
+    card["commands"] = list(dict.fromkeys(commands))
     if games is not None:
         card["games"] = _games(weights, games)
     return card
@@ -169,7 +171,7 @@ def _commands(run: Weights) -> list[str]:
     if config["init"]:
         command += ["--init", config["init"]]
     usual = plain(stage_defaults(config["stage"]))
-    for section in ("data", "model", "objective", "optim", "run", "reward"):
+    for section in ("data", "model", "objective", "optim", "run", "reward", "critic", "policy"):
         for name, value in config.get(section, {}).items():
             if (section, name) != ("data", "path") and usual[section].get(name) != value:
                 command += [f"--{section}.{name}", value if isinstance(value, str) else json.dumps(value)]

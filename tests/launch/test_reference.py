@@ -80,6 +80,23 @@ def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
     assert card["evaluation"]["verdict"]["measure"] == "nats" and card["licence"] == "MIT"
 
 
+def test_a_reference_model_that_was_trained_further_keeps_its_own_training_in_the_card(
+    shards: Path, evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights, evaluation = evaluated
+    first, second = tmp_path / "first.safetensors", tmp_path / "second.safetensors"
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "-o", first) == 0
+    assert run("imitation", shards, tmp_path / "more", "--run.steps", "3", "--init", str(first)) == 0
+    measured = ("--evaluation", evaluation, "--ancestors", first)
+    assert made(monkeypatch, tmp_path / "more", *measured, "-o", second) == 0
+    third = tmp_path / "third.safetensors"
+    assert run("imitation", shards, tmp_path / "most", "--run.steps", "2", "--init", str(second)) == 0
+    assert made(monkeypatch, tmp_path / "most", "--evaluation", evaluation, "--ancestors", second, "-o", third) == 0
+    assert [step["steps"] for step in read_weights(third).card["training"]] == [5, 3, 2]
+    trained = [command for command in read_weights(third).card["commands"] if command.startswith("kanachan-train")]
+    assert len(trained) == 3
+
+
 def test_weights_that_are_not_of_the_lineage_are_refused(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
