@@ -19,14 +19,14 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_report import report_int8
-from kanachan.cli.options import add_bootstrap_option, add_device_option, add_table_options, require_weights
-from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
+from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
+from kanachan.cli.player_options import PlayerFormatter, add_execution_options, hashes_of, kind_of_device
 from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, parse_agent
 from kanachan.play.journal import Journal
-from kanachan.play.match import PLAYERS, Format, GameResult, Match, Precision, num_seatings
+from kanachan.play.match import PLAYERS, Format, GameResult, Match, num_seatings
 from kanachan.play.match_runner import MatchRun, MatchRunner
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS, ExecutionConfig
+from kanachan.play.workers import ExecutionConfig
 
 if TYPE_CHECKING:
     from kanachan.evaluation.bootstrap import Estimate
@@ -113,27 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
     add_force_option(existing)
-    parser.add_argument(
-        "-j",
-        "--processes",
-        type=int,
-        default=num_cores(),
-        help="processes, each with its own engines and networks (default: all %(default)s cores)",
-    )
-    parser.add_argument(
-        "--together",
-        type=int,
-        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
-        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
-    )
-    add_device_option(parser)
-    parser.add_argument(
-        "--precision",
-        choices=get_args(Precision),
-        default="fp32",
-        help="bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the "
-        "choice between two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
-    )
+    add_execution_options(parser)
     return parser
 
 
@@ -176,7 +156,7 @@ def _run(arguments: argparse.Namespace) -> int:
             arguments.games,
             journal,
             ExecutionConfig(
-                processes=arguments.processes,
+                processes=arguments.processes or num_cores(),
                 together=arguments.together,
                 device=arguments.device,
                 records=Path(arguments.records) if arguments.records else None,
@@ -202,7 +182,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
-    require_weights(*(path for spec in specs for path in spec.files))
+    require_policies(*(path for spec in specs for path in spec.files))
     return Match(
         players=(arguments.a, arguments.b),
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),

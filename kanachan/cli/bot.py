@@ -12,14 +12,22 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_report import report_int8
-from kanachan.cli.options import WEIGHTS_HELP, add_device_option, add_table_options, require_weights
+from kanachan.cli.options import (
+    WEIGHTS_HELP,
+    add_device_option,
+    add_table_options,
+    require_four_players,
+    require_policies,
+)
 from kanachan.cli.policy_options import add_options, check_options, with_prior
-from kanachan.play.agent_spec import without_int8
+from kanachan.play.agent_spec import NamedWeights
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
 if TYPE_CHECKING:
+    from annotate.game.deals import SeenDeal
+    from annotate.game.record import Event
     from kanachan.inference.policy import Policy
-    from kanachan.play.mjai_bot import MjaiBot
+    from kanachan.play.mjai_bot import AdaptToRound, MjaiBot
     from kanachan.play.rank_forecast import RankForecast
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
@@ -53,10 +61,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    weights, is_int8 = without_int8(arguments.weights)
-    if is_int8 and arguments.prior is not None:
-        raise ValueError(f"{arguments.weights}: !int8 is for weights that play alone, not with --prior")
-    require_weights(weights, arguments.prior, arguments.rank_weights)
+    named = NamedWeights.parse(arguments.weights)
+    if arguments.prior is not None and (named.is_int8 or named.rollouts):
+        modifier = "!int8" if named.is_int8 else "!adapt"
+        raise ValueError(f"{arguments.weights}: {modifier} is for weights that play alone, not with --prior")
+    require_policies(named.weights, arguments.prior, arguments.rank_weights)
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 
@@ -65,10 +74,12 @@ def _run(arguments: argparse.Namespace) -> None:
 
     torch.set_num_threads(arguments.threads)
     policy = _policy(arguments)
+    require_four_players(policy.vocabulary, arguments.weights)
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
     forecast = _forecast(arguments, policy, style) if is_reviewing else None
-    encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, _grades_of(arguments, policy.vocabulary))
+    grades = _grades_of(arguments, policy.vocabulary)
+    encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
     player = MjaiBot(
         policy,
         arguments.seat,
@@ -77,6 +88,7 @@ def _run(arguments: argparse.Namespace) -> None:
         sampling=arguments.sample,
         seed=arguments.seed,
         forecast=forecast,
+        adapt=_adapt(arguments, policy, style, grades),
     )
     _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder), policy.vocabulary.num_seats)
     serve(Bot(player, is_reviewing), sys.stdin.buffer, sys.stdout)
@@ -99,14 +111,38 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
     from kanachan.inference.int8_network import with_int8
     from kanachan.inference.policy import Policy, chosen_device
 
-    weights, is_int8 = without_int8(arguments.weights)
-    if is_int8:
+    named = NamedWeights.parse(arguments.weights)
+    if named.is_int8:
         report_int8(PROGRAM, arguments.weights)
-        return with_int8(Policy.load(weights), arguments.weights)
-    policy = Policy.load(weights, chosen_device(arguments.device))
+        return with_int8(Policy.load(named.weights), arguments.weights)
+    policy = Policy.load(named.weights, chosen_device(arguments.device))
     if arguments.prior is None:
         return policy
     return with_prior(policy, arguments.weights, arguments.prior, arguments.temperature)
+
+
+def _adapt(
+    arguments: argparse.Namespace, policy: "Policy", style: int, grades: tuple[int, ...]
+) -> "AdaptToRound | None":
+    """Returns what adapts the policy to a round, if its name has `!adapt`."""
+    rollouts = NamedWeights.parse(arguments.weights).rollouts
+    if rollouts is None:
+        return None
+    from kanachan.inference.policy import NetworkPolicy
+    from kanachan.play.adaptation import AdaptationConfig, Adapter
+    from kanachan.play.agent import Opening
+
+    assert isinstance(policy, NetworkPolicy)
+    try:
+        adapter = Adapter(policy, AdaptationConfig(rollouts=rollouts))
+    except ValueError as error:
+        raise ValueError(f"{arguments.weights}: {error}") from None
+
+    def adapted(start: "Event", deal: "SeenDeal") -> "Policy":
+        opening = Opening(arguments.rules, style, arguments.room, grades, start)
+        return adapter.adapted(adapter.adapt(opening, deal).additions)
+
+    return adapted
 
 
 def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "RankForecast":
@@ -139,7 +175,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "weights",
         metavar="WEIGHTS",
-        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS!int8 for int8 matrices (see kanachan-arena --help)",
+        help=f"{WEIGHTS_HELP}, of any stage; WEIGHTS!int8 for int8 matrices, WEIGHTS!adapt=K to adapt them to each "
+        "round (see kanachan-arena --help)",
     )
     parser.add_argument(
         "seat", metavar="SEAT", type=int, choices=range(NUMS_OF_SEATS[-1]), help="the seat to play, 0 ... 3"

@@ -1,11 +1,16 @@
-"""What the commands that play games share: the help about players, and what results depend on besides their names."""
+"""What the commands that play games share: the help about players, the options of how games are played, and what
+results depend on besides the players' names."""
 
 import argparse
-import hashlib
 from collections.abc import Sequence
+from typing import get_args
 
-from kanachan.models.card import weights_file
+from annotate.runtime.workers import num_cores
+from kanachan.cli.options import add_device_option
+from kanachan.models.card import weights_hash
 from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.match import Precision
+from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 
 class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
@@ -17,9 +22,37 @@ class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
+def add_execution_options(parser: argparse._ActionsContainer, *, processes: str = "") -> None:
+    """Adds -j, which is None if it is not given, --together, --device and --precision.
+
+    Args:
+        processes: an addition to what the help says is the default of -j.
+    """
+    parser.add_argument(
+        "-j",
+        "--processes",
+        type=int,
+        help=f"processes, each with its own engines and networks (default: all {num_cores()} cores{processes})",
+    )
+    parser.add_argument(
+        "--together",
+        type=int,
+        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
+        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
+    )
+    add_device_option(parser)
+    parser.add_argument(
+        "--precision",
+        choices=get_args(Precision),
+        default="fp32",
+        help="bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the choice between "
+        "two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
+    )
+
+
 def hashes_of(spec: AgentSpec) -> tuple[str, ...]:
     """Returns hashes of a player's weights files, so that a run cannot be resumed with other players."""
-    return tuple(hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16] for path in spec.files)
+    return tuple(map(weights_hash, spec.files))
 
 
 def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
@@ -12,17 +12,14 @@ from annotate.game.settings import STYLES, add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
-from annotate.runtime.workers import num_cores
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_report import report_int8
-from kanachan.cli.options import add_device_option, add_table_options, require_weights
-from kanachan.cli.player_options import PlayerFormatter, hashes_of, kind_of_device
+from kanachan.cli.options import add_table_options, require_policies
+from kanachan.cli.player_options import PlayerFormatter, add_execution_options, hashes_of, kind_of_device
 from kanachan.data.pack_options import add_options, packing_of
 from kanachan.play.agent_spec import SPEC_HELP
-from kanachan.play.match import Precision
 from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
 from kanachan.play.selfplay import SelfPlay
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
 if TYPE_CHECKING:
     from kanachan.data.played_games import PlayedGames
@@ -82,37 +79,18 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_execution(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "-j",
-        "--processes",
-        type=int,
-        help=f"processes, each with its own engines and networks (default: all {num_cores()} cores; with --address "
-        "those of the cluster)",
-    )
-    parser.add_argument(
         "--backend",
         choices=("inline", "processes", "ray"),
         help="inline: in this process; processes: several on this machine; ray: Ray, on this machine or on a cluster "
         "(pip install kanachan[ray]) (default: processes, inline with -j 1)",
     )
     parser.add_argument("--address", help="with --backend ray: the cluster, HOST:PORT, or auto on one of its machines")
-    parser.add_argument(
-        "--together",
-        type=int,
-        help="games that advance together in a process; networks cache 2 MB (small) or 39 MB (base) for each, or up to "
-        f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
-    )
-    add_device_option(parser)
-    parser.add_argument(
-        "--precision",
-        choices=get_args(Precision),
-        default="fp32",
-        help="bf16: networks multiply in bf16, faster on CPUs with units for it (default: %(default)s)",
-    )
+    add_execution_options(parser, processes="; with --address those of the cluster")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     mixture = parse_mixture(arguments.players)
-    require_weights(*(path for player in mixture.players for path in player.files))
+    require_policies(*(path for player in mixture.players for path in player.files))
     packing = packing_of(arguments)
     selfplay = _selfplay(arguments, mixture)
     # heavy imports only now, after the arguments have been found valid

@@ -1,9 +1,14 @@
 """Creates the agent that a specification describes."""
 
+from typing import TYPE_CHECKING
+
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import Agent, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.baseline_agents import RandomAgent, RuleAgent
+
+if TYPE_CHECKING:
+    from kanachan.play.inference_server import ServerAddress
 
 
 def make_agent(
@@ -14,6 +19,7 @@ def make_agent(
     *,
     use_bf16: bool = False,
     explore: float = 0.0,
+    server: "ServerAddress | None" = None,
 ) -> Agent:
     """Creates the agent of a specification.
 
@@ -21,6 +27,7 @@ def make_agent(
         device: of the networks.
         use_bf16: multiply in bf16.
         explore: the share of actions of a network with a temperature that are drawn from all with equal probabilities.
+        server: a process that computes the networks; None: this one does.
 
     Raises:
         ValueError: the weights cannot be read, or not be used together; or a program cannot be started.
@@ -34,6 +41,10 @@ def make_agent(
 
         return MjaiAgent(spec.command, vocabulary)
     # torch is imported only for agents with a network
+    if spec.rollouts is not None:
+        from kanachan.play.adapting_agent import load_adapting_agent
+
+        return load_adapting_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
     from kanachan.play.policy_agent import load_policy_agent
 
-    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore)
+    return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)

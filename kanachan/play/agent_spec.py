@@ -5,7 +5,7 @@ import re
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from annotate.simulation.rule_agent import TEMPERAMENTS
 from kanachan.models.reference import is_reference_name, resolved
@@ -20,6 +20,9 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS@T                         sampled instead, from the softmax of the scores divided by T
   WEIGHTS!int8, WEIGHTS!int8@T      imitation WEIGHTS with int8 matrices, on the CPU by ONNX Runtime: faster, and not
                                     quite the same scores; the difference is reported
+  WEIGHTS!adapt=K, WEIGHTS!adapt=K@T
+                                    imitation WEIGHTS adapted to each round when it begins, by K roll-outs of it from
+                                    deals that agree with the own hand: seconds for a round, where K is 32
   WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
                                     stage, at a temperature in POINTS (see kanachan-predict): the most probable action
   WEIGHTS+VALUES~POINTS@T           sampled instead
@@ -30,6 +33,9 @@ SPEC_HELP = f"""A PLAYER is one of
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
 _INT8 = "!int8"
+_ADAPT = re.compile(r"(?P<weights>.+)!adapt=(?P<rollouts>[^~]*)")
+_LEAST_ROLLOUTS = 2
+"""their outcomes are compared with each other"""
 _ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")
 
 
@@ -49,6 +55,8 @@ class AgentSpec:
     """None: the action of the highest score"""
     is_int8: bool = False
     """the network has int8 matrices"""
+    rollouts: int | None = None
+    """by which the network is adapted to each round; None: it is not"""
 
     @property
     def files(self) -> list[str]:
@@ -56,13 +64,52 @@ class AgentSpec:
         return [path for path in (self.weights, self.values) if path]
 
 
-def parse_agent(text: str) -> AgentSpec:
+class NamedWeights(NamedTuple):
+    """Weights with what follows their name."""
+
+    weights: str
+    is_int8: bool
+    """`!int8`"""
+    rollouts: int | None
+    """of `!adapt`"""
+
+    @classmethod
+    def parse(cls, text: str) -> "NamedWeights":
+        """Parses WEIGHTS, WEIGHTS!int8 or WEIGHTS!adapt=K; a path that exists is taken as it is.
+
+        Raises:
+            ValueError: K is not a number of roll-outs, or both are given.
+        """
+        if _names_weights(text):
+            return cls(text, False, None)
+        rest = text.removesuffix(_INT8)
+        is_int8 = rest != text
+        match = None if _names_weights(rest) else _ADAPT.fullmatch(rest)
+        if match is None:
+            return cls(rest, is_int8, None)
+        if is_int8 or match["weights"].endswith(_INT8):
+            raise ValueError(f"{text}: int8 matrices cannot be adapted: give {_INT8} or !adapt, not both")
+        given = match["rollouts"]
+        if not given.isdecimal() or int(given) < _LEAST_ROLLOUTS:
+            raise ValueError(
+                f"{text}: a number of roll-outs, at least {_LEAST_ROLLOUTS}, expected behind !adapt=, such as 32, not "
+                f"{given!r}"
+            )
+        return cls(match["weights"], False, int(given))
+
+
+def parse_agent(text: str, *, requires_files: bool = True) -> AgentSpec:
     """Parses the specification of a player.
+
+    Args:
+        requires_files: False for a player of games that were played before, whose weights may be elsewhere now.
 
     Raises:
         ValueError: there is not a player of this name, or a part of the text is not valid.
     """
     kind, _, rest = text.partition(":")
+    if (adapted := _ADAPT.fullmatch(text)) and adapted["weights"].partition(":")[0] in ("random", "rule"):
+        raise ValueError(f"{text}: only WEIGHTS can be adapted, not {adapted['weights']}")
     if text == "random":
         return AgentSpec(text, "random")
     if kind == "rule":
@@ -78,7 +125,11 @@ def parse_agent(text: str) -> AgentSpec:
         if not command:
             raise ValueError(f"{text}: a command expected after mjai:")
         return AgentSpec(text, "mjai", command=command)
-    return _parse_policy(text)
+    spec = _parse_policy(text)
+    for path in spec.files if requires_files else ():
+        if not resolved(path).exists():
+            raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
+    return spec
 
 
 def _parse_policy(text: str) -> AgentSpec:
@@ -86,24 +137,22 @@ def _parse_policy(text: str) -> AgentSpec:
     # a path that exists is taken as it is, even if it looks like one with a temperature
     if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
-    rest, is_int8 = without_int8(rest)
-    if not _names_weights(rest) and (match := _ADVANTAGE.fullmatch(rest)):
-        if is_int8 or any(without_int8(match[part])[1] for part in ("weights", "values")):
-            raise ValueError(f"{text}: {_INT8} is for WEIGHTS alone, not together with VALUES")
+    named = NamedWeights.parse(rest)
+    if not _names_weights(named.weights) and (match := _ADVANTAGE.fullmatch(named.weights)):
+        parts = [named, *(NamedWeights.parse(match[part]) for part in ("weights", "values"))]
+        for modifier, is_given in ((_INT8, [p.is_int8 for p in parts]), ("!adapt", [p.rollouts for p in parts])):
+            if any(is_given):
+                raise ValueError(f"{text}: {modifier} is for WEIGHTS alone, not together with VALUES")
         points = _positive(match["points"], text)
-        spec = AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
-    else:
-        spec = AgentSpec(text, "policy", weights=rest, temperature=temperature, is_int8=is_int8)
-    for path in spec.files:
-        if not resolved(path).exists():
-            raise ValueError(f"{text}: no player of this name, and no weights there; see --help")
-    return spec
-
-
-def without_int8(text: str) -> tuple[str, bool]:
-    """Returns the name of weights without `!int8`, and whether it had it."""
-    weights = text.removesuffix(_INT8)
-    return (text, False) if _names_weights(text) else (weights, weights != text)
+        return AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
+    return AgentSpec(
+        text,
+        "policy",
+        weights=named.weights,
+        temperature=temperature,
+        is_int8=named.is_int8,
+        rollouts=named.rollouts,
+    )
 
 
 def _names_weights(text: str) -> bool:

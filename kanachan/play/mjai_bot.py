@@ -4,13 +4,14 @@ Shapes: A options of a turn.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.game.deals import SeenDeal
 from annotate.game.engine import Turn, shanten
 from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
@@ -24,6 +25,8 @@ from kanachan.inference.policy import Policy
 from kanachan.play.mortal_meta import values46
 from kanachan.play.rank_forecast import RankForecast
 
+AdaptToRound = Callable[[Event, SeenDeal], Policy]
+"""returns the policy that is adapted to the round of mjai's start_kyoku, given what the seat was dealt"""
 _LEAST_LOG_PROBABILITY = -1_000.0  # JSON cannot represent infinity
 
 
@@ -52,6 +55,7 @@ class MjaiBot:
         sampling: None takes the option of the highest score; else one is sampled, with probabilities proportional to
             exp(score / sampling).
         forecast: is given the decisions.
+        adapt: returns the policy that plays a round, before the seat's first decision in it; None: `policy`.
     """
 
     def __init__(
@@ -64,6 +68,7 @@ class MjaiBot:
         sampling: float | None = None,
         seed: int = 0,
         forecast: RankForecast | None = None,
+        adapt: AdaptToRound | None = None,
     ) -> None:
         self.policy = policy
         self.seat = seat
@@ -73,6 +78,12 @@ class MjaiBot:
         self._sampling = sampling
         self._random = np.random.default_rng(seed)
         self._forecast = forecast
+        self._adapt = adapt
+        self._of_round: Policy | None = None
+        """the policy that is adapted to the round"""
+        self._start: Event = {}
+        self._deal: SeenDeal | None = None
+        """what the seat was dealt, from its first turn in the round on"""
         self._table: SeatTable | None = None
         self._tokens: tuple[int, ...] = ()
         """options of the decision that `_evaluation` is of"""
@@ -89,6 +100,7 @@ class MjaiBot:
         self.leave_round()
         if self._forecast is not None:
             self._forecast.start_round(start)
+        self._start, self._deal, self._of_round = start, None, None
         self._table = SeatTable.of_start(self._rules, start, self.seat, self._encoder.vocabulary)
 
     def leave_round(self) -> None:
@@ -112,6 +124,8 @@ class MjaiBot:
         except ValueError:
             self.leave_round()
             raise
+        if turn is not None and self._deal is None:
+            self._deal = SeenDeal.at_first_turn(turn, self._start)
         if turn is None or not needs_answer:
             return None
         after_reach = event["type"] == "reach"
@@ -136,7 +150,7 @@ class MjaiBot:
 
     def _evaluate(self, observation: Observation) -> Evaluation:
         start = time.perf_counter_ns()
-        policy, values = self.policy, self._values
+        policy, values = self._policy_of_round(), self._values
         uniform = self._uniform()
         (action,) = policy.act([observation], self._sampling, None if uniform is None else [uniform])
         self._chosen, own = action.token, action.prediction
@@ -159,6 +173,14 @@ class MjaiBot:
             rank_probability=None if valued is None else valued.rank_probability,
             eval_time_ns=time.perf_counter_ns() - start,
         )
+
+    def _policy_of_round(self) -> Policy:
+        if self._adapt is None:
+            return self.policy
+        if self._of_round is None:
+            assert self._deal is not None
+            self._of_round = self._adapt(self._start, self._deal)
+        return self._of_round
 
     def _uniform(self) -> float | None:
         return None if self._sampling is None else self._random.random()

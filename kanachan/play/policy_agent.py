@@ -28,9 +28,11 @@ from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
-from kanachan.models.transformer import Output
+from kanachan.models.low_rank import Additions, CachedLowRankNetwork
+from kanachan.models.transformer import Network, Output
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.inference_server import RemoteNetwork, ServerAddress
 
 _MOST_TILES = 19  # 14 of the hand, 5 indicators
 _MOST_CANDIDATES = 64
@@ -81,22 +83,23 @@ class CachedPolicy(Policy):
         policies: one, or imitation and values; copies of their networks cache the events.
         points: the temperature of the advantages, where there are two.
         use_bf16: multiply in bf16; networks with int8 matrices do not.
+        rank: of the additions that seats may have (`set_additions`); 0: none.
 
     Raises:
         ValueError: the two cannot be used together.
     """
 
-    def __init__(self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False) -> None:
+    def __init__(
+        self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False, rank: int = 0
+    ) -> None:
         first = policies[0]
         super().__init__(first.objective, actor_first=first.actor_first, card=first.card, device=first.device)
-        self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if self.device.type == "cpu" else "gpu"])
+        # of the device that computes
+        kind = first.network.device_type if isinstance(first.network, RemoteNetwork) else self.device.type
+        self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if kind == "cpu" else "gpu"])
         num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
-        self._networks = [
-            p.network.with_own_cache()
-            if isinstance(p.network, Int8Network)
-            else CachedNetwork(p.network, self.vocabulary.max_progression, num_rows, use_bf16=use_bf16).eval()
-            for p in policies
-        ]
+        sizes = self.vocabulary.max_progression, num_rows
+        self._networks = [_with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank) for policy in policies]
         prior, *values = (
             policy.with_network(network) for policy, network in zip(policies, self._networks, strict=True)
         )
@@ -152,13 +155,24 @@ class CachedPolicy(Policy):
     def _continued(self, observation: Observation, seat: Hashable) -> tuple[int, int]:
         """Returns the slot of the events of a seat, and how many of them are cached already."""
         start = self._start(observation, seat)
+        cached = self._cached(seat)
+        cached.events = observation.progression
+        return cached.slot, start
+
+    def _cached(self, seat: Hashable) -> _Seat:
         if seat not in self._seats:
             if not self._free:
                 self._make_room()
             self._seats[seat] = _Seat(self._free.pop())
-        cached = self._seats[seat]
-        cached.events = observation.progression
-        return cached.slot, start
+        return self._seats[seat]
+
+    def set_additions(self, seat: Hashable, additions: Additions) -> None:
+        """Sets the additions with which the network scores the actions of a seat, until it is given others or
+        forgotten."""
+        slot = self._cached(seat).slot
+        for network in self._networks:
+            assert isinstance(network, CachedLowRankNetwork)
+            network.set_additions(slot, additions)
 
     def _make_room(self) -> None:
         # slot 0 is for padding
@@ -173,6 +187,24 @@ class CachedPolicy(Policy):
         removed = self._seats.pop(seat, None)
         if removed is not None:
             self._free.append(removed.slot)
+            for network in self._networks:
+                if isinstance(network, CachedLowRankNetwork):
+                    network.set_additions(removed.slot, None)
+
+
+def _with_cache(
+    network: Network, num_events: int, num_rows: int, *, use_bf16: bool, rank: int
+) -> Int8Network | RemoteNetwork | CachedNetwork:
+    if isinstance(network, Int8Network):
+        return network.with_own_cache()
+    if isinstance(network, RemoteNetwork):
+        return network.with_cache(num_events, num_rows, use_bf16=use_bf16)
+    if rank:
+        cached: CachedNetwork = CachedLowRankNetwork(network, num_events, num_rows, use_bf16=use_bf16, rank=rank)
+    else:
+        cached = CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
+    cached.eval()
+    return cached
 
 
 class _Rows:
@@ -240,7 +272,8 @@ def _widened(tensor_BX: torch.Tensor, width: int) -> torch.Tensor:
     return F.pad(tensor_BX, (0, width - tensor_BX.shape[1]))
 
 
-def _seat_of(request: ActRequest) -> tuple[GameKey, int]:
+def seat_of(request: ActRequest) -> tuple[GameKey, int]:
+    """Returns the key of the seat whose events are cached."""
     return request.game, request.turn.seat
 
 
@@ -263,13 +296,13 @@ class PolicyAgent:
         self._explore = explore
 
     def group(self, request: ActRequest) -> BatchKey:
-        shape = self.policy.shape(request.observation, _seat_of(request))
+        shape = self.policy.shape(request.observation, seat_of(request))
         return BatchKey(shape, shape.rows)
 
     def act(self, requests: Sequence[ActRequest]) -> list[Action]:
         uniforms = None if self._temperature is None else [self._sampler.of(request) for request in requests]
         observations = [request.observation for request in requests]
-        seats = [_seat_of(request) for request in requests]
+        seats = [seat_of(request) for request in requests]
         return self.policy.act(observations, self._temperature, uniforms, explore=self._explore, seats=seats)
 
     def end(self, game: GameKey, seat: int, events: Sequence[Event]) -> None:
@@ -277,6 +310,20 @@ class PolicyAgent:
 
     def close(self) -> None:
         pass
+
+
+def load_policies(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> list[NetworkPolicy]:
+    """Loads the weights of a specification, and computes on one thread from then on.
+
+    Raises:
+        ValueError: weights that cannot be read, or of another vocabulary.
+    """
+    torch.set_num_threads(1)  # rounding can depend on it; more cores are for more processes
+    loaded = [Policy.load(path, "cpu" if spec.is_int8 else chosen_device(device)) for path in spec.files]
+    for each in loaded:
+        if each.vocabulary.fingerprint != vocabulary.fingerprint:
+            raise ValueError(f"{spec.text}: made for the vocabulary {each.vocabulary.name}, not {vocabulary.name}")
+    return loaded
 
 
 def load_policy_agent(
@@ -287,17 +334,22 @@ def load_policy_agent(
     *,
     use_bf16: bool,
     explore: float,
+    server: ServerAddress | None = None,
 ) -> PolicyAgent:
     """Loads the agent of a specification with weights.
 
+    Args:
+        server: computes the networks, but those with int8 matrices; None: this process does.
+
     Raises:
         ValueError: weights that cannot be read, of another vocabulary, or that cannot be used together.
+        OSError: the server has ended.
     """
-    torch.set_num_threads(1)  # rounding can depend on it; more cores are for more processes
-    loaded = [Policy.load(path, "cpu" if spec.is_int8 else chosen_device(device)) for path in spec.files]
-    for each in loaded:
-        if each.vocabulary.fingerprint != vocabulary.fingerprint:
-            raise ValueError(f"{spec.text}: made for the vocabulary {each.vocabulary.name}, not {vocabulary.name}")
+    server = None if spec.is_int8 else server
+    loaded = load_policies(spec, vocabulary, device if server is None else "cpu")
+    if server is not None:
+        pairs = zip(loaded, spec.files, strict=True)
+        loaded = [each.with_network(RemoteNetwork(server, path)) for each, path in pairs]
     if spec.is_int8:
         loaded = [with_int8(each, spec.text) for each in loaded]
     try:

@@ -9,7 +9,7 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from multiprocessing import connection, get_context, resource_tracker
@@ -110,15 +110,8 @@ class ProcessPool(Generic[Unit, Result]):
             replacement.give(waiting.take())
 
     def _start(self) -> _Member[Unit]:
-        context = get_context("spawn")  # inherits neither threads nor the pipes of other processes
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_work, args=(theirs, self._serve), daemon=True)
-        resource_tracker.ensure_running()  # which would unblock Ctrl-C
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # Ctrl-C is the parent's; it inherits this
-        try:
-            process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        ours, theirs = get_context("spawn").Pipe()
+        process = start_process(_work, theirs, self._serve)
         theirs.close()
         member = _Member[Unit](ours, process)
         self._members.append(member)
@@ -140,9 +133,22 @@ class ProcessPool(Generic[Unit, Result]):
             self._members.remove(member)
 
 
+def start_process(target: Callable[..., object], *arguments: Any) -> BaseProcess:
+    """Starts a process that calls a function, and to which Ctrl-C is nothing: it is the parent's."""
+    # inherits neither threads nor the pipes of other processes
+    process = get_context("spawn").Process(target=target, args=arguments, daemon=True)
+    resource_tracker.ensure_running()  # which would unblock Ctrl-C
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # the process inherits this
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return process
+
+
 def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
     """Sends, in a process, the results of the units that it receives, until it receives None."""
-    signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGTERM, leave)
     end_with_parent()
     try:
         with closing(serve(iter(pipe.recv, None), StopRequest())) as results:
@@ -167,5 +173,6 @@ def _portable(error: BaseException) -> Exception:
         return OSError(str(error))
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
-    sys.exit(128 + number)  # an exception, so that programs are closed, which would run on otherwise
+def leave(number: int, frame: FrameType | None) -> None:
+    """Ends a process at a signal, by an exception, so that what it has opened is closed, as programs."""
+    sys.exit(128 + number)

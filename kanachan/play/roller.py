@@ -4,6 +4,7 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
@@ -18,6 +19,9 @@ from kanachan.play.rollout import BatchedGames
 from kanachan.play.selfplay import SelfPlay
 from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
+if TYPE_CHECKING:
+    from kanachan.play.inference_server import ServerAddress
+
 
 @dataclass(frozen=True, kw_only=True)
 class Roller:
@@ -27,6 +31,7 @@ class Roller:
         order_seed: of the order of rows in the shards.
         together: games that advance together; None: `TOGETHER` or `TOGETHER_WITH_PROGRAMS`.
         records: folder for the games' records.
+        server: a process that computes the networks; None: each roller does.
     """
 
     selfplay: SelfPlay
@@ -34,6 +39,7 @@ class Roller:
     together: int | None = None
     device: str = "cpu"
     records: Path | None = None
+    server: "ServerAddress | None" = None
 
     @property
     def num_together(self) -> int:
@@ -86,6 +92,7 @@ class Roller:
                     self.device,
                     use_bf16=self.selfplay.precision == "bf16",
                     explore=self.selfplay.explore,
+                    server=self.server,
                 )
             yield agents
         finally:

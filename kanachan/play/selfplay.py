@@ -4,7 +4,7 @@ import hashlib
 import json
 from bisect import bisect
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import accumulate
 from string import ascii_uppercase
 from typing import Any
@@ -53,7 +53,7 @@ class SelfPlay:
         if not 0 <= self.explore <= 1:
             raise ValueError(f"--explore must be a share in 0 ... 1, not {self.explore:g}")
         for text in self.players if self.explore else ():
-            spec = parse_agent(text)
+            spec = parse_agent(text, requires_files=False)
             if spec.kind == "policy" and spec.temperature is None:
                 raise ValueError(
                     f"{text}: takes the action of the highest score: --explore {self.explore:g} needs a temperature, "
@@ -81,6 +81,18 @@ class SelfPlay:
         values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return values
 
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> "SelfPlay":
+        """Returns the settings of JSON values, among which there may be others.
+
+        Raises:
+            ValueError: some are missing: another version of the program wrote the values.
+        """
+        missing = [f.name for f in fields(cls) if f.name not in values]
+        if missing:
+            raise ValueError(f"the settings of self-play lack {', '.join(missing)}: another version has written them")
+        return cls(**{f.name: _tuples(values[f.name]) for f in fields(cls)})
+
     def game_id(self, number: int) -> str:
         """Returns the id of a game, which also names its record."""
         return f"selfplay-{self.key}-{number:08}"
@@ -105,3 +117,8 @@ class SelfPlay:
             players=self.letters,
             table_seed=table_seed(self.seed, number),
         )
+
+
+def _tuples(value: Any) -> Any:
+    """Returns JSON lists as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -2,8 +2,8 @@
 
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from annotate.runtime.signals import StopRequest
@@ -29,6 +29,14 @@ class Execution:
     """None: one for each core"""
     address: str | None = None
     """of a Ray cluster"""
+
+    def shares_networks(self, device: str) -> bool:
+        """Returns whether one process computes the networks for all workers: those that share a GPU of this machine.
+
+        Args:
+            device: the kind of device that networks are on.
+        """
+        return device != "cpu" and self.backend != "inline" and self.workers != 1 and self.address is None
 
 
 def run_selfplay(
@@ -61,6 +69,18 @@ def _played(
 ) -> Generator[tuple[int, PlayedGame]]:
     if not numbers:
         return
+    with ExitStack() as held:
+        if execution.shares_networks(roller.selfplay.device):
+            from kanachan.play.inference_server import InferenceServer  # torch, which only networks need
+
+            server = held.enter_context(closing(InferenceServer(roller.device)))
+            roller = replace(roller, server=server.address)
+        yield from _played_by(roller, numbers, execution, stop)
+
+
+def _played_by(
+    roller: Roller, numbers: Sequence[int], execution: Execution, stop: StopRequest
+) -> Generator[tuple[int, PlayedGame]]:
     backend: Backend[int, PlayedGame] = make_backend(
         execution.backend, roller, execution.workers, execution.address, ahead=roller.num_together
     )

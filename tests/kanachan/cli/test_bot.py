@@ -11,8 +11,7 @@ from kanachan.cli.bot import main
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
-GAMES = 100
-SETTINGS = ["-n", str(GAMES), "--style", "east", "--seed", "2", "--grades", "9", "--room", "3", "--processes", "1"]
+SETTINGS = ["--style", "east", "--seed", "2", "--grades", "9", "--room", "3", "--processes", "1"]
 
 
 def games_in(folder: Path) -> list[list[str]]:
@@ -22,22 +21,43 @@ def games_in(folder: Path) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_a_hundred_games_over_pipes_are_the_games_of_the_network_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("modifier, games", [("", 100), ("!adapt=2", 4)])
+def test_games_over_pipes_are_the_games_of_the_network_itself(
+    modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arena = pytest.importorskip("kanachan.cli.arena")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    weights = written(tmp_path / "weights")
+    weights = f"{written(tmp_path / 'weights')}{modifier}"
     program = tmp_path / "bot.py"
     program.write_text("import sys\nfrom kanachan.cli.bot import main\nsys.exit(main(sys.argv[1:]))\n")
-    table = "--rules mjsoul --style east --room 3 --grades 9"
+    table = "--rules tenhou --style east --room 3 --grades 9"
     bot = f"mjai:{sys.executable} {program} {weights} {{seat}} {table}"
-    for player, folder in ((bot, "bot"), (str(weights), "network")):
+    for player, folder in ((bot, "bot"), (weights, "network")):
         done = ["--records", str(tmp_path / folder), "--json", str(tmp_path / f"{folder}.json")]
-        assert arena.main([player, "rule", *SETTINGS, *done]) == 0
-    assert len(games_in(tmp_path / "bot")) == GAMES
+        assert arena.main([player, "rule", "-n", str(games), *SETTINGS, *done]) == 0
+    assert len(games_in(tmp_path / "bot")) == games
     assert games_in(tmp_path / "bot") == games_in(tmp_path / "network")
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0
+
+
+@pytest.mark.parametrize(
+    "weights, options, message",
+    [
+        ("reference!adapt=0", [], "a number of roll-outs, at least 2, expected behind !adapt="),
+        ("reference!int8!adapt=8", [], "int8 matrices cannot be adapted"),
+        ("reference/rank!adapt=8", [], "only weights of imitation"),
+        (
+            "reference/rank!adapt=8",
+            ["--prior", "reference", "--temperature", "10"],
+            "!adapt is for weights that play alone",
+        ),
+    ],
+)
+def test_weights_that_cannot_be_adapted_are_refused(
+    weights: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([weights, "0", *options]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(

@@ -133,6 +133,21 @@ def test_packing_keeps_the_columns_of_self_play(whole: Path, tmp_path: Path) -> 
             assert np.array_equal(getattr(ours, name), getattr(theirs, name), equal_nan=True)
 
 
+@pytest.mark.parametrize("weights", ["tiny", pytest.param("reference", marks=pytest.mark.slow)])
+def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
+    weights: str, network: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    player = f"{network if weights == 'tiny' else weights}!int8@0.7"
+    options, players = ("--explore", "0.05"), (f"{player}=0.25", "rule=0.75")
+    for processes in ("1", "2"):
+        assert selfplay(tmp_path / processes, "-j", processes, *options, players=players, games=2) == 0
+    assert "int8" in capsys.readouterr().err
+    assert contents(tmp_path / "1") == contents(tmp_path / "2")
+    drawn = [rows(tmp_path / "1", split).log_probability for split in splits_in(tmp_path / "1")]
+    assert any(np.isfinite(of_split).any() for of_split in drawn if of_split is not None)
+
+
 # Interruptions -------------------------------------------------------------------------------------------------------
 
 

@@ -26,12 +26,12 @@ from kanachan.play.match import GameResult, Match
 from kanachan.play.match_games import match_games
 from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyAgent
-from tests.support.matches import mjai
+from tests.support.matches import mjai, opening_of_round
 from tests.support.rounds import Script, start_of_round, wall_of_deal
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
-KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "mjai", *INT8)
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "adapted", "mjai", *INT8)
 Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
@@ -47,6 +47,7 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "sampled": f"{imitation}@0.7",
         "absolute seats": str(written(folder / "absolute", actor_first=False)),
         "advantage": f"{imitation}+{rank}~20",
+        "adapted": f"{imitation}!adapt=2@0.7",
         "mjai": mjai(),
         "int8": f"{imitation}!int8",
     }
@@ -291,7 +292,7 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
     table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
     table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    request = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))
+    request = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()), opening_of_round())
     player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
     try:
         (action,) = player.act([request])
@@ -350,6 +351,15 @@ class Stopped:
         ("{weights}+nothing~5", "no player of this name, and no weights there"),
         ("no/such/folder!int8", "no player of this name, and no weights there"),
         ("{weights}+{weights}!int8~5", "!int8 is for WEIGHTS alone, not together with VALUES"),
+        ("{weights}!adapt=0", "a number of roll-outs, at least 2, expected behind !adapt=, such as 32, not '0'"),
+        ("{weights}!adapt=many", "a number of roll-outs, .* not 'many'"),
+        ("{weights}!adapt=8!int8", "int8 matrices cannot be adapted"),
+        ("{weights}!int8!adapt=8", "int8 matrices cannot be adapted"),
+        ("{weights}+{weights}!adapt=8~5", "!adapt is for WEIGHTS alone, not together with VALUES"),
+        ("{weights}+{weights}~5!adapt=8", "!adapt is for WEIGHTS alone, not together with VALUES"),
+        ("{weights}+{weights}~5!int8", "!int8 is for WEIGHTS alone, not together with VALUES"),
+        ("rule:careful!adapt=8", "only WEIGHTS can be adapted, not rule:careful"),
+        ("no/such/folder!adapt=8", "no player of this name, and no weights there"),
     ],
 )
 def test_a_name_that_is_none_is_refused(text: str, message: str, names: dict[str, str]) -> None:
@@ -366,6 +376,11 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
 def test_int8_comes_before_the_temperature(names: dict[str, str]) -> None:
     spec = parse_agent(f"{names['greedy']}!int8@0.7")
     assert (spec.files, spec.is_int8, spec.temperature) == ([names["greedy"]], True, 0.7)
+
+
+def test_the_number_of_rollouts_comes_before_the_temperature(names: dict[str, str]) -> None:
+    spec = parse_agent(f"{names['greedy']}!adapt=32@0.7")
+    assert (spec.files, spec.rollouts, spec.temperature) == ([names["greedy"]], 32, 0.7)
 
 
 def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:

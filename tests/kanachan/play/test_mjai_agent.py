@@ -12,7 +12,7 @@ from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.play.agent import ActRequest, GameKey
 from kanachan.play.mjai_agent import MjaiAgent, Program, _Seated
-from tests.support.matches import arena, journal, mjai
+from tests.support.matches import arena, journal, mjai, opening_of_round
 from tests.support.mjai_table import hidden_from
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import Script, start_of_round, wall_of_deal
@@ -79,7 +79,7 @@ def first_claim(*habits: str) -> str:
     (turn,) = [turn for turn in table.turns if turn.seat == 2]
     player = MjaiAgent([sys.executable, "-c", CALLS, "+".join(habits)], V)
     try:
-        (action,) = player.act([ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()))])
+        (action,) = player.act([ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()), opening_of_round())])
     finally:
         player.close()
     return V.action.describe(action.token)[0]

@@ -1,0 +1,200 @@
+"""Adaptation of a policy to the round that begins: parametric Monte-Carlo policy adaptation of Suphx (Li et al. 2020,
+arXiv:2003.13590, section 3.4).
+
+Deals are drawn that agree with what a seat sees when the round begins; its policy plays each of them to its end in all
+seats; and a few steps of policy gradient on these roll-outs give the decoder additions of low rank for this round. All
+is a function of the weights, the settings and what the seat sees.
+
+Shapes: B decisions, A candidates.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from annotate.game.deals import SeenDeal
+from kanachan.data.batch import Batch
+from kanachan.data.columns import columns_of_observations
+from kanachan.inference.policy import NetworkPolicy, scale_logits
+from kanachan.models.low_rank import Additions, Factors, LowRankNetwork
+from kanachan.models.transformer import Output, attention_backend, with_prior
+from kanachan.play.agent import Opening, SeededSampler
+from kanachan.play.game import LoggedDecision
+from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
+from kanachan.play.round_games import play_rounds
+
+_ROWS = 64  # decisions whose situations are encoded together
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdaptationConfig:
+    """Settings of the adaptation to a round.
+
+    Raises:
+        ValueError: a setting is out of range; names it.
+    """
+
+    rollouts: int
+    """deals that are drawn and played for a round"""
+    temperature: float = 0.7
+    """of the roll-outs: scores are divided by it, and their softmax is sampled from"""
+    steps: int = 4
+    learning_rate: float = 0.002
+    points: float = 10_000.0
+    """the anchor: so many points of expected return are worth one nat of Kullback-Leibler divergence from the policy,
+    summed over the decisions of a round"""
+    low_rank: int = 4
+    """of the additions"""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rollouts < 2:
+            raise ValueError(f"rollouts: at least 2 are needed to compare their outcomes, not {self.rollouts}")
+        for name in ("temperature", "learning_rate", "points"):
+            if not (value := getattr(self, name)) > 0:
+                raise ValueError(f"{name} must be positive, not {value:g}")
+        if self.steps < 0 or self.low_rank < 1:
+            raise ValueError(
+                f"steps must not be negative, not {self.steps}, and low_rank be positive, not {self.low_rank}"
+            )
+
+
+class Adapted(NamedTuple):
+    """The result of an adaptation."""
+
+    additions: Additions
+    nats: float
+    """the mean divergence of the adapted policy from the policy, over the decisions of the roll-outs"""
+
+
+class _Encoded(NamedTuple):
+    """Some decisions of the roll-outs, and what does not change while the policy is adapted."""
+
+    batch: Batch
+    hidden_XD: Tensor
+    """the encoded situations"""
+    log_policy_BA: Tensor
+    """log probabilities of the policy; 0 at padding"""
+    chosen_B: Tensor
+    advantage_B: Tensor
+    """the return of the roll-out less that expected, in units of `AdaptationConfig.points`"""
+
+
+class Adapter:
+    """Adapts a policy to rounds, each from its unadapted state.
+
+    Args:
+        policy: with probabilities.
+        use_bf16: multiply in bf16 in the roll-outs.
+
+    Raises:
+        ValueError: the weights have no probabilities.
+    """
+
+    def __init__(self, policy: NetworkPolicy, config: AdaptationConfig, *, use_bf16: bool = False) -> None:
+        if "probabilities" not in policy.objective.prediction_fields:
+            raise ValueError(
+                f"only weights of imitation, which have probabilities, can be adapted to a round, not of {policy.stage}"
+            )
+        self.config = config
+        self._policy = policy
+        self._network = LowRankNetwork(policy.network).eval()
+        self._roller = CachedPolicy([policy], use_bf16=use_bf16)
+
+    def adapt(self, opening: Opening, deal: SeenDeal) -> Adapted:
+        """Returns additions for the round that begins so, for the seat of `deal`."""
+        config, vocabulary = self.config, self._policy.vocabulary
+        seed = seed_of(opening, deal, config.seed)
+        walls = deal.walls(config.rollouts, f"rollouts/{seed}", vocabulary)
+        players = {"A": PolicyAgent(self._roller, SeededSampler(seed, "A"), config.temperature)}
+        played = [
+            each for each in play_rounds(opening, walls, players, ("A",) * vocabulary.num_seats, vocabulary) if each
+        ]
+        deltas = [each.delta[deal.seat] for each in played]
+        mean = math.fsum(deltas) / max(len(deltas), 1)
+        own = [
+            (logged, (delta - mean) / config.points)
+            for each, delta in zip(played, deltas, strict=True)
+            for logged in each.decisions
+            if logged.decision.seat == deal.seat and not logged.decision.is_preempted
+        ]
+        start = self._network.no_additions(config.low_rank, seed)
+        if not own:
+            return Adapted(start, 0.0)
+        return self._fitted(start, list(self._encoded(own)), len(played))
+
+    def adapted(self, additions: Additions) -> NetworkPolicy:
+        """Returns the policy with additions in all its decisions; of the policies that this method has returned, only
+        the last one can be used."""
+        self._network.set_additions(additions)
+        return self._policy.with_network(self._network)
+
+    @torch.no_grad()
+    def _encoded(self, own: Sequence[tuple[LoggedDecision, float]]) -> Iterator[_Encoded]:
+        """Yields decisions with the advantages of their roll-outs."""
+        policy = self._policy
+        self._network.set_additions(None)
+        for first in range(0, len(own), _ROWS):
+            part = own[first : first + _ROWS]
+            decisions = [logged.decision for logged, _ in part]
+            columns = columns_of_observations([each.observation for each in decisions], policy.vocabulary)
+            batch = policy.batch(columns).to(policy.device)
+            hidden_XD = policy.network.encoder(
+                batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention_backend(batch)
+            )
+            chosen_B = torch.tensor([each.chosen for each in decisions], device=policy.device)
+            advantage_B = torch.tensor([advantage for _, advantage in part], device=policy.device)
+            log_policy_BA = self._log_policy(batch, hidden_XD)
+            yield _Encoded(batch, hidden_XD, log_policy_BA, chosen_B, advantage_B)
+
+    def _log_policy(self, batch: Batch, hidden_XD: Tensor) -> Tensor:
+        """Returns the log probabilities of the policy with its present additions, 0 at padding."""
+        network, backend = self._network, attention_backend(batch)
+        candidate_BAK = backend.outputs(network.head(network.decoder(hidden_XD, backend)))
+        summary_BK = candidate_BAK.new_zeros(len(batch), 0)
+        output = with_prior(Output(candidate_BAK, summary_BK, batch.candidate_BA != 0), network.prior, batch)
+        score_BA = self._policy.objective.score(scale_logits(output, self._policy.temperature))
+        log_policy_BA = (score_BA / self.config.temperature).log_softmax(dim=1)
+        return log_policy_BA.masked_fill(batch.candidate_BA == 0, 0.0)
+
+    def _fitted(self, start: Additions, encoded: Sequence[_Encoded], num_rollouts: int) -> Adapted:
+        """Takes the steps, from additions that change nothing."""
+        tensors = [tensor.requires_grad_() for factors in start for tensor in factors]
+        additions = tuple(Factors(*pair) for pair in zip(tensors[::2], tensors[1::2], strict=True))
+        optimizer = torch.optim.Adam(tensors, self.config.learning_rate)
+        self._network.set_additions(additions)
+        for _ in range(self.config.steps):
+            optimizer.zero_grad()
+            for part in encoded:
+                loss = _loss(part, self._log_policy(part.batch, part.hidden_XD)) / num_rollouts
+                for tensor, gradient in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
+                    tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+            optimizer.step()
+        with torch.no_grad():
+            nats = torch.cat([_divergence(p.log_policy_BA, self._log_policy(p.batch, p.hidden_XD)) for p in encoded])
+        self._network.set_additions(None)
+        return Adapted(tuple(Factors(*(each.detach() for each in pair)) for pair in additions), float(nats.mean()))
+
+
+def seed_of(opening: Opening, deal: SeenDeal, seed: int) -> int:
+    """Returns a number that is a function of what a seat sees when a round begins, and of a seed."""
+    start = [opening.start[key] for key in ("bakaze", "oya", "honba", "kyotaku", "scores")]
+    seen = opening.rules, opening.style, opening.room, opening.grades, *start, deal
+    return int.from_bytes(blake2b(repr((seed, *seen)).encode(), digest_size=6).digest(), "big")
+
+
+def _loss(part: _Encoded, log_policy_BA: Tensor) -> Tensor:
+    """Returns what a step lowers: the divergence from the policy less the advantages, weighted by importance."""
+    change_BA = log_policy_BA - part.log_policy_BA
+    weight_B = change_BA.gather(1, part.chosen_B[:, None])[:, 0].exp()
+    return (_divergence(part.log_policy_BA, log_policy_BA) - weight_B * part.advantage_B).sum()
+
+
+def _divergence(log_policy_BA: Tensor, log_adapted_BA: Tensor) -> Tensor:
+    """Returns the divergence of each decision in nats."""
+    return (log_policy_BA.exp() * (log_policy_BA - log_adapted_BA)).sum(dim=1)

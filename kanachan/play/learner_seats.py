@@ -1,0 +1,125 @@
+"""The seats of one network in games of self-play, from what their shards tell about the players.
+
+Shapes: B decisions, G games, S seats.
+"""
+
+from functools import cached_property
+from string import ascii_uppercase
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.data.columns import Columns, game_key
+from kanachan.data.shards import Shards
+from kanachan.inference.behaviour import Behaviour
+from kanachan.models.card import weights_hash
+from kanachan.play.agent_spec import parse_agent
+from kanachan.play.selfplay import SelfPlay
+
+
+class _Games(NamedTuple):
+    """The games of a run, sorted by key."""
+
+    key_G: NDArray[np.uint64]
+    is_own_GS: NDArray[np.bool_]
+
+
+class LearnerSeats:
+    """The seats that a network had, and how its actions were sampled.
+
+    Args:
+        shards: opened with the columns of self-play.
+        weights: of the network: a path or a name.
+
+    Raises:
+        ValueError: the shards are not of self-play, or the network did not play with a temperature, or with several.
+    """
+
+    def __init__(self, shards: Shards, weights: str) -> None:
+        self.shards = shards
+        self.selfplay = _settings(shards)
+        """of the games"""
+        self._sampled = self._temperatures(weights)
+        """of the players that are this network, by letter"""
+
+    def _temperatures(self, weights: str) -> dict[str, float]:
+        selfplay, own = self.selfplay, weights_hash(weights)
+        players = list(zip(ascii_uppercase, selfplay.players, selfplay.weights, strict=False))
+        ours = [(letter, text) for letter, text, hashes in players if hashes == (own,)]
+        specs = {letter: parse_agent(text, requires_files=False) for letter, text in ours}
+        plain = {letter: spec.temperature for letter, spec in specs.items() if spec.rollouts is None}
+        sampled = {letter: temperature for letter, temperature in plain.items() if temperature is not None}
+        known = ", ".join(f"{text} ({' + '.join(hashes) or 'no weights'})" for _, text, hashes in players)
+        if not ours:
+            raise ValueError(
+                f"{weights}: its file has the hash {own}, and is none of the players of {self.shards.folder}: {known}"
+            )
+        if not sampled:
+            raise ValueError(
+                f"{weights}: drew no actions from its scores in the games of {self.shards.folder} ({known}): self-play "
+                f"with a temperature is needed, such as {weights}@0.7"
+            )
+        if len(set(sampled.values())) > 1:
+            raise ValueError(f"{weights}: played at several temperatures in the games of {self.shards.folder}: {known}")
+        return sampled
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How its actions were sampled."""
+        return Behaviour(next(iter(self._sampled.values())), self.selfplay.explore)
+
+    @property
+    def player(self) -> str:
+        """The player, as the games name it."""
+        return self.selfplay.letters[next(iter(self._sampled))]
+
+    @cached_property
+    def _games(self) -> _Games:
+        selfplay, letters = self.selfplay, set(self._sampled)
+        numbers = range(self.shards.made["self_play"]["games"])
+        key_G = np.array([game_key(selfplay.game_id(number)) for number in numbers], np.uint64)
+        is_own_GS = np.array([[letter in letters for letter in selfplay.seats(number)] for number in numbers])
+        order_G = np.argsort(key_G)
+        return _Games(key_G[order_G], is_own_GS[order_G])
+
+    def are_of(self, columns: Columns) -> NDArray[np.bool_]:
+        """Returns whether each decision [B] is the network's own, drawn from its scores.
+
+        Args:
+            columns: as annotated, before seats are rotated.
+
+        Raises:
+            ValueError: a game is not one of the settings in the shards.
+        """
+        games = self._games
+        place_B = np.minimum(np.searchsorted(games.key_G, columns.game), len(games.key_G) - 1)
+        if not np.array_equal(games.key_G[place_B], columns.game):
+            raise ValueError(
+                f"{self.shards.folder}: holds games that do not follow from its settings: another version of the "
+                f"program ({self.shards.made['version']}) has played them"
+            )
+        return games.is_own_GS[place_B, columns.seat]
+
+    @property
+    def circumstances(self) -> str:
+        """What the log-probabilities in the shards depend on besides the weights, in words."""
+        selfplay, made = self.selfplay, self.shards.made
+        return (
+            f"{self.player} at temperature {self.behaviour.temperature:g}, exploration {selfplay.explore:g}, "
+            f"precision {selfplay.precision}, device {selfplay.device}, version {made['version']}"
+        )
+
+
+def _settings(shards: Shards) -> SelfPlay:
+    settings = shards.made.get("self_play")
+    if settings is None or not shards.has_behaviour:
+        raise ValueError(
+            f"{shards.folder}: holds no games as kanachan-selfplay writes them, with their settings and the "
+            "probability of each action; shards of people's games do not, nor do those that kanachan-pack has made "
+            "from others"
+        )
+    try:
+        return SelfPlay.of_json(settings)
+    except ValueError as error:
+        raise ValueError(f"{shards.folder}: {error}") from None

@@ -1,0 +1,123 @@
+"""The adaptation of a policy to the round that begins."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from annotate.game.deals import SeenDeal
+from annotate.game.tiles import TILE_OF_ID
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.play.adaptation import AdaptationConfig, Adapter, seed_of
+from kanachan.play.agent import SeededSampler
+from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
+from kanachan.play.round_games import PlayedRound, play_rounds
+from tests.support.matches import opening_of_round
+from tests.support.rounds import tiles
+from tests.support.tiny_weights import written
+
+HAND = tuple(sorted(tile for tile in tiles("123m456p789s11z55m") if tile is not None))
+DEAL = SeenDeal(dealer=0, seat=2, hand=HAND, drawn=None, indicator=TILE_OF_ID[135])
+OPENING = opening_of_round()
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
+    return Policy.load(written(tmp_path_factory.mktemp("weights")))
+
+
+def adapter(policy: NetworkPolicy, **settings: Any) -> Adapter:
+    return Adapter(policy, AdaptationConfig(**{"rollouts": 3, "temperature": 2.0, **settings}))
+
+
+def rounds(policy: NetworkPolicy, num: int) -> list[PlayedRound]:
+    player = PolicyAgent(CachedPolicy([policy]), SeededSampler(0, "A"), 2.0)
+    walls = DEAL.walls(num, "test", V)
+    return [each for each in play_rounds(OPENING, walls, {"A": player}, ("A",) * 4, V) if each is not None]
+
+
+def test_the_weights_stay_as_they_are(policy: NetworkPolicy) -> None:
+    before = {name: tensor.clone() for name, tensor in policy.network.state_dict().items()}
+    adapted = adapter(policy).adapt(OPENING, DEAL)
+    assert adapted.nats > 0
+    after = policy.network.state_dict()
+    assert all(torch.equal(before[name], after[name]) for name in before)
+    assert all(parameter.grad is None for parameter in policy.network.parameters())
+
+
+def test_an_adaptation_is_a_function_of_what_the_seat_sees(policy: NetworkPolicy) -> None:
+    used = adapter(policy, rollouts=2)
+    first = used.adapt(OPENING, DEAL)
+    elsewhere = used.adapt(OPENING, replace(DEAL, seat=1))
+    again = adapter(policy, rollouts=2).adapt(opening_of_round(), replace(DEAL))
+    assert all(map(torch.equal, _tensors(first), _tensors(again)))
+    assert not all(map(torch.equal, _tensors(first), _tensors(elsewhere)))
+    other_seed = adapter(policy, rollouts=2, seed=1).adapt(OPENING, DEAL)
+    assert not all(map(torch.equal, _tensors(first), _tensors(other_seed)))
+
+
+def _tensors(adapted: Any) -> list[torch.Tensor]:
+    return [tensor for factors in adapted.additions for tensor in factors]
+
+
+def test_without_steps_nothing_changes(policy: NetworkPolicy) -> None:
+    found = adapter(policy, steps=0).adapt(OPENING, DEAL)
+    assert found.nats == 0 and all(not factors.up.any() for factors in found.additions)
+
+
+def test_actions_of_better_rounds_become_more_probable(policy: NetworkPolicy) -> None:
+    used = adapter(policy, rollouts=8, steps=10, learning_rate=0.02, points=1e3)
+    adapted = used.adapted(used.adapt(OPENING, DEAL).additions)
+    walls = DEAL.walls(8, f"rollouts/{_seed(used)}", V)
+    player = PolicyAgent(CachedPolicy([policy]), SeededSampler(_seed(used), "A"), 2.0)
+    played = [each for each in play_rounds(OPENING, walls, {"A": player}, ("A",) * 4, V) if each is not None]
+    delta_K = torch.tensor([float(each.delta[DEAL.seat]) for each in played])
+    assert delta_K.std() > 0
+    gain_K = torch.tensor([_log_probability(adapted, each) - _log_probability(policy, each) for each in played])
+    assert torch.corrcoef(torch.stack((delta_K, gain_K)))[0, 1] > 0.3
+
+
+def _seed(used: Adapter) -> int:
+    return seed_of(OPENING, DEAL, used.config.seed)
+
+
+def _log_probability(policy: NetworkPolicy, played: PlayedRound) -> float:
+    """The log probability of the seat's actions at the temperature of the roll-outs."""
+    own = [
+        logged.decision
+        for logged in played.decisions
+        if logged.decision.seat == DEAL.seat and not logged.decision.is_preempted
+    ]
+    found = policy.evaluate([decision.observation for decision in own])
+    logs = [torch.from_numpy(each.score / 2.0).log_softmax(0) for each in found]
+    return float(sum(log_A[decision.chosen] for log_A, decision in zip(logs, own, strict=True)))
+
+
+def test_an_adapted_policy_sums_to_one_and_differs(policy: NetworkPolicy) -> None:
+    used = adapter(policy, learning_rate=0.01)
+    adapted = used.adapted(used.adapt(OPENING, DEAL).additions)
+    observations = [logged.decision.observation for logged in rounds(policy, 1)[0].decisions]
+    ours, unadapted = adapted.evaluate(observations), policy.evaluate(observations)
+    assert all(each.probability is not None and abs(each.probability.sum() - 1) < 1e-5 for each in ours)
+    assert any((a.score != b.score).any() for a, b in zip(ours, unadapted, strict=True))
+
+
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"rollouts": 1}, "rollouts: at least 2 are needed"),
+        ({"temperature": 0}, "temperature must be positive, not 0"),
+        ({"steps": -1}, "steps must not be negative, not -1"),
+        ({"low_rank": 0}, "low_rank be positive, not 0"),
+    ],
+)
+def test_settings_that_are_none_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        AdaptationConfig(**{"rollouts": 8, **settings})
+
+
+def test_weights_without_probabilities_are_refused(tmp_path: Any) -> None:
+    with pytest.raises(ValueError, match="only weights of imitation, .* not of rank"):
+        Adapter(Policy.load(written(tmp_path, "rank")), AdaptationConfig(rollouts=4))

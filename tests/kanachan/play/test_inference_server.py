@@ -1,0 +1,90 @@
+"""Networks that another process computes: the same bits as in this process."""
+
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from annotate.runtime.signals import StopRequest
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.played_games import PlayedGame
+from kanachan.play.agent import SeededSampler
+from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent_spec import parse_agent
+from kanachan.play.inference_server import InferenceServer, RemoteNetwork
+from kanachan.play.policy_agent import PolicyAgent
+from kanachan.play.roller import Roller
+from kanachan.play.selfplay import SelfPlay
+from tests.support.tiny_weights import written
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[InferenceServer]:
+    with closing(InferenceServer("cpu")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {"imitation": str(written(folder / "imitation")), "rank": str(written(folder / "rank", "rank", seed=1))}
+
+
+def played(roller: Roller, *numbers: int) -> list[tuple[int, PlayedGame]]:
+    return sorted(roller(iter(numbers), StopRequest()))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_at_a_time(
+    server: InferenceServer, weights: dict[str, str], precision: str
+) -> None:
+    players = (f"{weights['imitation']}@0.7", f"{weights['imitation']}+{weights['rank']}~20@1", "rule")
+    selfplay = SelfPlay(players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0, precision=precision)
+    roller = Roller(selfplay=selfplay)
+    expected = played(roller, 0, 1)
+    assert all(game.rows and game.failure is None for _, game in expected)
+    with ThreadPoolExecutor(2) as workers:
+        remote = replace(roller, server=server.address)
+        found = list(workers.map(lambda number: played(remote, number), (0, 1)))
+    assert [game for of_worker in found for game in of_worker] == expected
+
+
+def test_the_networks_are_not_in_the_worker(server: InferenceServer, weights: dict[str, str]) -> None:
+    spec = parse_agent(weights["imitation"])
+    agent = make_agent(spec, SeededSampler(0, "A"), FOUR_PLAYERS, "cuda:7", server=server.address)
+    assert isinstance(agent, PolicyAgent)
+    (network,) = agent.policy._networks
+    assert isinstance(network, RemoteNetwork) and not list(network.parameters())
+
+
+def test_an_error_in_the_server_is_raised_in_the_worker(server: InferenceServer, tmp_path: Path) -> None:
+    network = RemoteNetwork(server.address, str(tmp_path / "nothing"))
+    with pytest.raises(ValueError, match="nothing: no such file"):
+        network.with_cache(1, 1, use_bf16=False)
+
+
+def test_a_server_that_was_killed_is_reported(weights: dict[str, str]) -> None:
+    with closing(InferenceServer("cpu")) as server:
+        network = RemoteNetwork(server.address, weights["imitation"]).with_cache(100, 100, use_bf16=False)
+        process = server._process
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        with pytest.raises(OSError, match="the process that computes the networks has ended"):
+            network.reserve(2)
+        with pytest.raises(OSError, match="the process that computes the networks has ended"):
+            RemoteNetwork(server.address, weights["imitation"])
+
+
+def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    server = InferenceServer("cpu")
+    assert len(list(tmp_path.iterdir())) == 1
+    server.close()
+    assert list(tmp_path.iterdir()) == [] and not server._process.is_alive()

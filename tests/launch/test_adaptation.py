@@ -1,0 +1,69 @@
+"""The comparison of adapted and unadapted networks: what is paired, and what the summary counts."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.inference.policy import Policy
+from kanachan.play.adaptation import AdaptationConfig
+from tests.support.launched import program
+from tests.support.tiny_weights import written
+
+
+def result(**changed: Any) -> Any:
+    values = {"seat": 0, "hand": (), "differences": [0], "unadapted": [0], "nats": 0.0, "seconds": 1, "cpu_seconds": 1}
+    return program("adaptation").DealResult(**(values | changed))
+
+
+def test_without_steps_both_play_the_same_rounds(tmp_path: Path) -> None:
+    policy = Policy.load(written(tmp_path))
+    (found,) = program("adaptation").measure(policy, AdaptationConfig(rollouts=2, steps=0), 1, 2)
+    assert found.differences == [0, 0] and len(found.unadapted) == 2 and found.nats == 0
+
+
+def test_deals_are_seen_from_all_seats_and_are_a_function_of_the_seed() -> None:
+    deals = [program("adaptation").random_deal(V, n, AdaptationConfig(rollouts=2), "tenhou")[1] for n in range(5)]
+    assert [deal.seat for deal in deals] == [0, 1, 2, 3, 0]
+    assert [deal.drawn is not None for deal in deals] == [True, False, False, False, True]
+    assert all(len(deal.hand) == 13 for deal in deals) and len({deal.hand for deal in deals}) == 5
+    assert program("adaptation").random_deal(V, 1, AdaptationConfig(rollouts=2), "tenhou")[1] == deals[1]
+    assert program("adaptation").random_deal(V, 1, AdaptationConfig(rollouts=2, seed=1), "tenhou")[1] != deals[1]
+
+
+def test_the_summary_counts_deals_and_weighs_rounds() -> None:
+    results = [
+        result(differences=[1000, 0, 2000], unadapted=[100, 100, 100]),
+        result(differences=[-600], unadapted=[500]),
+        result(differences=[0, 0]),
+    ]
+    summary = program("adaptation").summarised([*results, result(differences=[300])])
+    assert (summary["deals"], summary["better"], summary["worse"]) == (4, 2, 1)
+    assert summary["points"][0] == pytest.approx(2700 / 7)
+    assert summary["better_share"][0] == pytest.approx(2 / 3)
+    assert (summary["rounds"], summary["different_rounds"]) == (7, 4)
+
+
+def test_a_summary_without_differences_has_no_share() -> None:
+    summary = program("adaptation").summarised([result(), result()])
+    assert summary["better_share"] is None and summary["points"][0] == 0
+
+
+def test_the_program_prints_and_writes_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "found.json"
+    options = ["-n", "1", "--tests", "1", "--rollouts", "2", "--steps", "1", "-o", str(out)]
+    monkeypatch.setattr(sys, "argv", ["adaptation.py", str(written(tmp_path / "weights")), *options])
+    assert program("adaptation").main() == 0
+    printed, found = capsys.readouterr().out, json.loads(out.read_text())
+    assert "points of the adapted network less the unadapted one's" in printed and "few deals" in printed
+    assert found["settings"]["rollouts"] == 2 and len(found["deals"][0]["differences"]) == 1
+
+
+def test_weights_of_another_stage_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="only weights of imitation"):
+        program("adaptation").measure(Policy.load(written(tmp_path, "rank")), AdaptationConfig(rollouts=2), 1, 1)
