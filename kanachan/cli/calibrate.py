@@ -17,7 +17,7 @@ from kanachan.cli.options import (
     add_batch_option,
     add_bootstrap_option,
     add_device_option,
-    require_weights,
+    require_policies,
 )
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
@@ -67,7 +67,7 @@ def _parser() -> argparse.ArgumentParser:
 def _calibrate(arguments: argparse.Namespace) -> None:
     if arguments.output is not None:
         check_output(arguments.output, force=arguments.force)
-    require_weights(arguments.weights)
+    require_policies(arguments.weights)
     shards_of(arguments.shards, arguments.split)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.loader import held_out_columns
@@ -75,10 +75,10 @@ def _calibrate(arguments: argparse.Namespace) -> None:
     from kanachan.inference.policy import Policy, chosen_device
     from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
     from kanachan.objectives.networks import objective_class
-    from kanachan.objectives.stages import STAGES
+    from kanachan.objectives.stages import scoring_stages
 
     weights = read_weights(arguments.weights)
-    can_be_calibrated = [stage for stage in STAGES if objective_class(stage).temperatures]
+    can_be_calibrated = [stage for stage in scoring_stages() if objective_class(stage).temperatures]
     if weights.stage not in can_be_calibrated:
         raise ValueError(
             f"{weights.path}: weights of the stage {weights.stage}, which has no probabilities to calibrate; "

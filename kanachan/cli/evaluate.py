@@ -15,6 +15,10 @@ from annotate.runtime.files import check_output, require_exists
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
+from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
+from kanachan.cli.evaluate_critic import are_critics, evaluate_critics
+from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
+from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import are_reward_predictors, evaluate_reward_predictors
 from kanachan.cli.options import (
@@ -22,6 +26,7 @@ from kanachan.cli.options import (
     add_batch_option,
     add_bootstrap_option,
     add_device_option,
+    require_policies,
     require_weights,
 )
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
@@ -29,7 +34,7 @@ from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path,
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
-from kanachan.objectives.stages import STAGES
+from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
     from kanachan.evaluation.comparison import Comparison
@@ -74,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "limit", "bootstrap")
     check_options(parser, arguments)
+    check_gain_options(parser, arguments)
     if arguments.average_suits and arguments.prior is not None:
         parser.error("--average-suits does not go with --prior")
     if arguments.compare and arguments.prior is None and len(arguments.weights) < 2 and not arguments.predictions:
@@ -82,7 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = CommandParser(PROGRAM, description=_DESCRIPTION + REWARD_DESCRIPTION)
+    description = f"{_DESCRIPTION}{REWARD_DESCRIPTION}{CRITIC_DESCRIPTION} {GAIN_DESCRIPTION}"
+    parser = CommandParser(PROGRAM, description=description)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
     parser.add_argument(
         "shards", metavar="SHARDS", help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst"
@@ -121,14 +128,25 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate every network under all six suit permutations, and measure the mean of its predictions",
     )
     add_options(parser, held_out="SHARDS")
+    add_gain_options(parser)
     add_batch_option(parser, "a network")
     add_device_option(parser)
     return parser
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
+    if arguments.gain:
+        require_policies(*arguments.weights)
+        require_weights(arguments.reward, arguments.critic)
+        evaluate_gain(arguments)
+        return
+    if are_critics(arguments):
+        require_weights(arguments.baseline)
+        evaluate_critics(arguments)
+        return
     baseline = baseline_path(arguments.baseline)
-    require_weights(*arguments.weights, arguments.prior, baseline)
+    require_weights(*arguments.weights, baseline)
+    require_policies(arguments.prior)
     if are_reward_predictors(arguments):
         evaluate_reward_predictors(arguments)
         return
@@ -294,7 +312,7 @@ def _report(
     ]
     networks = [[s.letter, *_origin(s)] for s in evaluations]
     parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
-    for stage in STAGES:
+    for stage in scoring_stages():
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
         if of_stage:
             num_seats = next(iter(evaluations)).objective.vocabulary.num_seats

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
-from kanachan.models.card import read_card
+from kanachan.cli.options import are_of_stage
 from kanachan.models.reference import resolved
 from kanachan.objectives.stages import REWARD
 
@@ -27,19 +27,7 @@ def are_reward_predictors(arguments: argparse.Namespace) -> bool:
 
     Their cards must have been checked.
     """
-    stage_of = {path: read_card(path)["stage"] for path in arguments.weights}
-    if REWARD not in stage_of.values():
-        return False
-    other = next((path for path, stage in stage_of.items() if stage != REWARD), None)
-    if other is not None:
-        raise ValueError(
-            f"{other}: of stage {stage_of[other]}, and a reward predictor next to it, which is measured on rounds: "
-            "measure them in two calls"
-        )
-    for name in _OTHERS:
-        if getattr(arguments, name):
-            raise ValueError(f"--{name.replace('_', '-')} has no effect on reward predictors; leave it out")
-    return True
+    return are_of_stage(arguments, REWARD, "reward predictor", "rounds", _OTHERS)
 
 
 def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.extras import require
-from kanachan.cli.options import WEIGHTS_HELP, require_weights
+from kanachan.cli.options import WEIGHTS_HELP, require_policies
 from kanachan.config import WEIGHTS_NAME
 from kanachan.data.shard_folder import shards_of
 
@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    require_weights(arguments.weights)
+    require_policies(arguments.weights)
     if arguments.check is not None:
         shards_of(arguments.check, "validation")
     for folder in (arguments.output, arguments.onnx):
@@ -111,6 +111,8 @@ def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, toleranc
     from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 
     if shards is None:
+        if policy.vocabulary.num_seats == 3:
+            raise ValueError("--check SHARDS is needed: games of three players are not simulated yet")
         columns = simulated_situations(policy.vocabulary)
     else:
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)

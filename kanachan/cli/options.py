@@ -1,11 +1,14 @@
 """Options that several commands share."""
 
 import argparse
+from collections.abc import Iterable
 from typing import get_args
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
+from annotate.vocabulary import Vocabulary
 from kanachan.models.card import read_card
+from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE)"
 
@@ -19,6 +22,27 @@ def require_weights(*paths: str | None) -> None:
     for path in paths:
         if path is not None:
             read_card(path)
+
+
+def require_policies(*paths: str | None) -> None:
+    """Reads the cards of weights that are to score actions, likewise.
+
+    Raises:
+        ValueError: one is missing, not a weights file of this program, or of a stage that scores none.
+    """
+    for path in paths:
+        if path is not None:
+            require_scoring(read_card(path)["stage"], path)
+
+
+def require_four_players(vocabulary: Vocabulary, where: str) -> None:
+    """Raises ValueError for games of three players, in commands that cannot play or show them.
+
+    Args:
+        where: the file that holds such a game, or weights for such games.
+    """
+    if vocabulary.num_seats != 4:
+        raise ValueError(f"{where}: for {vocabulary.num_seats} players: this command is for games of four players")
 
 
 def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:
@@ -57,3 +81,28 @@ def add_bootstrap_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bootstrap", type=int, metavar="N", default=1000, help="bootstrap resamples (default: %(default)s)"
     )
+
+
+def are_of_stage(arguments: argparse.Namespace, stage: str, name: str, measured_on: str, others: Iterable[str]) -> bool:
+    """Returns whether WEIGHTS, whose cards must have been checked, are of a stage that is measured in its own way.
+
+    Args:
+        name: of one of them in messages.
+        others: options without effect on them.
+
+    Raises:
+        ValueError: only some are, or such an option is given.
+    """
+    stage_of = {path: read_card(path)["stage"] for path in arguments.weights}
+    if stage not in stage_of.values():
+        return False
+    other = next((path for path, found in stage_of.items() if found != stage), None)
+    if other is not None:
+        raise ValueError(
+            f"{other}: of stage {stage_of[other]}, and a {name} next to it, which is measured on {measured_on}: "
+            "measure them in two calls"
+        )
+    for option in others:
+        if getattr(arguments, option):
+            raise ValueError(f"--{option.replace('_', '-')} has no effect on {name}s; leave it out")
+    return True

@@ -15,7 +15,7 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_weights
+from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_policies
 from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    require_weights(arguments.weights, arguments.prior)
+    require_policies(arguments.weights, arguments.prior)
     if arguments.lines != "-":
         require_exists(arguments.lines)
     if arguments.held_out is not None:

@@ -18,7 +18,13 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, writing_text
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_weights
+from kanachan.cli.options import (
+    WEIGHTS_HELP,
+    add_batch_option,
+    add_device_option,
+    require_four_players,
+    require_policies,
+)
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.models.reference import NAME, is_reference_name, resolved
 from kanachan.review.seats import chosen_seats
@@ -88,7 +94,7 @@ def _review(arguments: argparse.Namespace) -> None:
     address = parse_address(arguments.record) if is_address(arguments.record) else None
     if address is not None:
         _locate(arguments, address)
-    require_weights(*arguments.weights, arguments.prior)
+    require_policies(*arguments.weights, arguments.prior)
     _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)
     if address is not None:
@@ -177,7 +183,9 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     number = number or 1
     if number > len(games):
         raise ValueError(f"{name}: --game {number} is not in 1 ... {len(games)}")
-    return games[number - 1], name
+    game = games[number - 1]
+    require_four_players(game.vocabulary, name)
+    return game, name
 
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":

@@ -8,7 +8,7 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.extras import require
 from kanachan.training.command_line import PROGRAM, Request, requested
-from kanachan.training.request_checks import require_shards
+from kanachan.training.request_checks import require_played, require_shards
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,13 +18,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _train(request: Request) -> int:
-    require_shards(request.config.stage, request.config.data.path)
+    require_played(request.config)
+    plays = request.config.selfplay.games is not None
+    if not plays:
+        require_shards(request.config.stage, request.config.data.path)
     require("train", ("lightning",) if request.config.run.wandb == "disabled" else ("lightning", "wandb"))
     if _is_first_process():
         for warning in request.warnings:
             print(f"{PROGRAM}: warning: {warning}", file=sys.stderr)
         print(f"stage {request.config.stage}: loading torch and the data", file=sys.stderr, flush=True)
     # Heavy imports come only now, after the settings have been found valid.
+    if plays:
+        from kanachan.training.policy_iteration import run_iterations
+
+        return run_iterations(request.config)
     from kanachan.training.trainer import run_stage
 
     return run_stage(request)

@@ -6,7 +6,7 @@ before sees, form a group, and the events of a group are stored, and passed thro
 
 Shapes: B decisions, S tokens of the table, P seats, T tiles that a seat sees (padded), N numeric features, G groups,
 E events (padded), A candidate actions (padded), R results, H other seats, K kinds of tiles, L numbers of a soft
-label.
+label, U hidden tokens (padded).
 """
 
 from collections.abc import Callable, Sequence
@@ -27,20 +27,31 @@ from kanachan.data.varlen import VarlenLayout, varlen_layout
 
 PartT = TypeVar("PartT", bound="Labels | Batch")
 _ROUNDED_CANDIDATES = 32
+WALL_TILES = 20
+"""tiles of the live wall, from the next one on, that a layout with hidden tokens numbers"""
 _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
 
 
 class TokenLayout:
-    """The numbering of all tokens that the encoder embeds: padding, sparse features, events."""
+    """The numbering of all tokens that the encoder embeds: padding, sparse features, events.
+
+    Args:
+        hidden: number after them what the seat cannot see: the hands of the others, and the first tiles of the live
+            wall, by their place in it. Batches then have these tokens among the tiles.
+    """
 
     PAD = 0
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
+    def __init__(self, vocabulary: Vocabulary, *, hidden: bool = False) -> None:
         self.vocabulary = vocabulary
         sparse = vocabulary.sparse
         self.sparse_first = 1
         self.event_first = self.sparse_first + sparse.size
-        self.num_tokens = self.event_first + vocabulary.progression.size
+        self.hidden_first = self.event_first + vocabulary.progression.size
+        self.has_hidden = hidden
+        self._hand, self._wall = vocabulary.hidden["hand"], vocabulary.hidden["wall"]
+        num_hidden = self._hand.size + WALL_TILES * self._wall.size if hidden else 0
+        self.num_tokens = self.hidden_first + num_hidden
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
@@ -66,6 +77,19 @@ class TokenLayout:
         tiles = _padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows))
         table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
+
+    def hidden(self, columns: Columns) -> NDArray[np.int32]:
+        """Returns the hidden tokens of decisions [B, U]: hands, and the wall where it is known."""
+        assert columns.hidden is not None, "hidden tokens need hidden hands"
+        hand = columns.hidden.values.astype(np.int32) - self._hand.first + self.hidden_first
+        hand_BU = _padded(hand, columns.hidden.lengths)
+        if columns.wall is None:
+            return hand_BU
+        place = np.arange(len(columns.wall.values)) - np.repeat(columns.wall.starts[:-1], columns.wall.lengths)
+        tile = columns.wall.values.astype(np.int32) - self._wall.first
+        token = self.hidden_first + self._hand.size + place.astype(np.int32) * self._wall.size + tile
+        wall_BU = _padded(token[place < WALL_TILES], np.minimum(columns.wall.lengths, WALL_TILES))
+        return np.concatenate([hand_BU, wall_BU], axis=1)
 
     def table_value(self, table_BS: Tensor, name: str) -> Tensor:
         """Returns value_B of a token of the table, int64: the room, the style, the seat …"""
@@ -109,7 +133,7 @@ class Batch:
     standing_BP2: Tensor
     """int32: grade and rank of every seat"""
     tile_BT: Tensor
-    """int32: dora indicators, hand, drawn tile; 0 is padding"""
+    """int32: dora indicators, hand, drawn tile, and hidden tokens if the layout has them; 0 is padding"""
     numeric_BN: Tensor
     """float32, as annotated: sticks, deposits, points"""
     event_GE: Tensor
@@ -181,8 +205,12 @@ def _each(part: PartT, change: Callable[[Tensor], Tensor]) -> PartT:
 
 
 def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
-    """Converts rows to a batch, in their order; with labels if the columns have them."""
+    """Converts rows to a batch, in their order; with labels if the columns have them. A layout with hidden tokens needs
+    decisions with hidden hands."""
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse)
+    if layout.has_hidden:
+        assert isinstance(columns, Columns), "observations have no hidden tokens"
+        tile_BT = np.concatenate([tile_BT, layout.hidden(columns)], axis=1)
     is_first_B = ~_continues(columns)
     group_B = np.cumsum(is_first_B) - 1
     last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
@@ -200,6 +228,14 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
         seat_B=torch.from_numpy(columns.seat.copy()),
         labels=_labels(columns, layout.vocabulary) if isinstance(columns, Columns) else None,
     )
+
+
+def thinned(batch: Batch, layout: TokenLayout, share: float, random: np.random.Generator) -> Batch:
+    """Removes hidden tokens from a batch on the CPU, each kept with probability `share`. Must be called before
+    `with_varlen_layout`."""
+    tile_BT = batch.tile_BT.numpy()
+    is_kept_BT = (tile_BT != layout.PAD) & ((tile_BT < layout.hidden_first) | (random.random(tile_BT.shape) < share))
+    return replace(batch, tile_BT=torch.from_numpy(_padded(tile_BT[is_kept_BT], is_kept_BT.sum(axis=1))))
 
 
 def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:

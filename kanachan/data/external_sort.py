@@ -30,6 +30,7 @@ from kanachan.data.round_derivation import reduced
 from kanachan.data.round_sort import RoundSort
 from kanachan.data.shard_folder import ROUNDS
 from kanachan.data.shards import RAGGED, columns_of_rows, has_behaviour, has_hidden, schema, write_shard
+from kanachan.data.stored_rounds import StoredRounds
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -151,16 +152,23 @@ def _joined(parts: list[_Rows]) -> _Rows:
 
 class Merge:
     """The merge of runs into shards of decisions and of rounds. Of rows with equal key and content only the first is
-    written."""
+    written.
 
-    def __init__(self, runs: Runs, vocabulary: Vocabulary, packing: Packing) -> None:
+    Args:
+        stored: rounds that are not derived.
+    """
+
+    def __init__(
+        self, runs: Runs, vocabulary: Vocabulary, packing: Packing, stored: StoredRounds | None = None
+    ) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
         self._rows_per_shard = packing.rows_per_shard
         self._splits = [split for split in SPLITS if split in runs.files]
         self.rows: Counter[str] = Counter({split: self._num_distinct(split) for split in self._splits})
         """number of distinct rows, by split"""
-        self.round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard)
+        self._stored = stored or StoredRounds({})
+        self.round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard, self._stored)
 
     @property
     def repeated(self) -> Counter[str]:
@@ -202,9 +210,11 @@ class Merge:
         span_S, game_S = rows["key"].to_numpy() >> np.uint64(_LENGTH_BITS), rows["game"].to_numpy()
         is_first_S = np.ones(len(span_S), bool)
         is_first_S[1:] = (span_S[1:] != span_S[:-1]) | (game_S[1:] != game_S[:-1])  # games of equal spans are mixed
-        firsts = rows.take(pa.array(np.nonzero(is_first_S)[0]))
+        is_needed_S = is_first_S & ~self._stored.holds(split, game_S)
+        firsts = rows.take(pa.array(np.nonzero(is_needed_S)[0]))
         columns = columns_of_rows(firsts, self._vocabulary)
-        self.round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary))
+        num_others = int(is_first_S.sum()) - firsts.num_rows
+        self.round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary), num_others)
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row."""

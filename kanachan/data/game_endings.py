@@ -13,7 +13,16 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from annotate.game.grading import MJSOUL, TENHOU_TABLES, TENHOUI, mjsoul_delta, tenhou_delta, tenhou_grade, tenhou_room
+from annotate.game.grading import (
+    MJSOUL,
+    TENHOU_TABLES,
+    TENHOUI,
+    has_mjsoul_points,
+    mjsoul_delta,
+    tenhou_delta,
+    tenhou_grade,
+    tenhou_room,
+)
 from annotate.game.settings import NUM_ROOMS, STYLES
 from annotate.vocabulary import NUM_GRADES
 from kanachan.data.round_columns import STICK
@@ -109,7 +118,8 @@ def _mjsoul_table(num_seats: int) -> Integers:
     """Returns Mahjong Soul's grading points by style, room, grade and rank for a final score equal to the start's."""
     table = np.full((len(STYLES), NUM_ROOMS, NUM_GRADES, num_seats), _UNKNOWN)
     for style, room, grade, rank in np.ndindex(*table.shape):
-        if grade < NUM_GRADES - 1:  # the points of the highest grade are in the record alone
+        # the points of the highest grade are in the record alone
+        if grade < NUM_GRADES - 1 and has_mjsoul_points(room, style, num_seats):
             table[style, room, grade, rank] = mjsoul_delta(rank, MJSOUL[num_seats].start, room, grade, style, num_seats)
     return table
 

@@ -7,7 +7,7 @@ Shapes: B rows of a request, S steps, G rows of a global batch, M micro-batches 
 runs of rows of one seat in one round.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-from kanachan.data.batch import Batch, TokenLayout, collate, with_varlen_layout
+from kanachan.data.batch import Batch, TokenLayout, collate, thinned, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
-from kanachan.data.sampler import _SUITS, EpochSampler, by_round
+from kanachan.data.sampler import _HIDDEN, _SUITS, EpochSampler, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
@@ -56,6 +56,8 @@ class TrainLoader:
             so that all batches need about equally much memory and time.
         pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
         labeller: computes soft labels.
+        hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token
+            (`kanachan.data.batch.TokenLayout`) is in its batches; None: none is.
 
     Raises:
         ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
@@ -76,6 +78,7 @@ class TrainLoader:
         varlen: bool = False,
         pin: bool = False,
         labeller: Labeller | None = None,
+        hidden_share: Callable[[int], float] | None = None,
     ) -> None:
         if len(shards) < batch:
             raise ValueError(
@@ -90,7 +93,8 @@ class TrainLoader:
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary)
+        self._layout, self._oracle_layout = (TokenLayout(shards.vocabulary, hidden=is_) for is_ in (False, True))
+        self._hidden_share = hidden_share
         self._batch = batch
         self._micro_batch = micro_batch
         self._seed = seed
@@ -168,10 +172,24 @@ class TrainLoader:
         if self._seats is not None:
             columns = self._seats.actor_first(columns)
         starts = range(0, len(columns), self._micro_batch)
-        batches = [collate(columns.rows(start, start + self._micro_batch), self._layout) for start in starts]
+        batches = [
+            self._collated(columns.rows(start, start + self._micro_batch), epoch, first, number)
+            for number, start in enumerate(starts)
+        ]
         if self._varlen:
             batches = [with_varlen_layout(batch, self._layout) for batch in batches]
         return [batch.pin_memory() for batch in batches] if self._pin else batches
+
+    def _collated(self, columns: Columns, epoch: int, first: int, number: int) -> Batch:
+        """Makes micro-batch `number` of this rank, counted from step `first` of an epoch on."""
+        step, micro = divmod(number, self._micro_batches_per_step)
+        step += first
+        share = 0.0 if self._hidden_share is None else self._hidden_share(epoch * self.steps_per_epoch + step)
+        if not share:
+            return collate(columns, self._layout)
+        batch = collate(columns, self._oracle_layout)
+        key = (self._seed, epoch, _HIDDEN, step, micro * self._world + self._rank)
+        return batch if share == 1 else thinned(batch, self._oracle_layout, share, np.random.default_rng(key))
 
 
 def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
@@ -194,6 +212,9 @@ class EvalLoader:
     Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
     differ by one row; no row is repeated.
 
+    Args:
+        sees_hidden: with hidden tokens (`kanachan.data.batch.TokenLayout`).
+
     Raises:
         ValueError: there are fewer rows than ranks.
     """
@@ -210,6 +231,7 @@ class EvalLoader:
         varlen: bool = False,
         batches_per_window: int = 16,
         labeller: Labeller | None = None,
+        sees_hidden: bool = False,
     ) -> None:
         num_rows = len(shards) if limit is None else min(limit, len(shards))
         if num_rows < world:
@@ -217,7 +239,7 @@ class EvalLoader:
         self.num_rows = num_rows
         """over all ranks"""
         self._shards = shards
-        self._layout = TokenLayout(shards.vocabulary)
+        self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
         mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
         # so that none is empty

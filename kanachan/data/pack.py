@@ -5,7 +5,7 @@
 
 import os
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -51,6 +51,7 @@ def pack(
     """
     from kanachan.data.external_sort import Merge, Runs
     from kanachan.data.shards import publish_shards
+    from kanachan.data.stored_rounds import StoredRounds
 
     require_folder(folder / ROUNDS)
     for path in [path for paths in sources.values() for path in paths] if isinstance(sources, dict) else sources:
@@ -62,9 +63,9 @@ def pack(
     if old and not force:
         raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
-        vocabulary, games = _write_runs(sources, runs, packing, keeps_splits)
-        merge = Merge(runs, vocabulary, packing)
-        tally = Tally(merge.rows, merge.repeated, games)
+        vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
+        merge = Merge(runs, vocabulary, packing, StoredRounds(splits.games_of_one_source()))
+        tally = Tally(merge.rows, merge.repeated, splits.count())
         made = _account(sources, packing, tally, keeps_splits)
         new = [str(path.relative_to(temporary)) for path in merge.write(temporary, made)]
         tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
@@ -137,8 +138,8 @@ def _remove_leftovers(temporary: Path) -> None:
 
 def _write_runs(
     sources: Sequence[str] | dict[str, tuple[str, ...]], runs: "Runs", packing: Packing, keeps_splits: bool
-) -> tuple[Vocabulary, Counter[str]]:
-    """Reads all sources and returns their vocabulary and the number of games in each split."""
+) -> "tuple[Vocabulary, _Splits]":
+    """Reads all sources and returns their vocabulary and the splits of the games."""
     import numpy as np
     from tqdm import tqdm
 
@@ -173,7 +174,7 @@ def _write_runs(
     if not runs.files:
         raise ValueError(f"there is no annotation in {', '.join(path for _, path in paths)}")
     assert vocabulary is not None
-    return vocabulary, splits.count()
+    return vocabulary, splits
 
 
 def _size(path: str) -> int:
@@ -226,10 +227,12 @@ def _rows_of(
 
 
 class _Splits:
-    """The split of each game."""
+    """The split of each game, and the source that its decisions come from."""
 
     def __init__(self) -> None:
         self._split_of_game: dict[int, int] = {}
+        self._source_of_game: dict[int, str] = {}
+        """path, empty if there are several"""
 
     def note(
         self, path: str, game_B: "NDArray[np.uint64]", split_B: "NDArray[np.intp]", ids: Mapping[int, str]
@@ -245,6 +248,18 @@ class _Splits:
                     f"{path}: the game {ids.get(game, f'{game:016x}')} is in the {SPLITS[split]} split and in the "
                     f"{SPLITS[other]} split; name each game in one split only"
                 )
+            if self._source_of_game.setdefault(game, path) != path:
+                self._source_of_game[game] = ""
+
+    def games_of_one_source(self) -> "dict[tuple[str, str], NDArray[np.uint64]]":
+        """Returns the games whose decisions all come from one source, by its path and their split."""
+        import numpy as np
+
+        games: dict[tuple[str, str], list[int]] = defaultdict(list)
+        for game, path in self._source_of_game.items():
+            if path:
+                games[path, SPLITS[self._split_of_game[game]]].append(game)
+        return {key: np.sort(np.array(of_key, np.uint64)) for key, of_key in games.items()}
 
     def count(self) -> Counter[str]:
         return Counter(SPLITS[split] for split in self._split_of_game.values())

@@ -90,6 +90,16 @@ def write_rounds(
 def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> RoundColumns:
     """Returns the rounds of a split, in memory that is mapped if there is one file and a copy if there are several.
 
+    Raises:
+        ValueError: as of `open_round_files`.
+    """
+    parts = open_round_files(Path(folder), split, verify=verify)
+    return parts[0] if len(parts) == 1 else concatenated(parts)
+
+
+def open_round_files(folder: Path, split: str, *, verify: bool = False) -> list[RoundColumns]:
+    """Returns the rounds of each file of a split, in memory that is mapped.
+
     Args:
         verify: compare checksums.
 
@@ -97,7 +107,6 @@ def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> Roun
         ValueError: there are none, or a file is cut off, missing, damaged or not packed together with the decisions
             next to it; names it.
     """
-    folder = Path(folder)
     present = splits_in(folder / ROUNDS)
     if split not in present:
         advice = f"there are: {', '.join(present)}: {SPLIT_ADVICE}" if present else _PACK_AGAIN
@@ -116,7 +125,7 @@ def open_rounds(folder: str | Path, split: str, *, verify: bool = False) -> Roun
         parts.append(rounds_of_rows(rows))
         if verify and _checksum(parts[-1]) != description["checksum"]:
             raise ValueError(f"{path}: the data differ from their checksum; the file is damaged")
-    return parts[0] if len(parts) == 1 else concatenated(parts)
+    return parts
 
 
 def _checksum(rounds: RoundColumns) -> str:

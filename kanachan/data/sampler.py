@@ -12,7 +12,7 @@ BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million r
 
 
 # What a random number is for, so that no two uses share a stream.
-_BLOCKS, _UNITS, _SUITS = range(3)
+_BLOCKS, _UNITS, _SUITS, _HIDDEN = range(4)
 
 
 class EpochSampler:

@@ -38,6 +38,7 @@ _SOURCES = (
     "round_shards.py",
     "round_sort.py",
     "shard_folder.py",
+    "stored_rounds.py",
     "dataset_card.py",
 )
 """files of this folder on which shards and their temporary files depend"""

@@ -9,6 +9,7 @@ Shapes: B rows, N numeric features, R results.
 """
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -143,8 +144,8 @@ def open_shards(
         without = [path for path, (_, rows) in zip(paths, opened, strict=True) if not has_hidden(rows)]
         if hidden and without:
             raise ValueError(
-                f"{without[0]}: holds no hidden hands, which objective.hidden_hands needs: annotate the records "
-                "with kanachan-annotate --hidden, and pack them again"
+                f"{without[0]}: holds no hidden hands, which this run needs: annotate the records with "
+                "kanachan-annotate --hidden and pack them again, or play the games with kanachan-selfplay"
             )
         hidden = not without
     checksum = sha256("".join(d["checksum"] for d in descriptions).encode()).hexdigest()[:16]
@@ -220,9 +221,17 @@ class Shards:
         self._plain_names = (*PLAIN, *_NUMBERS_OF_BEHAVIOUR) if behaviour else PLAIN
         self._ragged_names = _ragged_names(hidden, behaviour)
         self._first = np.cumsum([0, *(shard.num_rows for shard in mapped)])
+        self._selected: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
-        return int(self._first[-1])
+        return int(self._first[-1]) if self._selected is None else len(self._selected)
+
+    def select(self, rows: NDArray[np.int64]) -> "Shards":
+        """Returns these rows as a split of their own, in this order; what they hold stays in the files."""
+        selected = copy(self)
+        selected._selected = rows if self._selected is None else self._selected[rows]
+        selected.checksum = sha256(self.checksum.encode() + rows.tobytes()).hexdigest()[:16]
+        return selected
 
     def require(self, vocabulary: Vocabulary, whose: str) -> None:
         """Checks that the rows have this vocabulary; raises ValueError, which names `whose` it is, if not."""
@@ -253,6 +262,8 @@ class Shards:
 
     def _parts(self, rows: NDArray[np.int64]) -> list[_Part]:
         assert len(rows) == 0 or (rows.min() >= 0 and rows.max() < len(self))
+        if self._selected is not None:
+            rows = self._selected[rows]
         if len(self.mapped) == 1 or len(rows) == 0:
             return [_Part(self.mapped[0], slice(None), rows)]
         which = np.searchsorted(self._first, rows, side="right") - 1

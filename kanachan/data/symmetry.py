@@ -14,14 +14,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.blocks import Axis, Field
 from annotate.vocabulary import (
     CHIS_PER_SUIT,
     HAND_SLOT_FIRST,
     NUM_SUITS,
     RANKS_PER_SUIT,
     TILES_PER_SUIT,
-    Axis,
-    Field,
     Vocabulary,
 )
 from kanachan.data.columns import Columns, ObservationColumns, Ragged

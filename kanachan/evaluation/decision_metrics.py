@@ -6,7 +6,8 @@ is a function of sums over rows, so that a replicate costs one matrix product an
 Kinds of decision, by what is on offer (a decision can be of several kinds; `taken` = the player's action is of it):
 
 - discard: discards of at least two tiles, red fives and ordinary ones alike
-- riichi: a discard that declares riichi; chi, pon, kan (daiminkan, ankan, kakan), ron, tsumo, kyushu: such an action
+- riichi: a discard that declares riichi; chi, pon, kan (daiminkan, ankan, kakan), ron, tsumo, kyushu, kita: such an
+  action
 
 Shapes: B decisions, A candidates, N candidate tokens, C columns of sums, D distinct ones, G games, K kinds,
 R replicates.
@@ -26,7 +27,7 @@ from kanachan.data.batch import Batch
 from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.calibration import calibration_statistic
 
-KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
+KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "kita")
 NO_TILE = -1
 
 

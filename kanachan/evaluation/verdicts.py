@@ -28,6 +28,16 @@ class Verdict(NamedTuple):
     """the same against chance: a uniform choice of action or rank, or the mean of all outcomes"""
 
 
+class GainVerdict(NamedTuple):
+    """What the interval of an estimated gain says of a policy."""
+
+    result: str
+    """`gains`, `loses`, `undecided` or `too_few_games`"""
+    is_better: bool
+    """the interval excludes zero"""
+    sentence: str
+
+
 def verdict_on_imitation(less_chance: Estimate, num_games: int) -> Verdict:
     """Compares the log-likelihood of the action taken with that of a uniform choice."""
     result, sentence = _against("chance", less_chance, "nats", num_games)
@@ -48,6 +58,24 @@ def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measu
     else:
         result, sentence = _against("scores", less_scores, measure, num_games)
     return Verdict(result, result == "better_than_scores", sentence, measure, less_scores, less_chance)
+
+
+def verdict_on_gain(gain: Estimate, unit: str, num_games: int) -> GainVerdict:
+    """Says whether a policy gains over another one.
+
+    Args:
+        unit: of the gain.
+        num_games: that it is estimated from; with fewer than `FEWEST_GAMES` nothing is called better or worse.
+    """
+    amount = f"{gain.value:+z.4f} {unit} a game [{gain.low:+z.4f}, {gain.high:+z.4f}]"
+    if num_games < FEWEST_GAMES:
+        needed = f"{num_games} in this split, at least {FEWEST_GAMES} are needed"
+        return GainVerdict("too_few_games", False, f"too few games for a verdict: {needed}")
+    if gain.low > 0:
+        return GainVerdict("gains", True, f"the new policy gains {amount}")
+    if gain.high < 0:
+        return GainVerdict("loses", False, f"the new policy loses ({amount})")
+    return GainVerdict("undecided", False, f"no gain shown ({amount}): too few games, or too small a change")
 
 
 def _against(baseline: str, difference: Estimate, measure: Measure, num_games: int) -> tuple[str, str]:

@@ -1,5 +1,6 @@
 """Finds weights files and reads the cards in them. Imports nothing heavy: command lines are checked with it."""
 
+import hashlib
 import json
 import math
 from collections.abc import Mapping
@@ -37,6 +38,15 @@ def weights_file(path: str | Path) -> Path:
     if splits_in(given):
         raise ValueError(f"{given}: a folder of shards; weights are expected here: a file, or the folder of a run")
     raise ValueError(f"{given}: no {WEIGHTS_NAME} in it; has the run ended?")
+
+
+def weights_hash(path: str | Path) -> str:
+    """Computes a hash of the weights file of a path or name, 16 hexadecimal digits: games record it of their players.
+
+    Raises:
+        ValueError: there is no such file.
+    """
+    return hashlib.sha256(weights_file(path).read_bytes()).hexdigest()[:16]
 
 
 def read_card(path: str | Path) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class RoundWinner(AuxiliaryTarget):
         nobody = vocabulary.num_seats
         self.num_outputs = nobody + 1
         self._place = vocabulary.results.index("round_result")
-        winners = [relative_winner(result) for result in range(vocabulary.num_round_results)]
+        winners = [relative_winner(result, vocabulary.num_seats) for result in range(vocabulary.num_round_results)]
         table = torch.tensor([nobody if winner is None else winner for winner in winners])
         self.register_buffer("winner_of_result", table, persistent=False)
 

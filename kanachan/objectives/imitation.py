@@ -22,7 +22,7 @@ class Imitation(Objective):
         "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
-    uses = frozenset({"label_smoothing"})
+    uses = frozenset({"label_smoothing", "oracle", "oracle_decay"})
     has_value = False
     num_candidate_outputs = 1
     num_summary_outputs = 0

@@ -1,6 +1,6 @@
 """The objective of each stage, and its network: built, loaded from weights, or initialised from another encoder.
 
-A stage is one class and one entry of `kanachan.objectives.stages.STAGES`. Values (round delta, rank, grading) are
+A stage is one class and one entry of `kanachan.objectives.stages`. Values (round delta, rank, grading) are
 learned on the action taken, with two additions: the CQL regulariser (`Objective.cql_regularizer`), because nothing else
 lowers the scores of actions that were never taken, and a prediction from the summary token alone, the value of the
 situation before the action.
@@ -21,11 +21,13 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import TEMPERATURES, require_encoder_sizes
-from kanachan.models.transformer import Network
+from kanachan.models.transformer import Encoder, Network
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.prior import Prior, make_prior
-from kanachan.objectives.stages import REWARD, STAGES, require_stage
+from kanachan.objectives.stages import require_scoring, require_stage, scoring_stages
+
+_TOKEN_EMBEDDING = "token_embedding.weight"
 
 
 class Loaded(NamedTuple):
@@ -38,10 +40,17 @@ class Loaded(NamedTuple):
 
 def objective_class(stage: StageName) -> type[Objective]:
     """Returns the class of the stage's objective; raises ValueError for a stage that is not in the registry."""
-    module, _, name = STAGES[require_stage(stage)].partition(":")
+    place = scoring_stages()[require_stage(stage, scoring_stages())]
+    module, _, name = place.partition(":")
     found: type[Objective] = getattr(import_module(module), name)
-    assert found.stage == stage, f"{STAGES[stage]} is registered as {stage} but is stage {found.stage}"
+    assert found.stage == stage, f"{place} is registered as {stage} but is stage {found.stage}"
     return found
+
+
+def has_same_heads(stage: StageName, other: StageName) -> bool:
+    """Returns whether networks of one stage are networks of the other, as one objective is a kind of the other."""
+    one, another = objective_class(stage), objective_class(other)
+    return issubclass(one, another) or issubclass(another, one)
 
 
 def build_network(
@@ -50,11 +59,14 @@ def build_network(
     objective: ObjectiveConfig,
     vocabulary: Vocabulary,
     prior: Mapping[str, Any] | None = None,
+    *,
+    sees_hidden: bool = False,
 ) -> tuple[Network, Objective]:
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
 
     Args:
         prior: the card of the weights of `objective.prior`, which are not read.
+        sees_hidden: for batches with hidden tokens.
     """
     target = objective_class(stage)(objective, vocabulary)
     if objective.prior is None:
@@ -64,7 +76,7 @@ def build_network(
         frozen = make_prior(prior, target, objective.prior)
     network = Network(
         model,
-        TokenLayout(vocabulary),
+        TokenLayout(vocabulary, hidden=sees_hidden),
         vocabulary.max_progression,
         target.num_candidate_outputs,
         target.num_summary_outputs,
@@ -87,21 +99,15 @@ def load_network(path: str | Path, device: torch.device | str = "cpu") -> Loaded
 
 
 def _check_stage(weights: Weights) -> None:
-    if weights.stage == REWARD:
-        raise ValueError(
-            f"{weights.path}: a reward predictor, which predicts how games end and chooses no actions; weights of "
-            f"another stage are expected here ({', '.join(STAGES)})"
-        )
-    if weights.stage not in STAGES:
-        raise ValueError(f"{weights.path}: unknown stage {weights.stage}")
+    require_scoring(weights.stage, weights.path)
     if not objective_class(weights.stage).temperatures and not weights.card.keys().isdisjoint(TEMPERATURES):
         raise ValueError(
             f"{weights.path}: a temperature in its card, but stage {weights.stage} has no probabilities to divide"
         )
 
 
-def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Copies the encoder of an earlier stage into `network`, whose decoder and heads stay unchanged.
+def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
+    """Copies the encoder of an earlier stage into `encoder`, whose rows of hidden tokens, if it has any, stay new.
 
     Raises ValueError, naming both sides, if the encoders differ in size or the vocabularies differ.
     """
@@ -110,11 +116,14 @@ def inherit_encoder(network: Network, model: ModelConfig, weights: Weights, voca
             f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
         )
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    load_tensors(network.encoder, _part(weights, "encoder"), weights.path)
+    tensors, embedding = _part(weights, "encoder"), encoder.token_embedding.weight.detach()
+    given = tensors[_TOKEN_EMBEDDING]
+    tensors[_TOKEN_EMBEDDING] = torch.cat([given, embedding[len(given) :].to(given)])
+    load_tensors(encoder, tensors, weights.path)
 
 
 def inherit_decoder(network: Network, weights: Weights) -> dict[str, str]:
-    """Copies the decoder and the heads of earlier weights of the same stage into `network`; returns the parts that stay
+    """Copies the decoder and heads of weights for which `has_same_heads` into `network`; returns the parts that stay
     unchanged, and of each what differs: its shapes (other auxiliary targets, another number of bins or blocks), or the
     prior to which the outputs of the head are added."""
     fresh = {}

@@ -87,7 +87,10 @@ def make_prior(card: Mapping[str, Any], objective: Objective, name: str) -> Prio
         ValueError: the weights cannot be the prior of this objective.
     """
     what = f"objective.prior {name}"
-    require_reward_predictor(card, objective, what)
+    try:
+        require_reward_predictor(card, objective, what)
+    except ValueError as error:
+        raise ValueError(f"{error}; --objective.prior null trains without one") from None
     reward, settings = reward_settings(card, what), objective_settings(card, what)
     if reward.network != "round":
         raise ValueError(

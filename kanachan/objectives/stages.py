@@ -1,6 +1,7 @@
 """The registry of stages, in the order of the curriculum. Imports nothing heavy: the command line reads it too."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 STAGES: dict[str, str] = {
     "imitation": "kanachan.objectives.imitation:Imitation",
@@ -15,10 +16,26 @@ REWARD = "reward"
 """the reward predictor (`kanachan.objectives.reward`): trained as a stage, but from rounds, with a network of its own,
 and outside the curriculum"""
 
+POLICY = "policy"
+"""a policy improved by reinforcement learning, outside the curriculum: it starts from the whole network of the first
+stage, or of this one, and predicts the same"""
+
+_OUTSIDE = {POLICY: "kanachan.objectives.policy:PolicyObjective"}
+
+
+def scoring_stages() -> dict[str, str]:
+    """Returns all stages whose networks score candidates, as `STAGES` does: the curriculum, then those outside it."""
+    return {**STAGES, **_OUTSIDE}
+
+
+CRITIC = "critic"
+"""the oracle critic (`kanachan.inference.critic`): trained on games of self-play, with an encoder that sees hidden
+tokens, and outside the curriculum"""
+
 
 def trained_stages() -> tuple[str, ...]:
     """Returns all that kanachan-train trains."""
-    return (*STAGES, REWARD)
+    return (*STAGES, REWARD, CRITIC, *_OUTSIDE)
 
 
 def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:
@@ -26,6 +43,17 @@ def require_stage(stage: str, known: Iterable[str] = STAGES) -> str:
     if stage not in known:
         raise ValueError(f"stage must be one of {', '.join(known)}, not {stage}")
     return stage
+
+
+def require_scoring(stage: str, path: str | Path) -> None:
+    """Raises ValueError, naming the weights at `path`, if those of their stage do not score actions."""
+    expected = f"weights of another stage are expected here ({', '.join(scoring_stages())})"
+    if stage == REWARD:
+        raise ValueError(f"{path}: a reward predictor, which predicts how games end and chooses no actions; {expected}")
+    if stage == CRITIC:
+        raise ValueError(f"{path}: a critic, which sees hidden tiles and chooses no actions; {expected}")
+    if stage not in scoring_stages():
+        raise ValueError(f"{path}: unknown stage {stage}")
 
 
 def previous_stage(stage: str) -> str | None:

@@ -48,7 +48,7 @@ def ending(
 
 def houou(dans: tuple[int, ...], scores: tuple[int, ...] = SCORES) -> tuple[int, ...]:
     ranks = ranks_of(scores)
-    return tuple(tenhou_delta(rank, dan, "houou", HANCHAN) for rank, dan in zip(ranks, dans, strict=True))
+    return tuple(tenhou_delta(rank, dan, "houou", HANCHAN, 4) for rank, dan in zip(ranks, dans, strict=True))
 
 
 @pytest.mark.parametrize("known", [{0}, {1}, {3}, {0, 1}, {1, 3}, {0, 2, 3}])
@@ -85,7 +85,7 @@ def test_points_of_no_table_are_not_continued() -> None:
 def test_points_that_are_of_both_tables_are_not_continued_where_these_differ() -> None:
     scores, grades = (35_000, 34_000, 30_000, 1_000), (12, 12, 12, 12)
     points = mjsoul_deltas(scores, HOUOU, grades, HANCHAN)
-    assert points[2] == tenhou_delta(2, 16, "houou", HANCHAN) == 0
+    assert points[2] == tenhou_delta(2, 16, "houou", HANCHAN, 4) == 0
     assert ending({2}, points, scores=scores, grades=grades) is None
     for known in ({2, 0}, {2, 3}):
         assert ending(known, points, scores=scores, grades=grades) == ([*scores], [*points])

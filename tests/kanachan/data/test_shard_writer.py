@@ -152,7 +152,8 @@ def test_an_unfinished_folder_is_not_packed(games: Path, tmp_path: Path, capsys:
 def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games: Path, tmp_path: Path) -> None:
     packing = Packing((0.6, 0.2, 0.2), 1000, 7)
     output = ShardOutput(tmp_path / "shards", packing, [str(games)], V, program="", force=False, hidden=False)
-    Journal(output.journal, Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,)).settings(output)).close()
+    conversion = Conversion([str(games)], DEFAULT_ROOM, (DEFAULT_GRADE,), num_players=4)
+    Journal(output.journal, conversion.settings(output)).close()
     shutil.copytree(ROOT / "kanachan", tmp_path / "kanachan")
     with open(tmp_path / "kanachan" / "data" / "external_sort.py", "a") as file:
         file.write("# in another order\n")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, known_vocabularies
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.shards import open_shards, schema, write_shard
 from kanachan.data.text import parse_block
@@ -46,6 +46,16 @@ def test_one_file_is_gathered_the_same_way(tmp_path: Path) -> None:
     assert_equal_columns(gathered, columns_of_annotations([annotations[row] for row in rows], V))
 
 
+def test_selected_rows_are_a_split_of_their_own(folder: Path) -> None:
+    shards = open_shards(folder, "train")
+    chosen = np.array([3, 39, 40, 41, 60])
+    selected = shards.select(chosen)
+    assert len(selected) == 5 and selected.checksum not in (shards.checksum, shards.select(chosen[:4]).checksum)
+    assert_equal_columns(selected.gather(np.array([4, 1])), shards.gather(np.array([60, 39])))
+    assert_equal_columns(selected.select(np.array([2, 3])).gather(np.arange(2)), shards.gather(np.array([40, 41])))
+    assert np.array_equal(selected.num_events(np.arange(5)), shards.num_events(chosen))
+
+
 def test_the_number_of_events_is_known_without_gathering(folder: Path) -> None:
     shards = open_shards(folder, "train")
     rows = np.random.default_rng(0).permutation(66)
@@ -77,7 +87,7 @@ def test_a_vocabulary_that_is_not_there_is_refused_in_one_line(folder: Path) -> 
         open_shards(folder, "train")
     assert str(error.value) == (
         f"{folder / 'train-00000.arrow'}: packed with the vocabulary kanachan-5p {other.fingerprint}, but this "
-        f"program's is {V.name} {V.fingerprint}; annotate and pack the records again"
+        f"program's is {known_vocabularies()}; annotate and pack the records again"
     )
 
 

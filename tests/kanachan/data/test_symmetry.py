@@ -3,7 +3,15 @@ import pytest
 
 from annotate.annotation import Annotation
 from annotate.observation import Observation
-from annotate.vocabulary import CHI_TILES, FOUR_PLAYERS, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
+from annotate.vocabulary import (
+    CHI_TILES,
+    FOUR_PLAYERS,
+    HAND_SLOT_FIRST,
+    NUM_TILES,
+    THREE_PLAYERS,
+    TILE_NAMES,
+    tile34_of,
+)
 from kanachan.data.columns import Columns, columns_of_annotations
 from kanachan.data.symmetry import SeatRotation, seat_rotations, suit_permutations
 from tests.support.random_annotations import altered, random_annotations
@@ -167,3 +175,21 @@ def test_rows_are_permuted_each_by_its_own_permutation() -> None:
     for row, annotation in enumerate(annotations):
         alone = tables.apply(columns_of_annotations([annotation], V), which[row : row + 1])
         assert lists(together, row) == lists(alone)
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+def test_of_three_players_circles_and_bamboos_alone_are_exchanged() -> None:
+    tables, action = suit_permutations(THREE_PLAYERS), THREE_PLAYERS.action["discard"]
+    assert tables.action.shape == (2, THREE_PLAYERS.action.size)
+    moved = {name: int(tables.action[1, action.token(TILE[name], 1, 0)]) for name in ("9m", "0p", "3s", "4z")}
+    expected = {"9m": "9m", "0p": "0s", "3s": "3p", "4z": "4z"}
+    assert moved == {name: action.token(TILE[other], 1, 0) for name, other in expected.items()}
+
+
+def test_norths_set_aside_turn_with_the_seats() -> None:
+    tables, kita = seat_rotations(THREE_PLAYERS), THREE_PLAYERS.progression["kita"]
+    assert [[int(tables.progression[shift, kita.token(seat)]) for seat in range(3)] for shift in range(3)] == [
+        [kita.token((seat - shift) % 3) for seat in range(3)] for shift in range(3)
+    ]

@@ -3,7 +3,7 @@
 import pytest
 
 from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
-from kanachan.evaluation.verdicts import verdict_on_imitation, verdict_on_values
+from kanachan.evaluation.verdicts import verdict_on_gain, verdict_on_imitation, verdict_on_values
 
 MANY = 30
 BETTER, EQUAL, WORSE = (Estimate(value, value - 0.02, value + 0.02, 100) for value in (0.05, 0.0, -0.05))
@@ -52,3 +52,18 @@ def test_a_few_games_are_enough_for_a_warning_but_not_for_praise() -> None:
 def test_imitation_is_compared_with_chance(less_chance: Estimate, result: str) -> None:
     verdict = verdict_on_imitation(less_chance, MANY)
     assert (verdict.result, verdict.is_better) == (result, result == "better_than_chance")
+
+
+@pytest.mark.parametrize(
+    ("gain", "result", "sentence"),
+    [
+        (BETTER, "gains", "the new policy gains +0.0500 ranks a game [+0.0300, +0.0700]"),
+        (EQUAL, "undecided", "no gain shown (+0.0000 ranks a game [-0.0200, +0.0200]): too few games"),
+        (WORSE, "loses", "the new policy loses (-0.0500 ranks a game [-0.0700, -0.0300])"),
+    ],
+)
+def test_a_policy_gains_where_the_interval_excludes_zero(gain: Estimate, result: str, sentence: str) -> None:
+    verdict = verdict_on_gain(gain, "ranks", MANY)
+    assert (verdict.result, verdict.is_better) == (result, result == "gains")
+    assert verdict.sentence.startswith(sentence)
+    assert verdict_on_gain(gain, "ranks", FEWEST_GAMES - 1).result == "too_few_games"

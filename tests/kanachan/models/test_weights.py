@@ -111,7 +111,7 @@ def test_tensors_that_do_not_fit_the_card_are_refused(tmp_path: Path) -> None:
 def test_a_later_stage_inherits_the_encoder_and_nothing_else(tmp_path: Path) -> None:
     earlier, later = fresh("imitation", seed=0), fresh("rank", seed=1)
     untouched = fresh("rank", seed=1)
-    inherit_encoder(later, TINY, read_weights(written(tmp_path, "imitation", seed=0)), FOUR_PLAYERS)
+    inherit_encoder(later.encoder, TINY, read_weights(written(tmp_path, "imitation", seed=0)), FOUR_PLAYERS)
     assert all(torch.equal(later.encoder.state_dict()[name], t) for name, t in earlier.encoder.state_dict().items())
     assert all(
         torch.equal(later.state_dict()[name], t)
@@ -124,7 +124,7 @@ def test_an_encoder_of_another_size_is_refused_with_both_sizes(tmp_path: Path) -
     wider = replace(TINY, width=32)
     weights = read_weights(written(tmp_path, model=wider))
     with pytest.raises(ValueError, match=r"model.width is 32 there, 16 here.*; give --model.width 32"):
-        inherit_encoder(fresh(), TINY, weights, FOUR_PLAYERS)
+        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)
 
 
 def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:

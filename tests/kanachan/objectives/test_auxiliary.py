@@ -100,7 +100,7 @@ def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(b
     output_BO = torch.randn(len(batch), 5)
     terms = []
     for row, annotation in enumerate(ANNOTATIONS):
-        winner = relative_winner(annotation.results[0])
+        winner = relative_winner(annotation.results[0], 4)
         logits = output_BO[row].tolist()
         terms.append(math.log(sum(map(math.exp, logits))) - logits[4 if winner is None else winner])
     assert float(target(output_BO, batch)) == pytest.approx(sum(terms) / len(terms), rel=1e-5)

@@ -1,0 +1,100 @@
+"""kanachan-evaluate of critics, which are measured on the returns of self-play."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from annotate.runtime.files import check_output
+from annotate.runtime.json_output import plain, write_json
+from kanachan.cli.options import are_of_stage
+from kanachan.models.reference import resolved
+from kanachan.objectives.stages import CRITIC
+
+if TYPE_CHECKING:
+    from kanachan.evaluation.critic_evaluation import CriticEvaluation
+    from kanachan.inference.critic import Critic
+
+FORMAT_VERSION = 1
+DESCRIPTION = """ Critics are measured on self-play: explained variance of the returns of rounds, which the reward
+predictor of their training gives, or that of --baseline."""
+_OTHERS = ("predictions", "average_suits", "prior", "compare")
+"""options that need a policy"""
+
+
+def are_critics(arguments: argparse.Namespace) -> bool:
+    """Returns whether WEIGHTS are critics; raises ValueError if only some are, or an option is not for them.
+
+    Their cards must have been checked.
+    """
+    return are_of_stage(arguments, CRITIC, "critic", "returns", _OTHERS)
+
+
+def evaluate_critics(arguments: argparse.Namespace) -> None:
+    """Measures the critics, prints the tables, and writes the metrics."""
+    if arguments.json is not None:
+        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
+        check_output(arguments.json, inputs, force=arguments.force)
+    # Heavy imports come only now, after the arguments have been found valid.
+    import numpy as np
+
+    from kanachan.data.round_shards import open_rounds
+    from kanachan.data.shards import open_shards
+    from kanachan.evaluation.critic_evaluation import evaluate_critic
+    from kanachan.inference.critic import CRITIC_KEY, Critic
+    from kanachan.inference.policy import chosen_device
+    from kanachan.inference.returns import RoundReturns
+    from kanachan.inference.reward_predictor import RewardPredictor
+
+    device = chosen_device(arguments.device)
+    critics = {path: Critic.load(path, device) for path in arguments.weights}
+    shards = open_shards(arguments.shards, arguments.split, verify=True, hidden=True, behaviour=True)
+    if not shards.has_behaviour:
+        raise ValueError(f"{arguments.shards}: holds no walls, which critics see: kanachan-selfplay makes such shards")
+    rounds = open_rounds(arguments.shards, arguments.split, verify=True)
+    columns = shards.gather(np.arange(min(len(shards), arguments.limit or len(shards))))
+    found = {}
+    for path, critic in critics.items():
+        shards.require(critic.vocabulary, path)
+        predictor = RewardPredictor.load(arguments.baseline or critic.card[CRITIC_KEY]["reward"])
+        return_BS = RoundReturns(rounds, predictor, critic.utility).of(columns)
+        value_BS = critic.of(columns, arguments.batch)
+        found[path] = evaluate_critic(value_BS, return_BS, columns, arguments.bootstrap)
+    header = {
+        "format_version": FORMAT_VERSION,
+        "shards": arguments.shards,
+        "split": arguments.split,
+        "fingerprint": shards.vocabulary.fingerprint,
+        "games": len(set(columns.game.tolist())),
+        "decisions": len(columns),
+        "limit": arguments.limit,
+        "bootstrap": arguments.bootstrap,
+        "baseline": arguments.baseline,
+    }
+    try:
+        print(_report(header, critics, found), flush=True)
+    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
+        if arguments.json is not None:
+            entries = [_entry(path, critics[path], evaluation) for path, evaluation in found.items()]
+            write_json(Path(arguments.json), {**header, "weights": entries})
+
+
+def _report(header: dict[str, Any], critics: "dict[str, Critic]", found: "dict[str, CriticEvaluation]") -> str:
+    from kanachan.evaluation.tables import table, with_interval
+
+    rows = []
+    for path, evaluation in found.items():
+        for name, explained in evaluation.explained_variance.items():
+            cells = [with_interval(explained, 1, 100)]
+            cells += [with_interval(each[name], 4) for each in (evaluation.mean_square, evaluation.mean_squared_error)]
+            rows.append([name, *cells, critics[path].utility.kind, path])
+    columns = ["returns", "explained variance, %", "mean square", "after the values", "utility", "weights"]
+    return (
+        f"{header['split']} split of {header['shards']}: {header['games']:,} games, {header['decisions']:,} decisions\n"
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games\n\n"
+        f"{table(columns, rows)}"
+    )
+
+
+def _entry(path: str, critic: "Critic", evaluation: "CriticEvaluation") -> dict[str, Any]:
+    about = {name: critic.card.get(name) for name in ("stage", "steps", "samples", "model", "critic", "commit")}
+    return {"path": path, **about, **plain(vars(evaluation))}

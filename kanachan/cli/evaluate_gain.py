@@ -1,0 +1,237 @@
+"""kanachan-evaluate --gain: what one policy gains over another, from games that the other played."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tqdm import tqdm
+
+from annotate.runtime.files import check_output
+from annotate.runtime.json_output import plain, write_json
+from kanachan.cli.score_baseline import SHIPPED_BASELINE
+from kanachan.data.shard_folder import shards_of
+from kanachan.models.reference import resolved
+from kanachan.policy_config import RANK_POINTS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from kanachan.data.columns import Columns
+    from kanachan.evaluation.gain import Gain, SeatRounds
+    from kanachan.evaluation.verdicts import GainVerdict
+    from kanachan.inference.critic import Critic
+    from kanachan.inference.policy import Policy
+    from kanachan.inference.returns import Utility
+    from kanachan.play.learner_seats import LearnerSeats
+
+FORMAT_VERSION = 1
+DESCRIPTION = """With --gain NEW OLD SHARDS: what one seat would gain in a game by playing NEW in place of OLD,
+estimated from self-play of OLD at a temperature (kanachan-selfplay), of which each round is weighted by how much more
+probable its actions are by NEW."""
+_OPTIONS = ("utility", "points", "reward", "critic")
+_OTHERS = ("predictions", "compare", "average_suits", "prior", "baseline")
+
+
+def add_gain_options(parser: argparse.ArgumentParser) -> None:
+    """Adds --gain and the options that belong to it."""
+    group = parser.add_argument_group("gain of a policy, from self-play of another one")
+    group.add_argument(
+        "--gain", action="store_true", help="WEIGHTS are NEW OLD, SHARDS self-play of OLD; --limit takes whole games"
+    )
+    group.add_argument(
+        "--utility",
+        choices=("ranks", "grading_points"),
+        help="what the end of a game is worth: the points of the final rank, or grading points (default: that of the "
+        "critic; without one, ranks)",
+    )
+    group.add_argument(
+        "--points",
+        metavar="P,P,P,P",
+        type=_points,
+        help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: those of the critic; without "
+        f"one, {','.join(map(str, RANK_POINTS))})",
+    )
+    group.add_argument(
+        "--reward",
+        metavar="WEIGHTS",
+        help="reward predictor, whose predictions before and after a round are what the round brought (default: that "
+        f"of the critic; without one, {SHIPPED_BASELINE})",
+    )
+    group.add_argument(
+        "--critic",
+        metavar="WEIGHTS",
+        help="critic, whose values before the actions are subtracted from the returns: less noise, the same mean "
+        "(default: none)",
+    )
+
+
+def _points(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, text.split(",")))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"numbers such as 90,45,0,-135 expected, not {text}") from None
+
+
+def check_gain_options(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
+    """Exits with the parser's error if the options contradict each other."""
+    if not arguments.gain:
+        for name in _OPTIONS:
+            if getattr(arguments, name) is not None:
+                parser.error(f"--{name} needs --gain")
+        return
+    if len(arguments.weights) != 2:
+        parser.error("--gain needs two WEIGHTS, NEW and OLD, and SHARDS behind them")
+    for name in _OTHERS:
+        if getattr(arguments, name):
+            parser.error(f"--{name.replace('_', '-')} does not go with --gain")
+
+
+def evaluate_gain(arguments: argparse.Namespace) -> None:
+    """Estimates the gain, prints it, and writes it to the file of --json."""
+    new, old = arguments.weights
+    shards_of(arguments.shards, arguments.split)
+    if arguments.json is not None:
+        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
+        check_output(arguments.json, inputs, force=arguments.force)
+    # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.data.shards import open_shards
+    from kanachan.evaluation.gain import gain_of
+    from kanachan.evaluation.verdicts import verdict_on_gain
+    from kanachan.play.learner_seats import LearnerSeats
+
+    returns = _returns(arguments)
+    has_critic = returns.critic is not None  # which sees hidden hands and walls
+    shards = open_shards(arguments.shards, arguments.split, verify=True, hidden=has_critic, behaviour=True)
+    seats = LearnerSeats(shards, old)
+    gain = gain_of(_measured(seats, returns, arguments), arguments.bootstrap)
+    verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
+    try:
+        print(_report(gain, verdict, returns.unit, seats, arguments), flush=True)
+    finally:  # the numbers are written even where the reader of the table has gone (`| head`)
+        if arguments.json is not None:
+            header = {
+                "format_version": FORMAT_VERSION,
+                "shards": arguments.shards,
+                "split": arguments.split,
+                "fingerprint": shards.vocabulary.fingerprint,
+                "limit": arguments.limit,
+                "bootstrap": arguments.bootstrap,
+                "new": new,
+                "old": old,
+                "player": seats.player,
+                "temperature": seats.behaviour.temperature,
+                "explore": seats.behaviour.explore,
+                "utility": vars(returns.utility),
+                "unit": returns.unit,
+                "reward": returns.reward,
+                "critic": arguments.critic,
+            }
+            numbers = {**vars(gain), "verdict": verdict._asdict()}
+            write_json(Path(arguments.json), plain({**header, **numbers}))
+
+
+class _Returns(NamedTuple):
+    """Where the returns come from."""
+
+    utility: "Utility"
+    reward: str
+    critic: "Critic | None"
+
+    @property
+    def unit(self) -> str:
+        """Of the returns, in words."""
+        if self.utility.kind == "ranks":
+            return "ranks" if self.utility.points == RANK_POINTS else "points"
+        return "grading points"
+
+
+def _returns(arguments: argparse.Namespace) -> _Returns:
+    """Reads the options, with those of the critic's training for those that are not given.
+
+    Raises:
+        ValueError: the options contradict each other or the critic.
+    """
+    from kanachan.inference.critic import CRITIC_KEY, Critic
+    from kanachan.inference.policy import chosen_device
+    from kanachan.inference.returns import Utility
+
+    critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
+    utility = Utility() if critic is None else critic.utility
+    if arguments.utility is not None or arguments.points is not None:
+        kind: Literal["ranks", "grading_points"] = arguments.utility or "ranks"
+        if kind != "ranks" and arguments.points is not None:
+            raise ValueError(f"--points has no effect with --utility {kind}; leave it out")
+        utility = Utility(kind, RANK_POINTS if arguments.points is None else arguments.points)
+    if critic is not None and critic.utility != utility:
+        raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
+    reward = SHIPPED_BASELINE if critic is None else critic.card[CRITIC_KEY]["reward"]
+    return _Returns(utility, arguments.reward or reward, critic)
+
+
+def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Namespace) -> "SeatRounds":
+    import numpy as np
+
+    from kanachan.data.round_shards import open_rounds
+    from kanachan.evaluation.gain import GainMeter, num_rows_of
+    from kanachan.inference.policy import chosen_device
+    from kanachan.inference.returns import RoundReturns
+    from kanachan.inference.reward_predictor import RewardPredictor
+
+    def value_of_actor(columns: "Columns") -> "NDArray[np.float32]":
+        assert returns.critic is not None
+        return returns.critic.of(columns, arguments.batch)[np.arange(len(columns)), columns.seat]
+
+    shards, device = seats.shards, chosen_device(arguments.device)
+    new, old = (_policy(path, seats, device) for path in arguments.weights)
+    predictor = RewardPredictor.load(returns.reward)
+    for whose in (predictor, returns.critic):
+        if whose is not None:
+            shards.require(whose.vocabulary, "the returns")
+    rounds = open_rounds(shards.folder, shards.split, verify=True)
+    of_rounds = RoundReturns(rounds, predictor, returns.utility)
+    values = None if returns.critic is None else value_of_actor
+    meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values, arguments.batch)
+    num_rows = num_rows_of(shards, arguments.limit)
+    with tqdm(total=num_rows, unit="decision", unit_scale=True, disable=None) as bar:
+        try:
+            return meter.measure_all(shards, seats.are_of, arguments.limit, bar.update)
+        except ValueError as error:
+            names = f"{arguments.weights[0]} against {arguments.weights[1]}"
+            raise ValueError(f"{names}: {error} (played as {seats.circumstances})") from None
+
+
+def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":
+    from kanachan.inference.policy import Policy
+
+    policy = Policy.load(path, device)
+    seats.shards.require(policy.vocabulary, path)
+    return policy
+
+
+def _report(
+    gain: "Gain", verdict: "GainVerdict", unit: str, seats: "LearnerSeats", arguments: argparse.Namespace
+) -> str:
+    from kanachan.evaluation.gain import LARGE_WEIGHT
+    from kanachan.evaluation.tables import table, with_interval
+
+    new, old = arguments.weights
+    left_out = f", {gain.left_out:,} of them left out, as it is not known what followed" if gain.left_out else ""
+    heading = (
+        f"{arguments.split} split of {arguments.shards}: {gain.games:,} games, {gain.seats:,} seats of {old}, "
+        f"{gain.rounds:,} rounds of these{left_out}, {gain.decisions:,} decisions\n"
+        f"{new} in place of {old} in one seat, both at temperature {seats.behaviour.temperature:g}"
+        + (f", exploration {seats.behaviour.explore:g}" if seats.behaviour.explore else "")
+        + f"\n[brackets]: 95 % intervals from {arguments.bootstrap:,} resamples of whole games"
+    )
+    size = f"{gain.effective_size:,.0f} of {gain.rounds:,} ({100 * gain.effective_size / gain.rounds:.1f} %)"
+    rows = [
+        [f"gain in {unit}, a game", with_interval(gain.gain, 4, sign="+")],
+        ["standard error", f"{gain.standard_error:.4f}"],
+        ["mean divergence, nats a decision", with_interval(gain.divergence, 5)],
+        ["mean weight of a round (1 up to chance)", with_interval(gain.mean_weight, 4)],
+        ["effective number of rounds", size],
+        [f"weights over {LARGE_WEIGHT:g}, %", f"{100 * gain.large_weights:.3f}"],
+        ["probabilities recomputed, mean difference in nats", f"{gain.disagreement:.1e}"],
+    ]
+    return f"{heading}\n\n{verdict.sentence}\n\n{table(['', 'value'], rows)}"

@@ -1,0 +1,320 @@
+"""Estimates, from the games of a policy, what another policy would gain in its place: importance sampling by rounds.
+
+One seat takes the other policy, the three others do not. The outcome of a round counts as often as the seat's actions
+in it are more probable by the new policy, W = Π π_new(a) / π_old(a), so that its mean is that of the new policy. The
+gain is the mean of (W - 1) · return: exact for any two policies, but so noisy for distant ones that it is refused.
+
+Values V of the situations lower the noise and not the mean: with W(t) the product up to decision t, each V(t) is
+subtracted from what follows it, as Σ (W(t) - W(t-1)) · (return - V(t)); V must not depend on the action.
+
+Shapes: B decisions, R rounds of a seat ("turns" of the policy), A candidates, S seats, G games.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from kanachan.data.columns import Columns, round_keys
+from kanachan.data.sampler import by_round
+from kanachan.data.shards import Shards
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
+from kanachan.inference.behaviour import Behaviour, divergence
+from kanachan.inference.policy import DEFAULT_BATCH, Policy
+
+MOST_DIVERGENCE = 0.005
+"""nats a decision, beyond which the weights of whole rounds vary too much"""
+MOST_DISAGREEMENT = 0.05
+"""mean difference of recomputed log-probabilities from the recorded ones, beyond which another policy has played"""
+LARGE_WEIGHT = 10.0
+_EARLY_SLACK = 1.5
+"""factor of `MOST_DIVERGENCE` while there are few decisions"""
+_ROWS_AT_ONCE = 8192
+_OF_DECISIONS = Callable[[Columns], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class SeatRounds:
+    """The rounds of the seats of a policy, one row for each."""
+
+    game_R: NDArray[np.uint64]
+    seat_R: NDArray[np.int64]
+    weight_R: Floats
+    """W, the product of π_new / π_old of the actions taken"""
+    gain_R: Floats
+    """what the round says of the gain; NaN where it is not known what followed the round"""
+    decisions_R: NDArray[np.int64]
+    divergence_R: Floats
+    """sum over the decisions: of the new policy from the old one, in nats"""
+    disagreement_R: Floats
+    """sum over the decisions: absolute difference of log π_old(a) from that which was recorded"""
+
+    def __len__(self) -> int:
+        return len(self.game_R)
+
+    @staticmethod
+    def joined(parts: "Sequence[SeatRounds]") -> "SeatRounds":
+        """Joins rounds, of which there must be some parts."""
+        names = [f.name for f in fields(SeatRounds)]
+        return SeatRounds(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+    @property
+    def mean_divergence(self) -> float:
+        """Of the new policy from the old one, in nats a decision."""
+        return float(self.divergence_R.sum() / self.decisions_R.sum())
+
+    @property
+    def mean_disagreement(self) -> float:
+        """Of the recomputed log-probabilities with those recorded, a decision."""
+        return float(self.disagreement_R.sum() / self.decisions_R.sum())
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What a policy gains over another one, for one seat in one game, in the unit of the utility."""
+
+    gain: Estimate
+    """the interval by resampled games"""
+    standard_error: float
+    """of the gain, by games"""
+    divergence: Estimate
+    """of the new policy from the old one, in nats a decision"""
+    mean_weight: Estimate
+    """of W, which is 1 up to chance"""
+    effective_size: float
+    """how many rounds with equal weights would be as informative as these: (ΣW)² / ΣW²"""
+    large_weights: float
+    """share of W over `LARGE_WEIGHT`"""
+    disagreement: float
+    """mean absolute difference of the recomputed log-probabilities from the recorded ones"""
+    games: int
+    seats: int
+    """of these games that the old policy had"""
+    rounds: int
+    """of these seats"""
+    decisions: int
+    left_out: int
+    """rounds of these seats of which it is not known what followed"""
+
+
+class GainMeter:
+    """Weighs the rounds of the old policy by the new one.
+
+    Args:
+        behaviour: how the old policy's actions were sampled; the new policy is taken to be sampled likewise.
+        returns: return_BS of the seats in the round of each decision, NaN where it is not known
+            (`kanachan.inference.returns.RoundReturns.of`).
+        values: value_B, the return that is expected for the deciding seat before its action; None: 0.
+        batch: decisions of a forward pass.
+    """
+
+    def __init__(
+        self,
+        new: Policy,
+        old: Policy,
+        behaviour: Behaviour,
+        returns: _OF_DECISIONS,
+        values: _OF_DECISIONS | None = None,
+        batch: int = DEFAULT_BATCH,
+    ) -> None:
+        assert new.vocabulary is old.vocabulary
+        self._new, self._old, self._behaviour = new, old, behaviour
+        self._returns, self._values, self._batch = returns, values, batch
+
+    def measure_all(
+        self,
+        shards: Shards,
+        is_own: Callable[[Columns], NDArray[np.bool_]],
+        limit: int | None = None,
+        progress: Callable[[int], object] = lambda rows: None,
+    ) -> SeatRounds:
+        """Weighs all rounds of the old policy's seats in a split, a few thousand decisions at once.
+
+        Args:
+            shards: opened with the columns of self-play.
+            is_own: tells which decisions are the old policy's.
+            limit: the number of decisions of all players, in whole games, that is not exceeded unless by one game.
+            progress: is called with the numbers of rows done, of `num_rows_of` in all.
+
+        Raises:
+            ValueError: there are none, another policy has played them, or the new one is too far from the old one.
+        """
+        parts: list[SeatRounds] = []
+        for span in _spans(shards, is_own, limit):
+            if len(span.columns):
+                parts.append(self.measure(span.columns))
+                _check(SeatRounds.joined(parts), at_most=_EARLY_SLACK * MOST_DIVERGENCE)
+            progress(span.num_rows)
+        if not parts:
+            raise ValueError("the old policy has no decisions in this split")
+        rounds = SeatRounds.joined(parts)
+        _check(rounds, at_most=MOST_DIVERGENCE)
+        return rounds
+
+    def measure(self, columns: Columns) -> SeatRounds:
+        """Weighs some rounds.
+
+        Args:
+            columns: all decisions of the old policy in rounds of its seats, those of a seat in a round together and in
+                their order; as annotated.
+        """
+        assert columns.log_probability is not None
+        key_B = round_keys(columns, self._old.vocabulary)
+        first_R = np.flatnonzero(np.append(True, key_B[1:] != key_B[:-1]))
+        new_B, old_B, divergence_B = self._log_probabilities(columns)
+        recorded_B = columns.log_probability.astype(np.float64)
+        return_B = self._returns(columns)[np.arange(len(columns)), columns.seat].astype(np.float64)
+        value_B = np.zeros(len(columns)) if self._values is None else self._values(columns).astype(np.float64)
+        weight_R, gain_R = weighed(new_B - old_B, old_B - recorded_B, return_B, value_B, first_R)
+        return SeatRounds(
+            game_R=columns.game[first_R],
+            seat_R=columns.seat[first_R],
+            weight_R=weight_R,
+            gain_R=gain_R,
+            decisions_R=np.diff(np.append(first_R, len(columns))),
+            divergence_R=np.add.reduceat(divergence_B, first_R),
+            disagreement_R=np.add.reduceat(np.abs(old_B - recorded_B), first_R),
+        )
+
+    @torch.inference_mode()
+    def _log_probabilities(self, columns: Columns) -> tuple[Floats, Floats, Floats]:
+        """Returns new_B and old_B, the log-probabilities of the actions taken, and divergence_B."""
+        parts = []
+        for first in range(0, len(columns), self._batch):
+            rows = columns.rows(first, first + self._batch)
+            new_BA, old_BA = (self._behaviour.log_probabilities(_scores(p, rows)) for p in (self._new, self._old))
+            chosen_B1 = torch.from_numpy(rows.chosen.astype(np.int64)).to(new_BA.device)[:, None]
+            taken = [log_BA.gather(1, chosen_B1)[:, 0] for log_BA in (new_BA, old_BA)]
+            parts.append(torch.stack([*taken, divergence(new_BA, old_BA)]).cpu())
+        new_B, old_B, divergence_B = torch.cat(parts, dim=1).numpy()
+        return new_B, old_B, divergence_B
+
+
+def weighed(
+    ratio_B: Floats, correction_B: Floats, return_B: Floats, value_B: Floats, first_R: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Computes weight_R and gain_R (`SeatRounds`).
+
+    Args:
+        ratio_B: log π_new(a) - log π_old(a).
+        correction_B: log π_old(a) less the log-probability by which the action was sampled. It differs from 0 where
+            the games were played in another precision; the gain counts it in, and stays exact.
+        return_B: of the deciding seat in the round of each decision.
+        value_B: the return expected before each decision.
+        first_R: the first decision of each round.
+    """
+    round_B = np.repeat(np.arange(len(first_R)), np.diff(np.append(first_R, len(ratio_B))))
+    through_B = np.cumsum(ratio_B)
+    before_B = through_B - ratio_B
+    start_R = before_B[first_R]
+    change_B = np.exp(before_B - start_R[round_B]) * np.expm1(ratio_B)
+    sum_R = np.add.reduceat(change_B * (return_B - value_B), first_R)
+    weight_R = np.exp(np.add.reduceat(ratio_B, first_R))
+    return weight_R, np.exp(np.add.reduceat(correction_B, first_R)) * sum_R
+
+
+def _check(rounds: SeatRounds, at_most: float) -> None:
+    """Raises ValueError if another policy has played the rounds, or the new one is further than `at_most` from it."""
+    if rounds.mean_disagreement > MOST_DISAGREEMENT:
+        raise ValueError(
+            f"the old policy does not give the actions the probabilities with which they were played: the logarithms "
+            f"differ by {rounds.mean_disagreement:.3g} on average over {rounds.decisions_R.sum():,} decisions"
+        )
+    if rounds.mean_divergence > at_most:
+        raise ValueError(
+            f"the new policy diverges from the old one by {rounds.mean_divergence:.3g} nats a decision, more than the "
+            f"{MOST_DIVERGENCE:g} at which the games of one still tell the gain of the other: play games to compare "
+            "them (kanachan-arena), or take a smaller step"
+        )
+
+
+def _scores(policy: Policy, columns: Columns) -> torch.Tensor:
+    batch = policy.batch(columns).to(policy.device)
+    return policy.objective.score(policy.output(batch))
+
+
+class _Span(NamedTuple):
+    """Rows of a split that are read together."""
+
+    columns: Columns
+    num_rows: int
+    """of the split, of which those of the policy are the columns"""
+
+
+def _spans(shards: Shards, is_own: Callable[[Columns], NDArray[np.bool_]], limit: int | None) -> Iterator[_Span]:
+    """Yields the rows of a split, some thousands at once, those of a seat in a round together."""
+    rows = _rows_of_games(shards, limit)
+    first = 0
+    while first < len(rows):
+        span = rows[first : first + _ROWS_AT_ONCE]
+        columns = shards.gather(span)
+        if first + len(span) < len(rows):  # the last round may go on behind them
+            key_B = round_keys(columns, shards.vocabulary)
+            whole = int(np.flatnonzero(key_B != key_B[-1])[-1]) + 1
+            span, columns = span[:whole], columns.rows(0, whole)
+        own = span[is_own(columns)]
+        yield _Span(shards.gather(own[by_round(shards, own, len(own))]), len(span))
+        first += len(span)
+
+
+def num_rows_of(shards: Shards, limit: int | None) -> int:
+    """Returns how many rows of a split `GainMeter.measure_all` reads."""
+    return len(_rows_of_games(shards, limit))
+
+
+def _rows_of_games(shards: Shards, limit: int | None) -> NDArray[np.int64]:
+    rows = np.arange(len(shards))
+    if limit is None or limit >= len(shards):
+        return rows
+    game_B = shards.games(rows)
+    games, count_G = np.unique(game_B, return_counts=True)  # in the order of their hashes
+    num_games = max(int(np.searchsorted(np.cumsum(count_G), limit, side="right")), 1)
+    return rows[np.isin(game_B, games[:num_games])]
+
+
+def gain_of(rounds: SeatRounds, replicates: int = REPLICATES) -> Gain:
+    """Computes the gain and its errors, by games."""
+    known_R = ~np.isnan(rounds.gain_R)
+    # a game of several seats counts as several; a seat, at its first round
+    pairs = np.stack([rounds.game_R, rounds.seat_R.astype(np.uint64)], axis=1)
+    is_new_R = np.zeros(len(rounds), bool)
+    is_new_R[np.unique(pairs, axis=0, return_index=True)[1]] = True
+    total_R = np.where(known_R, rounds.gain_R, 0.0)
+    game_R = rounds.game_R.view(np.int64)
+    everywhere_R = np.ones(len(rounds), bool)
+    by_seats = Statistic((lambda: total_R, lambda: is_new_R), lambda s: s[:, 0] / s[:, 1], everywhere_R)
+    by_decisions = Statistic(
+        (lambda: rounds.divergence_R, lambda: rounds.decisions_R), lambda s: s[:, 0] / s[:, 1], everywhere_R
+    )
+    statistics = {"gain": by_seats, "divergence": by_decisions, "weight": ratio_statistic(rounds.weight_R)}
+    found = cluster_bootstrap(game_R, statistics, replicates)
+    seats, weight_R, decisions = int(is_new_R.sum()), rounds.weight_R, int(rounds.decisions_R.sum())
+    games, game_index_R = np.unique(game_R, return_inverse=True)
+    return Gain(
+        gain=found["gain"]._replace(decisions=decisions),
+        standard_error=_standard_error(total_R, is_new_R, game_index_R),
+        divergence=found["divergence"]._replace(decisions=decisions),
+        mean_weight=found["weight"],
+        effective_size=float(weight_R.sum() ** 2 / (weight_R**2).sum()),
+        large_weights=float((weight_R > LARGE_WEIGHT).mean()),
+        disagreement=rounds.mean_disagreement,
+        games=len(games),
+        seats=seats,
+        rounds=len(rounds),
+        decisions=decisions,
+        left_out=int((~known_R).sum()),
+    )
+
+
+def _standard_error(total_R: Floats, is_new_R: NDArray[np.bool_], game_index_R: NDArray[np.intp]) -> float:
+    """Computes that of Σ total / number of seats, both sums over games; NaN of one game."""
+    total_G, seats_G = (np.bincount(game_index_R, column) for column in (total_R, is_new_R))
+    residual_G = total_G - total_G.sum() / seats_G.sum() * seats_G
+    num_games = len(total_G)
+    if num_games < 2:
+        return math.nan
+    return float(np.sqrt(num_games / (num_games - 1) * (residual_G**2).sum()) / seats_G.sum())

@@ -1,0 +1,42 @@
+"""How actions are sampled from the scores of a network: with what probability each of them is.
+
+Shapes: B decisions, A candidates.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A distribution over the candidates, as `kanachan.inference.choice.choose` samples from it."""
+
+    temperature: float
+    """the scores are divided by it; the distribution is their softmax"""
+    explore: float = 0.0
+    """the share of actions that are drawn from all with equal probabilities"""
+
+    def log_probabilities(self, score_BA: Tensor) -> Tensor:
+        """Returns log_probability_BA, float64; -inf where the scores are, at padding."""
+        log_BA = (score_BA.double() / self.temperature).log_softmax(dim=1)
+        if not self.explore:
+            return log_BA
+        is_candidate_BA = score_BA > -math.inf
+        uniform_B1 = math.log(self.explore) - is_candidate_BA.sum(dim=1, keepdim=True).log()
+        sampled_BA = log_BA + math.log1p(-self.explore) if self.explore < 1 else torch.full_like(log_BA, -math.inf)
+        return torch.logaddexp(sampled_BA, uniform_B1).masked_fill(~is_candidate_BA, -math.inf)
+
+
+def divergence(log_BA: Tensor, reference_BA: Tensor) -> Tensor:
+    """Computes the Kullback-Leibler divergence of each row from that of a reference [B], in nats.
+
+    Args:
+        log_BA, reference_BA: log-probabilities; -inf at padding.
+    """
+    probability_BA = log_BA.exp()
+    # where there is nothing to sum, the difference of infinite numbers would give gradients that are not numbers
+    difference_BA = (log_BA - reference_BA).masked_fill(probability_BA == 0, 0.0)
+    return (probability_BA * difference_BA).sum(dim=1)

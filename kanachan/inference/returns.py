@@ -1,0 +1,128 @@
+"""What a round brought each seat in the expected utility of its game: the return of reinforcement learning.
+
+A reward predictor gives the expected utility at the start of each round. The return of a round is the change from its
+start to the start of the next one, or after the last round to the utility that the game has brought. Returns of the
+rounds of a game thus add up to the utility of the game less what was expected at its start, and the actions of a round
+are credited with what followed in this round alone.
+
+Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.data.columns import Columns
+from kanachan.data.round_columns import RoundColumns, RoundIndex
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.seat_orders import SeatOrders
+from kanachan.objectives.reward import Outcome
+from kanachan.objectives.value import Grading
+from kanachan.policy_config import RANK_POINTS
+
+UTILITY_KINDS = ("ranks", "grading_points")
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What the end of a game is worth to a seat.
+
+    Raises:
+        ValueError: the kind is unknown, or the points are not finite or all equal.
+    """
+
+    kind: Literal["ranks", "grading_points"] = "ranks"
+    """ranks: `points` of the final rank; grading_points: those of the platform"""
+    points: tuple[float, ...] = RANK_POINTS
+    """of each rank, the first one first; grading_points does not use them"""
+
+    def __post_init__(self) -> None:
+        if self.kind not in UTILITY_KINDS:
+            raise ValueError(f"a utility must be one of {', '.join(UTILITY_KINDS)}, not {self.kind}")
+        if self.kind == "ranks" and not all(map(math.isfinite, self.points)):
+            raise ValueError(f"the points of the ranks must be finite numbers, not {list(self.points)}")
+        if self.kind == "ranks" and len(set(self.points)) < 2:
+            raise ValueError(f"the points of the ranks are all equal: {list(self.points)}")
+
+    @property
+    def is_zero_sum(self) -> bool:
+        """Whether the returns of the seats of a round add up to 0."""
+        return self.kind == "ranks"
+
+    @property
+    def scale(self) -> float:
+        """A number of the order of its differences between seats."""
+        return float(np.std(self.points)) if self.kind == "ranks" else Grading.scale
+
+    def require(self, num_seats: int) -> None:
+        """Raises ValueError if there is not one number of points for each rank."""
+        if self.kind == "ranks" and len(self.points) != num_seats:
+            raise ValueError(f"{num_seats} points are needed, one for each rank, not {list(self.points)}")
+
+    def expected(self, outcome: Outcome) -> NDArray[np.float32]:
+        """Returns the expected utility of every seat [N, S] of predictions [N, S, …]."""
+        if self.kind == "grading_points":
+            return outcome.grading_points.cpu().numpy().astype(np.float32)
+        log_NSO = outcome.order_log_probability.cpu()
+        orders = SeatOrders(log_NSO.shape[1])
+        probability_XR = orders.rank_log_probability(log_NSO.flatten(0, 1)).exp().numpy()
+        value_X = probability_XR.astype(np.float64) @ np.array(self.points)
+        return value_X.reshape(log_NSO.shape[:2]).astype(np.float32)
+
+    def achieved(self, rounds: RoundColumns) -> NDArray[np.float32]:
+        """Returns the utility that the game of each round has brought every seat [N, S]."""
+        if self.kind == "grading_points":
+            return rounds.grading_delta.astype(np.float32)
+        return np.array(self.points, np.float32)[rounds.rank]
+
+
+class RoundReturns:
+    """The returns of rounds, and of the decisions in them.
+
+    Args:
+        rounds: sorted by game and, within a game, by their order.
+
+    Raises:
+        ValueError: the utility does not fit the number of seats.
+    """
+
+    def __init__(self, rounds: RoundColumns, predictor: RewardPredictor, utility: Utility) -> None:
+        vocabulary = predictor.vocabulary
+        utility.require(vocabulary.num_seats)
+        self.utility = utility
+        self._vocabulary = vocabulary
+        self._index = RoundIndex(rounds)
+        self.return_NS: NDArray[np.float32] = np.zeros((0, vocabulary.num_seats), np.float32)
+        """of each round, NaN where it is not known what followed it"""
+        if len(rounds):
+            before_NS = utility.expected(predictor.of_rounds(rounds))
+            after_NS = np.where(rounds.is_last[:, None], utility.achieved(rounds), np.roll(before_NS, -1, axis=0))
+            self.return_NS = np.where(rounds.is_whole[:, None], after_NS - before_NS, np.float32(np.nan))
+
+    def of(self, columns: Columns) -> NDArray[np.float32]:
+        """Returns return_BS: those of the seats in the round of each decision, NaN where it is not known.
+
+        Args:
+            columns: as annotated, before seats are rotated; seat 0 is the first dealer of the game.
+        """
+        row_B = self._index.rows_of(columns, self._vocabulary)
+        return_BS = np.full((len(columns), self._vocabulary.num_seats), np.nan, np.float32)
+        return_BS[row_B >= 0] = self.return_NS[row_B[row_B >= 0]]
+        return return_BS
+
+
+def counted_from_actor(value_BS: NDArray[np.float32], seat_B: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Returns value_BS of the actor, the next seat and so on, of those of seat 0, seat 1 …"""
+    return np.take_along_axis(value_BS, _turned(seat_B, value_BS.shape[1]), axis=1)
+
+
+def counted_from_first(value_BS: NDArray[np.float32], seat_B: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Returns value_BS of seat 0, seat 1 …, of those of the actor, the next seat and so on."""
+    return np.take_along_axis(value_BS, _turned(-seat_B, value_BS.shape[1]), axis=1)
+
+
+def _turned(shift_B: NDArray[np.int64], num_seats: int) -> NDArray[np.int64]:
+    return (shift_B[:, None] + np.arange(num_seats)) % num_seats

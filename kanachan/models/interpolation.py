@@ -1,0 +1,24 @@
+"""Weights between those of two networks of the same kind: a step of training, shortened."""
+
+from collections.abc import Mapping
+
+from torch import Tensor
+
+from kanachan.models.weights import Weights
+
+
+def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
+    """Returns the tensors that are `share` of the way from `old` to `new`, of the kinds of `new`.
+
+    Raises:
+        ValueError: the networks have other tensors.
+    """
+    assert 0 < share <= 1, share
+    if {n: t.shape for n, t in old.tensors.items()} != {n: t.shape for n, t in new.tensors.items()}:
+        raise ValueError(f"{old.path} and {new.path} are networks of different sizes or heads")
+    if share == 1:
+        return new.tensors
+    return {
+        name: tensor if not tensor.is_floating_point() else old.tensors[name].to(tensor.dtype).lerp(tensor, share)
+        for name, tensor in new.tensors.items()
+    }

@@ -1,0 +1,114 @@
+"""Weights of stage policy act wherever those of imitation do: here both are the same tensors."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli import calibrate, evaluate, export, predict
+from kanachan.cli.review import main as review
+from kanachan.config import MODEL_SIZES, DataConfig, StageName, TrainConfig
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.int8_network import with_int8
+from kanachan.inference.policy import Policy
+from kanachan.models.weights import read_weights
+from kanachan.objectives.stages import POLICY, previous_stage
+from kanachan.training.initialization import initial_network
+from tests.support.bots import START, answers, bot_of
+from tests.support.matches import arena, result_of
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
+from tests.support.reviewed import events_of, write_record
+from tests.support.tiny_weights import written
+
+STAGES = ("imitation", POLICY)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {stage: written(folder / stage, stage, layers=1) for stage in STAGES}
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed(tmp_path_factory.mktemp("data") / "shards", 60, validation=60, test=60)
+
+
+def test_the_stage_is_outside_the_curriculum() -> None:
+    assert previous_stage(POLICY) is None
+
+
+def test_predictions_are_those_of_imitation(weights: dict[StageName, Path]) -> None:
+    annotations = random_annotations(40, seed=3)
+    one, other = (Policy.load(weights[stage]).predictions(annotations) for stage in STAGES)
+    assert [a.shown.tolist() for a in one] == [b.shown.tolist() for b in other]
+
+
+def test_it_is_evaluated_calibrated_and_predicted_as_imitation_is(
+    weights: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [str(weights[stage]) for stage in STAGES]
+    path = tmp_path / "evaluation.json"
+    assert evaluate.main([*given, str(shards), "--json", str(path), "--bootstrap", "20"]) == 0
+    assert "Policy: the action that the policy takes" in capsys.readouterr().out
+    one, other = json.loads(path.read_text())["weights"]
+    assert one["agreement"] == other["agreement"]
+
+    for stage in STAGES:
+        calibrated = str(tmp_path / f"{stage}.safetensors")
+        assert calibrate.main([str(weights[stage]), str(shards), "-o", calibrated, "--bootstrap", "20"]) == 0
+    temperatures = [read_weights(tmp_path / f"{stage}.safetensors").card["temperature"] for stage in STAGES]
+    assert temperatures[0] == temperatures[1] != 1
+
+    lines = write_lines(tmp_path / "lines.txt", random_annotations(10, seed=7))
+    for stage in STAGES:
+        assert predict.main([str(weights[stage]), lines, "-o", str(tmp_path / f"{stage}.txt")]) == 0
+    assert (tmp_path / "imitation.txt").read_text() == (tmp_path / f"{POLICY}.txt").read_text()
+
+
+def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Path) -> None:
+    players = [f"{weights[stage]}@1" for stage in STAGES]
+    assert arena(tmp_path, players=players, games=4) == 0
+    assert result_of(tmp_path)["games"] == 4
+    events = [START, *events_of(5)[1:20]]
+    ours, theirs = ([answer.get("pai") for answer in answers(bot_of(weights[s], 0), events)] for s in STAGES)
+    assert ours == theirs
+    record = write_record(tmp_path / "game.jsonl", events_of(5))
+    given = [str(record), str(weights[POLICY]), "--seat", "1", "-o", str(tmp_path / "page.html")]
+    assert review([*given, "--json", str(tmp_path / "page.json")]) == 0
+    (model,) = json.loads((tmp_path / "page.json").read_text())["models"]
+    assert (model["stage"], model["unit"]) == (POLICY, "probability")
+
+
+def test_values_can_be_weighted_with_it_and_its_matrices_be_int8(
+    weights: dict[StageName, Path], tmp_path: Path
+) -> None:
+    policy, values = Policy.load(weights[POLICY]), Policy.load(written(tmp_path, "rank"))
+    assert AdvantagePolicy(policy, values, 10.0).stage == POLICY
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    assert with_int8(policy, "policy").stage == POLICY
+
+
+def test_its_encoder_is_exported(weights: dict[StageName, Path], tmp_path: Path) -> None:
+    assert export.main([str(weights[POLICY]), "-o", str(tmp_path / "hf")]) == 0
+    assert json.loads((tmp_path / "hf" / "card.json").read_text())["stage"] == POLICY
+
+
+@pytest.mark.parametrize(
+    ("stage", "init", "origin"),
+    [
+        (POLICY, "imitation", "encoder and decoder from"),
+        ("imitation", POLICY, "encoder and decoder from"),
+        ("rank", POLICY, "encoder from"),
+    ],
+)
+def test_a_run_starts_from_it_as_from_imitation(
+    stage: StageName, init: StageName, origin: str, weights: dict[StageName, Path], tmp_path: Path
+) -> None:
+    path = written(tmp_path, init)
+    config = TrainConfig(stage=stage, data=DataConfig(path="."), model=MODEL_SIZES["tiny"], init=str(path))
+    made = initial_network(config, FOUR_PLAYERS, inherits=True)
+    assert made.origin == f"{origin} {path}"
+    assert [entry["stage"] for entry in made.lineage] == [init]
