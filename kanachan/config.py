@@ -7,15 +7,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-StageName = str  # one of kanachan.objectives.stages.STAGES, or REWARD
+from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig, require
+
+StageName = str  # one of kanachan.objectives.stages.trained_stages
 SPLITS = ("train", "validation", "test")
+PARTS = ("encoder", "decoder", "head", "summary_head")
+"""of a network, as its attributes; the heads of auxiliary targets are another one"""
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,9 +36,9 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in ("width", "layers", "heads", "feedforward", "decoder_layers"):
-            _require(getattr(self, name) >= 1, f"model.{name} must be at least 1, not {getattr(self, name)}")
-        _require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
-        _require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
+            require(getattr(self, name) >= 1, f"model.{name} must be at least 1, not {getattr(self, name)}")
+        require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
+        require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
 
 
 MODEL_SIZES = {
@@ -77,6 +76,12 @@ class ObjectiveConfig:
     predictor expects after the round (of the last round: the true one); round needs shards with rounds"""
     reward: str | None = None
     """rank and grading with target round: weights of that reward predictor; without it, objective.prior"""
+    oracle: float = 0.0
+    """imitation: oracle guiding: the others' hands and, in self-play, the next tiles of the wall are further inputs in
+    training, each kept with this probability at the first step (1 for all), which falls linearly to 0; validations and
+    the weights are without them. Needs hidden hands in the shards"""
+    oracle_decay: float = 0.75
+    """imitation: the share of the steps in which objective.oracle falls to 0"""
     hidden_hands: float = 0.0
     """all stages: weight of an auxiliary target, the tiles that the others hold, predicted from the summary token;
     needs shards of annotations made with --hidden"""
@@ -84,24 +89,26 @@ class ObjectiveConfig:
     """all stages: weight of an auxiliary target, the winner of the round, predicted from the summary token"""
 
     def __post_init__(self) -> None:
-        _require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
-        _require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
-        _require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
-        _require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
+        require(self.bins >= 3 and self.bins % 2 == 1, f"objective.bins must be odd and at least 3, not {self.bins}")
+        require(self.sigma > 0, f"objective.sigma must be positive, not {self.sigma}")
+        require(self.conservative >= 0, f"objective.conservative must not be negative, not {self.conservative}")
+        require(self.baseline >= 0, f"objective.baseline must not be negative, not {self.baseline}")
+        require(0 <= self.oracle <= 1, f"objective.oracle must be in [0, 1], not {self.oracle}")
+        require(0 < self.oracle_decay <= 1, f"objective.oracle_decay must be in (0, 1], not {self.oracle_decay}")
         for name in ("hidden_hands", "round_winner"):
-            _require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
-        _require(
+            require(getattr(self, name) >= 0, f"objective.{name} must not be negative, not {getattr(self, name)}")
+        require(
             self.target == "game" or not (self.prior is None and self.reward is None),
             "objective.target=round needs a reward predictor: --objective.reward WEIGHTS, or --objective.prior WEIGHTS",
         )
-        _require(
+        require(
             self.target == "round" or self.reward is None,
             f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
         )
-        _require(
+        require(
             0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
         )
-        _require(
+        require(
             all(map(math.isfinite, self.rank_points)),
             f"objective.rank_points must be finite numbers, not {list(self.rank_points)}",
         )
@@ -126,17 +133,17 @@ class RewardConfig:
 
     def __post_init__(self) -> None:
         for name in ("width", "layers"):
-            _require(getattr(self, name) >= 1, f"reward.{name} must be at least 1, not {getattr(self, name)}")
-        _require(0 <= self.dropout < 1, f"reward.dropout must be in [0, 1), not {self.dropout}")
-        _require(self.grading >= 0, f"reward.grading must not be negative, not {self.grading}")
+            require(getattr(self, name) >= 1, f"reward.{name} must be at least 1, not {getattr(self, name)}")
+        require(0 <= self.dropout < 1, f"reward.dropout must be in [0, 1), not {self.dropout}")
+        require(self.grading >= 0, f"reward.grading must not be negative, not {self.grading}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class DataConfig:
     """The shards, and how decisions are sampled and batched."""
 
-    path: str
-    """folder of shards, made by kanachan-pack"""
+    path: str = ""
+    """folder of shards, made by kanachan-pack; required without selfplay.games"""
     verify: bool = False
     """read all shards before training and compare them with their checksums; otherwise only their structure is
     checked"""
@@ -159,12 +166,12 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
-            _require(getattr(self, name) >= 1, f"data.{name} must be at least 1, not {getattr(self, name)}")
-        _require(
+            require(getattr(self, name) >= 1, f"data.{name} must be at least 1, not {getattr(self, name)}")
+        require(
             self.batch % self.micro_batch == 0,
             f"data.micro_batch={self.micro_batch} does not divide data.batch={self.batch}",
         )
-        _require(
+        require(
             1 <= self.neighbours <= 1024 and self.neighbours & (self.neighbours - 1) == 0,
             f"data.neighbours must be a power of two from 1 to 1024, not {self.neighbours}",
         )
@@ -183,6 +190,9 @@ class OptimConfig:
     """learning rate of Muon's matrices, as a multiple of that of the rest"""
     encoder_learning_rate: float | None = None
     """peak learning rate of the encoder, if it differs from the decoder's (later stages)"""
+    frozen: tuple[str, ...] = ()
+    """parts of the network that are not trained, of encoder, decoder, head and summary_head: [encoder,decoder,head]
+    trains the heads of auxiliary targets alone"""
     encoder_frozen: int = 0
     """optimiser steps at the start in which the encoder is frozen and only the new decoder is trained (later stages);
     the warm-up of the encoder follows them"""
@@ -208,23 +218,25 @@ class OptimConfig:
 
     def __post_init__(self) -> None:
         for name in ("learning_rate", "muon_factor"):
-            _require(getattr(self, name) > 0, f"optim.{name} must be positive, not {getattr(self, name)}")
-        _require(
+            require(getattr(self, name) > 0, f"optim.{name} must be positive, not {getattr(self, name)}")
+        require(
             self.encoder_learning_rate is None or self.encoder_learning_rate >= 0,
             f"optim.encoder_learning_rate must not be negative, not {self.encoder_learning_rate}",
         )
-        _require(self.encoder_frozen >= 0, f"optim.encoder_frozen must not be negative, not {self.encoder_frozen}")
-        _require(
+        for part in self.frozen:
+            require(part in PARTS, f"optim.frozen: {part} is none of the parts {', '.join(PARTS)}")
+        require(self.encoder_frozen >= 0, f"optim.encoder_frozen must not be negative, not {self.encoder_frozen}")
+        require(
             self.warmup is None or 0 <= self.warmup < 1 or (self.warmup >= 1 and self.warmup % 1 == 0),
             f"optim.warmup must be a number of steps, or a share of all from 0 to 1, not {self.warmup}",
         )
-        _require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
-        _require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
-        _require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
-        _require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
-        _require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
-        _require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
-        _require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
+        require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
+        require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
+        require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
+        require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
+        require(self.clip >= 0, f"optim.clip must not be negative, not {self.clip}")
+        require(0 <= self.average < 1, f"optim.average must be in [0, 1), not {self.average}")
+        require(self.skip_limit >= 1, f"optim.skip_limit must be at least 1, not {self.skip_limit}")
 
     def warmup_steps(self, total_steps: int) -> int:
         """Returns the optimiser steps of the warm-up of a run of `total_steps`."""
@@ -298,12 +310,12 @@ class RunConfig:
 
     def __post_init__(self) -> None:
         for name in ("log_every", "validate_every", "checkpoint_every"):
-            _require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
+            require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
         for name in ("steps", "threads", "validate_batches", "early_stopping", "devices", "nodes"):
             value = getattr(self, name)
-            _require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
-        _require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
-        _require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
+            require(value is None or value >= 1, f"run.{name} must be at least 1, not {value}")
+        require(self.passes is None or self.passes > 0, f"run.passes must be positive, not {self.passes}")
+        require(0 <= self.seed < 1 << 32, f"run.seed must be from 0 to {(1 << 32) - 1}, not {self.seed}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,4 +329,7 @@ class TrainConfig:
     optim: OptimConfig = field(default_factory=OptimConfig)
     run: RunConfig = field(default_factory=RunConfig)
     reward: RewardConfig = field(default_factory=RewardConfig)
+    critic: CriticConfig = field(default_factory=CriticConfig)
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     init: str | None = None

@@ -5,23 +5,28 @@
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --output DIR          folder of the runs (default: runs/curriculum)
-#     --fresh               also train each later stage from a fresh encoder with the same number of steps, so that the
-#                           table shows the effect of the curriculum
+#     --fresh               also train each later stage from a fresh encoder with the same settings, so that the table
+#                           shows the effect of the curriculum
+#     --selfplay N          also play N games of the imitation with itself and some rule-based players, train each later
+#                           stage on these games alone (DIR/selfplay/STAGE) and from there on the games of SHARDS
+#                           (DIR/selfplay-first/STAGE), and evaluate these too, all on the games of SHARDS
 #     --imitation-steps N   optimiser steps of the first stage (default: four epochs of the training split)
-#     --later-steps N       optimiser steps of each later stage (default: 1600, of 64 decisions)
+#     --later-steps N       optimiser steps of each later stage (default: 1600, of 64 decisions); rank and grading end
+#                           sooner when they no longer improve
 #
 # Cost at the defaults: a core imitates 340 to 500 decisions a second (data.batch of them are a step), so four epochs of
 # 450,000 take 60 to 90 minutes. Later stages draw decisions one by one (data.neighbours), 150 to 250 a second, 7 to 12
-# minutes for each; all evaluations take 10 minutes.
+# minutes for each; all evaluations take 10 minutes. A core plays 1 to 2 games of self-play a second.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/setup.sh"
 
-shards='' out=runs/curriculum fresh=false later_steps=1600
+shards='' out=runs/curriculum fresh=false selfplay='' later_steps=1600
 imitation_length=(--run.passes 4)
 while (($#)); do
     case $1 in
         -o | --output) out=${2:?--output needs a folder} && shift ;;
         --fresh) fresh=true ;;
+        --selfplay) selfplay=${2:?--selfplay needs a number of games} && shift ;;
         --imitation-steps) imitation_length=(--run.steps "${2:?--imitation-steps needs a number}") && shift ;;
         --later-steps) later_steps=${2:?--later-steps needs a number} && shift ;;
         --help | -h) usage && exit ;;
@@ -33,6 +38,7 @@ while (($#)); do
 done
 [[ -n $shards ]] || fail "a folder of shards is missing: launch/curriculum.sh SHARDS"
 [[ -d $shards ]] || fail "$shards: no such file or folder; kanachan-pack makes folders of shards"
+[[ $selfplay =~ ^([1-9][0-9]*)?$ ]] || fail "--selfplay $selfplay: a number of games is expected"
 settings=("$@")
 set_up
 
@@ -45,13 +51,14 @@ tensors_of() {
     tail -c "+$((size + 9))" "$weights" | sha256sum | cut -c 1-16
 }
 
-# train RUN STAGE FROM [SETTINGS]: trains one run, unless that is done, from the encoder of another or, if FROM is
+# train RUN STAGE FROM DATA [SETTINGS]: trains one run, unless that is done, from the encoder of another or, if FROM is
 # empty, from a fresh one.
 train() {
-    local run=$out/$1 stage=$2 from=$3 made_from
-    shift 3
+    local run=$out/$1 stage=$2 from=$3 data=$4 made_from
+    shift 4
     runs+=("$run")
-    made_from="$(realpath "$shards") $* ${settings[*]}"
+    made_from="$(realpath "$data") $* ${settings[*]}"
+    [[ $data != "$games" ]] || made_from+=", $(<"$games.made-from")"
     if [[ -n $from ]]; then
         made_from+=", the encoder of $from $(tensors_of "$from")"
         set -- --init "$out/$from" "$@"
@@ -63,10 +70,27 @@ train() {
         return
     fi
     say "training $stage in $run"
-    kanachan-train --stage "$stage" --data.path "$shards" --run.out "$run" --resume auto "$@" "${settings[@]}"
+    kanachan-train --stage "$stage" --data.path "$data" --run.out "$run" --resume auto "$@" "${settings[@]}"
     # stopped by a signal, kanachan-train leaves a checkpoint and exits with status 0, but there are no weights yet
     [[ -f $run/weights.safetensors ]] || fail "stopped; the same command resumes from here"
     echo "$made_from" >"$run/made-from"
+}
+
+# play FROM: plays the games of self-play of a run, unless that is done. An interrupted run of kanachan-selfplay leaves
+# a hidden folder, and is resumed.
+games=$out/games
+play() {
+    local from=$1 made_from
+    made_from="$selfplay games of $from $(tensors_of "$from")"
+    [[ ! -f $games.made-from || $(<"$games.made-from") == "$made_from" ]] ||
+        fail "$games holds $(<"$games.made-from"), not $made_from: name another folder with --output, or remove $games and $games.made-from"
+    echo "$made_from" >"$games.made-from"
+    if compgen -G "$games/*.arrow" >/dev/null && [[ ! -e $games/.kanachan-selfplay.part ]]; then
+        say "$games: played already"
+        return
+    fi
+    say "playing $selfplay games of $from in $games"
+    kanachan-selfplay "$out/$from@0.7=0.85" rule=0.15 --explore 0.05 -n "$selfplay" -o "$games"
 }
 
 # Lines: the stages in their order, those with values, and those whose probabilities can be calibrated.
@@ -85,16 +109,25 @@ read -ra with_values <<<"${stage_lines[1]}"
 read -ra calibrated <<<"${stage_lines[2]}"
 first_stage=${stages[0]} later_stages=("${stages[@]:1}")
 
-later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32)
-train "$first_stage" "$first_stage" '' "${imitation_length[@]}" --optim.average 0.999
+later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32 --run.validate_every 200)
+train "$first_stage" "$first_stage" '' "$shards" "${imitation_length[@]}" --optim.average 0.999
 before=$first_stage
 for stage in "${later_stages[@]}"; do
-    train "$stage" "$stage" "$before" "${later[@]}"
+    train "$stage" "$stage" "$before" "$shards" "${later[@]}"
     before=$stage
 done
 if $fresh; then
     for stage in "${later_stages[@]}"; do
-        train "fresh/$stage" "$stage" '' "${later[@]}"
+        train "fresh/$stage" "$stage" '' "$shards" "${later[@]}"
+    done
+fi
+if [[ -n $selfplay ]]; then
+    play "$first_stage"
+    before=$first_stage
+    for stage in "${later_stages[@]}"; do
+        train "selfplay/$stage" "$stage" "$before" "$games" "${later[@]}"
+        train "selfplay-first/$stage" "$stage" "selfplay/$stage" "$shards" "${later[@]}"
+        before=selfplay/$stage
     done
 fi
 

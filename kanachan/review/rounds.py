@@ -12,15 +12,12 @@ from annotate.game.tiles import WINDS
 from annotate.game.winning import Win
 from annotate.replay.replay import ReplayResult, round_part
 from annotate.vocabulary import Vocabulary
-from annotate.words import ROUND_RESULTS, WIND_NAMES
+from annotate.words import ABORTED, NOT_TENPAI, ROUND_RESULTS, TENPAI, WIND_NAMES
 from kanachan.review.board import TableView, candidate_of, table_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.ending import ending_of
 from kanachan.review.hand_shape import HandShape
-
-_ABORTED = ROUND_RESULTS[-1]  # for all seats alike
-_EXHAUSTED = ROUND_RESULTS[-3:-1]
 
 Data = dict[str, Any]
 _RoundKey = tuple[int, int, int]  # wind, dealer, honba: no two rounds of a game have the same
@@ -50,18 +47,21 @@ class ReviewedRound:
         named = self._results(self.annotations[0])
         deltas = [named[f"round_delta_{seat}"] for seat in range(self.game.vocabulary.num_seats)]
         tenpai = None
-        if ROUND_RESULTS[named["round_result"]] in _EXHAUSTED:
+        if self._words_of(named["round_result"]) in (NOT_TENPAI, TENPAI):
             paid = self.recorded.events[-1].get("deltas") or ()
             tenpai = [delta > 0 for delta in paid] if any(paid) else tenpai_at_end(self.recorded.events)
         return ending_of(self.recorded, self.course, self.wins, deltas, tenpai)
+
+    def _words_of(self, round_result: int) -> str:
+        return ROUND_RESULTS[self.game.vocabulary.num_seats][round_result]
 
     def described(self, seat: int, first: int) -> Data:
         """Returns the round for a seat; `first`: the index of its first decision in the game."""
         own = self.own(seat)
         named = self._results((own or self.annotations)[0])
-        result = ROUND_RESULTS[named["round_result"]]
-        if not own and result != _ABORTED:  # it is described from another seat's view
-            result = ROUND_RESULTS[round_part(self.recorded.events)[seat][0]]
+        result = self._words_of(named["round_result"])
+        if not own and result != ABORTED:  # it is described from another seat's view
+            result = self._words_of(round_part(self.recorded.events)[seat][0])
         wind, dealer, honba = key_of_record(self.recorded)
         return {
             "name": f"{WIND_NAMES[wind]} {dealer + 1}-{honba}",

@@ -1,11 +1,12 @@
 """Command line and YAML files → TrainConfig, and back to config.yaml.
 
-Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < --config files < --model.size < the rest
-of the command line. Imports nothing heavy, so that --help and messages about wrong settings are immediate.
+Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < sizes of --init < --config files <
+--model.size < the rest of the command line. Imports nothing heavy, so that --help and messages about wrong settings are
+immediate.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib.metadata import version
 from itertools import islice
@@ -24,11 +25,12 @@ from kanachan.config import (
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.request_checks import (
     require_effect,
-    require_folder,
     require_init,
+    require_source,
     require_tensorboard,
     sizes_of_init,
     warnings_of,
+    without_needless_stopping,
 )
 from kanachan.training.run_folder import (
     CHECKPOINTS,
@@ -46,11 +48,13 @@ from kanachan.training.setting_errors import check_command_line, check_file
 PROGRAM = "kanachan-train"
 _USAGE = (
     f"{PROGRAM} --stage STAGE --data.path DIR [-o RUN_FOLDER] [--init WEIGHTS] [--config YAML] [settings]\n"
+    f"       {PROGRAM} --stage policy --init WEIGHTS --selfplay.games N [-o RUN_FOLDER] [settings]\n"
     f"       {PROGRAM} --resume RUN_FOLDER"
 )
 DESCRIPTION = """Trains one stage of the curriculum: {stages} or {last}; or, from rounds alone, the
-reward predictor, stage reward. A setting that is not given
-here is read from --config files, else from configs/<stage>.yaml, else from the defaults below."""
+reward predictor, stage reward; or, on games of self-play, the oracle critic, stage critic, and a policy that has played
+them, stage policy. A setting that is not given here is read from --config files, else from configs/<stage>.yaml, else
+from the defaults below."""
 DEFAULT_SIZE = "small"
 _SIZES = ("width", "layers", "heads", "feedforward", "decoder_layers")
 """the settings that a model size determines"""
@@ -78,7 +82,7 @@ def stage_defaults(stage: StageName) -> TrainConfig:
     """Returns the settings of a run that names its stage and, as the path of its data, the current folder."""
     files = [stage_file(stage)]
     size = _first_setting([], files, "model.size") or DEFAULT_SIZE
-    return _config(_parser(files, size, {}).parse_args(["--data.path=."]))
+    return _config(_parser(files, size).parse_args(["--data.path=."]))
 
 
 def stage_path(stage: str) -> Path:
@@ -113,19 +117,22 @@ def _requested(argv: list[str]) -> Request:
     out = _first_setting(argv, defaults, "run.out")
     starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
     sizes = sizes_of_init(init) if init is not None and starts and size is None else {}
-    parser = _parser(defaults, size if size in MODEL_SIZES else DEFAULT_SIZE, sizes)
+    parser = _parser(defaults, size if size in MODEL_SIZES else DEFAULT_SIZE)
     if not {"--help", "-h", "--print_config"} & {argument.partition("=")[0] for argument in argv}:
         _check(parser, argv, files, defaults)
     if _on_command_line(argv, "run.passes") is not None and _on_command_line(argv, "run.steps") is None:
         argv = [*argv, "--run.steps=null"]  # overrides steps from a file, which would take precedence over passes
     has_size = _on_command_line(argv, "model.size") is not None
-    values = parser.parse_args(_with_sizes(argv, str(size)) if has_size else argv)
+    inherited = [f"--model.{name}={value}" for name, value in sizes.items()]  # over the stage's file alone
+    values = parser.parse_args([*inherited, *(_with_sizes(argv, str(size)) if has_size else argv)])
     if size is not None and values.model.size != size:
         raise ValueError("give model.size as --model.size or inside a --config file")
     config = _config(values)
     require_effect(config)
-    require_folder(config.data.path)
+    require_source(config)
     require_tensorboard(config.run)
+    if saved_file is None and _first_setting(argv, [], "run.early_stopping") is None:  # of the defaults of the stage
+        config = without_needless_stopping(config)
     if saved_file is not None:
         given = _on_command_line(argv, "run.out")
         if given is not None and Path(given).resolve() != saved_file.parent.resolve():
@@ -143,16 +150,16 @@ def _check(
     parser: ArgumentParser, argv: list[str], files: Sequence[tuple[Path, dict[str, Any]]], defaults: Sequence[Path]
 ) -> None:
     """Raises ValueError if a setting is unknown, has a value of another type, or is missing."""
-    types = {
-        f"{name}.{key}": kind for name, section in SECTIONS.items() for key, kind in get_type_hints(section).items()
-    }
+    types = _types()
     types |= {"model.size": Literal[tuple(MODEL_SIZES)], "stage": Literal[trained_stages()]}
     types |= {"init": str | None, "resume": str | None}
     known = {option for action in parser._actions for option in action.option_strings}
     check_command_line(argv, known, types)
     for path, settings in files:
         check_file(path, settings, types)
-    missing = [f"--{name}" for name in ("stage", "data.path") if _first_setting(argv, defaults, name) is None]
+    plays = _first_setting(argv, defaults, "selfplay.games") is not None
+    needed = ("stage",) if plays else ("stage", "data.path")
+    missing = [f"--{name}" for name in needed if not _first_setting(argv, defaults, name)]
     if missing:
         advice = f"; the stages are {', '.join(trained_stages())}" if "--stage" in missing else ""
         raise ValueError(f"{' and '.join(missing)} {'are' if len(missing) > 1 else 'is'} required{advice}")
@@ -198,11 +205,11 @@ def _resumes(out: Path, resume: str | None) -> bool:
     return True
 
 
-def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> ArgumentParser:
+def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
     """Makes the parser.
 
     Args:
-        size: the model size of the defaults, of which `sizes` replaces some.
+        size: the model size of the defaults.
     """
     set_parsing_settings(docstring_parse_attribute_docstrings=True)
     *stages, last = STAGES
@@ -217,14 +224,18 @@ def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> Ar
     parser.add_argument("--version", action="version", version=f"%(prog)s {version('kanachan')}")
     parser.add_argument("--config", action="config", help="YAML file over the stage's defaults; may be repeated")
     parser.add_argument(
-        "--stage", type=Literal[trained_stages()], required=True, help="stage of the curriculum, or reward"
+        "--stage",
+        type=Literal[trained_stages()],
+        required=True,
+        help="stage of the curriculum, reward, critic or policy",
     )
     parser.add_argument(
         "--init",
         type=str | None,
         default=None,
         help="weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
-        "their encoder is loaded, and from weights of the same stage also the decoder and the heads",
+        "their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
+        "policy count as the same)",
     )
     parser.add_argument(
         "--resume",
@@ -244,7 +255,7 @@ def _parser(defaults: Sequence[Path], size: str, sizes: Mapping[str, int]) -> Ar
                 help="sets width, layers, heads, feedforward and decoder_layers where they are not given: "
                 + ", ".join(f"{key} {value.width} x {value.layers}" for key, value in MODEL_SIZES.items()),
             )
-    parser.set_defaults({f"model.{key}": value for key, value in (asdict(MODEL_SIZES[size]) | dict(sizes)).items()})
+    parser.set_defaults({f"model.{key}": value for key, value in asdict(MODEL_SIZES[size]).items()})
     return parser
 
 
@@ -280,10 +291,22 @@ def _with_sizes(argv: list[str], size: str) -> list[str]:
 
 
 def _with_settings(argv: Sequence[str]) -> list[str]:
-    """Replaces -o and --output, as all commands have them, by the setting run.out."""
+    """Replaces -o and --output, as all commands have them, by the setting run.out, and gives boolean settings without
+    a value, such as --run.compile, the value true."""
     names = {"-o": "--run.out", "--output": "--run.out"}
     parts = (argument.partition("=") for argument in argv)
-    return [names.get(name, name) + equals + value for name, equals, value in parts]
+    settings = [names.get(name, name) + equals + value for name, equals, value in parts]
+    switches = {f"--{name}" for name, kind in _types().items() if kind is bool}
+    return [
+        f"{setting}=true" if setting in switches and following.startswith("-") else setting
+        for setting, following in zip(settings, [*settings, "--"][1:], strict=True)
+    ]
+
+
+def _types() -> dict[str, Any]:
+    """Returns the type of each setting of a section, by its name, such as run.compile."""
+    sections = {name: get_type_hints(section) for name, section in SECTIONS.items()}
+    return {f"{name}.{key}": kind for name, hints in sections.items() for key, kind in hints.items()}
 
 
 def _files_first(argv: Sequence[str]) -> list[str]:

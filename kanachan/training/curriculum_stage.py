@@ -18,7 +18,9 @@ from kanachan.training.forgetting import open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
 from kanachan.training.module import StageModule
+from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.round_labels import RoundLabelling
+from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
 
 _MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
@@ -29,14 +31,18 @@ class CurriculumStage:
 
     @staticmethod
     def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return ShardSource(
+        source = ShardSource(
             config.data,
             config.run.seed,
             world=devices.world.size,
             varlen=devices.use_varlen,
             hidden=config.objective.hidden_hands > 0,
             labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
+            reads_hidden=config.objective.oracle > 0,
         )
+        if config.objective.oracle:
+            source.guide(HiddenShare(config.objective, steps_of(config.run, config.data.batch, source)))
+        return source
 
     @staticmethod
     def make_learner(
@@ -47,7 +53,7 @@ class CurriculumStage:
         network = initial.network
         network.encoder.recomputes = config.run.recompute
         if config.run.compile:
-            _compile(network, is_dynamic=not devices.use_varlen)
+            compile_network(network, is_dynamic=not devices.use_varlen)
         module = StageModule(
             network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous
         )
@@ -62,7 +68,7 @@ class CurriculumStage:
         )
 
 
-def _compile(network: Network, is_dynamic: bool) -> None:
+def compile_network(network: Network, is_dynamic: bool) -> None:
     """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
     or, as varlen batches have few shapes, once for each of these."""
     compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")

@@ -87,7 +87,8 @@ class PreviousStage:
                 if part is not None:
                     now = state[_STATE_PREFIX + name].detach().flatten()
                     exact = accumulation_dtype(now.device)
-                    then, now = opened.get_tensor(name).to(now.device).flatten().to(exact), now.to(exact)
+                    then = opened.get_tensor(name).to(now.device).flatten().to(exact)
+                    now = now[: len(then)].to(exact)  # without rows of hidden tokens
                     products.setdefault(part, []).append(torch.stack([then @ now, then @ then, now @ now]))
         sums_P3 = torch.stack([torch.stack(of_part).sum(dim=0) for of_part in products.values()])
         drift_P = 1 - sums_P3[:, 0] / (sums_P3[:, 1] * sums_P3[:, 2]).sqrt()

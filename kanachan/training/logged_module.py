@@ -6,6 +6,7 @@ games) seen so far on all ranks, is written with every row: it is the axis on wh
 compared.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,6 +18,7 @@ from lightning.pytorch.utilities.types import OptimizerLRScheduler
 from torch import Tensor, nn
 
 from kanachan.config import OptimConfig
+from kanachan.evaluation.value_metrics import explained_variance
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
@@ -25,6 +27,25 @@ from kanachan.training.throughput import FlopCount, Meter, peak_memory
 
 PREFIX = "validation/"
 """of the names of the metrics of a validation"""
+_MOMENTS = ("target", "target_square", "error_square")
+
+
+def moments(target: Tensor, target_square: Tensor, error_square: Tensor) -> dict[str, Tensor]:
+    """Returns means, or what they are computed from, under the names that `with_explained_variance` reads."""
+    return {
+        f"{PREFIX}_{name}": mean for name, mean in zip(_MOMENTS, (target, target_square, error_square), strict=True)
+    }
+
+
+def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
+    """Replaces the moments in the row of a validation by the explained variance, NaN if all targets are equal."""
+    mean, square, error = (row[f"{PREFIX}_{name}"] for name in _MOMENTS)
+    is_varied = square - mean**2 > 0
+    rest = {name: value for name, value in row.items() if not name.startswith(f"{PREFIX}_")}
+    return {
+        **rest,
+        f"{PREFIX}explained_variance": explained_variance(1, mean, square, error) if is_varied else math.nan,
+    }
 
 
 class LoggedModule(L.LightningModule):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 METRICS_NAME = "metrics.csv"
 AXIS = "train/samples"
-KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu")
+KINDS = ("discard", "riichi", "chi", "pon", "kan", "ron", "tsumo", "kyushu", "kita")
 
 # Titles and the columns in a panel: a tuple of names, or a regular expression for names that depend on the run.
 Panels = dict[str, tuple[str, ...] | str]
@@ -33,6 +33,16 @@ CURRICULUM: Panels = {
     "drift of the embeddings from --init": ("drift/embeddings",),
     "drift of the blocks from --init": r"^drift/block_\d+$",
 }
+POLICY: Panels = {
+    "divergence from --init, nats": ("train/divergence", "validation/divergence"),
+    "divergence from policy.magnet, nats": ("train/magnet_divergence", "validation/magnet_divergence"),
+    "entropy, nats": ("train/entropy", "validation/entropy"),
+    "weight of the entropy": ("train/entropy_weight",),
+    "probability of the action over that of the games": ("train/importance", "validation/importance"),
+    "share of the decisions that are clipped": ("train/clipped", "validation/clipped"),
+    "mean advantage": ("train/advantage", "validation/advantage"),
+    "covariance of advantage and change of log probability": ("validation/covariance",),
+}
 SPEED: Panels = {
     "decisions per second": ("train/samples_per_second",),
     "tokens per second": ("train/tokens_per_second",),
@@ -40,6 +50,20 @@ SPEED: Panels = {
     "share of the peak": ("train/share_of_peak",),
     "share of time without a batch": ("train/data_wait",),
     "memory, GB": ("train/memory_peak_gb",),
+}
+ITERATIONS: Panels = {
+    "gain of the whole update, estimated": (
+        "iteration/gain_of_update",
+        "iteration/gain_of_update_low",
+        "iteration/gain_of_update_high",
+    ),
+    "gain of what was taken": ("iteration/gain_taken",),
+    "share of the update that was taken": ("iteration/share_taken",),
+    "divergence of the update, nats a decision": ("iteration/divergence_of_update",),
+    "explained variance of the critic": ("iteration/critic_explained_variance",),
+    "games per second": ("iteration/games_per_second",),
+    "seconds of a phase": r"^iteration/seconds_\w+$",
+    "the update": r"^iteration/update_\w+$",
 }
 HEALTH: Panels = {
     "norm of the gradient": ("train/gradient_norm", "train/gradient_norm_encoder", "train/gradient_norm_decoder"),
@@ -50,7 +74,15 @@ HEALTH: Panels = {
 }
 BY_STAGE = frozenset(LEARNING) - {"accuracy: top choice is the action taken", "explained variance of the value"}
 """panels whose unit depends on the stage"""
-SECTIONS = {"Learning": LEARNING, "By kind": BY_KIND, "Curriculum": CURRICULUM, "Speed": SPEED, "Health": HEALTH}
+SECTIONS = {
+    "Learning": LEARNING,
+    "By kind": BY_KIND,
+    "Curriculum": CURRICULUM,
+    "Policy": POLICY,
+    "Iterations": ITERATIONS,
+    "Speed": SPEED,
+    "Health": HEALTH,
+}
 
 _LOSS = "loss"
 _SHARES = {"top1": "accuracy", "explained_variance": "explained variance"}
@@ -62,6 +94,12 @@ _PARTS = {
     "hidden_hands": "hidden hands",
     "round_winner": "winner of the round",
     "grading_points": "grading points",
+    "gradient": "policy gradient",
+    "magnet_divergence": "divergence from policy.magnet",
+    "divergence": "divergence from --init",
+    "importance": "importance weight",
+    "advantage": "mean advantage",
+    "clipped": "share clipped",
 }
 
 

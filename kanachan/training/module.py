@@ -37,13 +37,16 @@ class StageModule(LoggedModule):
         model: ModelConfig,
         previous: PreviousStage | None = None,
     ) -> None:
-        trains_encoder = optim.encoder_learning_rate != 0
+        trains_encoder = optim.encoder_learning_rate != 0 and "encoder" not in optim.frozen
         work_of = partial(count_flops, model, trains_encoder=trains_encoder)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
         self.metrics = ValidationMetrics(objective, previous)
-        if not trains_encoder:
-            network.encoder.requires_grad_(False)
+        for part in {*optim.frozen, *([] if trains_encoder else ["encoder"])}:
+            module = getattr(network, part)
+            if module is None:
+                raise ValueError(f"optim.frozen: the network of stage {objective.stage} has no {part}")
+            module.requires_grad_(False)
 
     def forward(self, batch: Batch) -> Tensor:
         """Returns score_BA."""

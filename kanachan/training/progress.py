@@ -15,10 +15,15 @@ _SECONDS_BETWEEN_LINES = 30
 
 
 class Progress(L.Callback):
-    """Shows a progress bar on a terminal; elsewhere prints a line at intervals."""
+    """Shows a progress bar on a terminal; elsewhere prints a line at intervals.
 
-    def __init__(self, total_steps: int) -> None:
+    Args:
+        samples: what batches consist of, in words.
+    """
+
+    def __init__(self, total_steps: int, samples: str = "decisions") -> None:
         self.total_steps = total_steps
+        self._samples = samples
         self._bar: tqdm | None = None
         # On a terminal without a size (some containers) a bar would not be visible.
         self._is_terminal = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).lines > 1
@@ -40,7 +45,7 @@ class Progress(L.Callback):
             return
         if self._bar is not None:
             self._bar.update(trainer.global_step - self._bar.n)
-            self._bar.set_postfix(_shown_metrics(trainer), refresh=False)
+            self._bar.set_postfix(self._shown_metrics(trainer), refresh=False)
         elif time.monotonic() - self._shown > _SECONDS_BETWEEN_LINES:
             self._shown = time.monotonic()
             self._print_line(trainer)
@@ -59,7 +64,7 @@ class Progress(L.Callback):
         steps = trainer.global_step - self._first_step
         seconds_per_step = (time.monotonic() - self._started) / steps
         left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
-        metrics = "".join(f", {name} {value}" for name, value in _shown_metrics(trainer).items())
+        metrics = "".join(f", {name} {value}" for name, value in self._shown_metrics(trainer).items())
         self._print(f"step {trainer.global_step} of {self.total_steps}{metrics}, {left} left")
 
     def _print(self, line: str) -> None:
@@ -68,15 +73,14 @@ class Progress(L.Callback):
         else:
             print(line, file=sys.stderr, flush=True)
 
-
-def _shown_metrics(trainer: L.Trainer) -> dict[str, str]:
-    return {
-        name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
-        for name, key, digits in (
-            ("loss", "loss", 4),
-            ("validation loss", "validation/loss", 4),
-            ("decisions/s", "samples_per_second", 0),
-            ("share of peak speed", "share_of_peak", 2),
-        )
-        if key in trainer.callback_metrics
-    }
+    def _shown_metrics(self, trainer: L.Trainer) -> dict[str, str]:
+        return {
+            name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
+            for name, key, digits in (
+                ("loss", "loss", 4),
+                ("validation loss", "validation/loss", 4),
+                (f"{self._samples}/s", "samples_per_second", 0),
+                ("share of peak speed", "share_of_peak", 2),
+            )
+            if key in trainer.callback_metrics
+        }

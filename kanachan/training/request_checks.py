@@ -2,7 +2,7 @@
 are valid but rarely meant, which are warnings."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,39 @@ from annotate.runtime.files import MISSING
 from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
-from kanachan.objectives.stages import REWARD, STAGES, previous_stage
+from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
 
 _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
     "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("loss", "bins", "sigma")],
     "data": ("exchange_suits", "actor_first", "neighbours"),
-    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "encoder_frozen"),
+    "optim": ("optimizer", "muon_factor", "encoder_learning_rate", "encoder_frozen", "frozen"),
     "run": ("attention", "compile", "recompute"),
 }
 """settings of the encoder-decoder and its stages"""
+_UNUSED_BY_CRITIC: Mapping[str, Collection[str]] = {
+    "objective": [f.name for f in fields(ObjectiveConfig)],
+    "optim": ("encoder_frozen", "frozen"),
+    "run": ("compile",),
+}
+"""settings of the decoder and the stages of the curriculum"""
+_UNUSED_BY_POLICY: Mapping[str, Collection[str]] = {
+    "model": ("dropout",),
+    "objective": [f.name for f in fields(ObjectiveConfig)],
+    "optim": ("frozen",),
+}
+"""settings of the losses of the curriculum, and dropout, with which probabilities could not be compared"""
 
 
-def require_folder(data_path: str) -> None:
-    """Raises ValueError if there is no folder to read the shards from."""
+def require_source(config: TrainConfig) -> None:
+    """Raises ValueError if there is no folder to read the shards from, or the games are both given and to be played."""
+    data_path = config.data.path
+    if config.selfplay.games is not None and config.stage == POLICY:
+        if data_path:
+            raise ValueError(
+                f"--data.path {data_path} and --selfplay.games: give the games, or have them played, not both"
+            )
+        return
     folder = Path(data_path)
     if folder.is_file():
         raise ValueError(
@@ -47,6 +66,23 @@ def require_shards(stage: str, data_path: str) -> None:
         raise ValueError(f"--data.path {data_path}: no shards to train on; kanachan-pack makes them of annotations")
 
 
+def require_played(config: TrainConfig) -> None:
+    """Raises ValueError if a run of stage policy lacks what it learns by."""
+    if config.stage != POLICY:
+        return
+    if config.init is None:
+        raise ValueError(f"stage {POLICY} needs --init: the weights with which the games were played")
+    if config.policy.reward is None and config.selfplay.games is None:
+        raise ValueError(
+            f"stage {POLICY} needs --policy.reward: weights of a reward predictor (kanachan-train --stage {REWARD})"
+        )
+    if config.data.exchange_suits:
+        raise ValueError(
+            f"data.exchange_suits=True does not fit stage {POLICY}: probabilities are compared with those of the games "
+            "as they were played; set it to false"
+        )
+
+
 def _splits(stage: str, data_path: str) -> Collection[str]:
     """Returns the splits in a folder with data for a stage."""
     return splits_in(Path(data_path) / ROUNDS if stage == REWARD else data_path)
@@ -55,12 +91,23 @@ def _splits(stage: str, data_path: str) -> Collection[str]:
 def require_effect(config: TrainConfig) -> None:
     """Raises ValueError if a setting without effect in the stage differs from its default. Objectives check their own
     settings."""
-    if config.stage != REWARD:
-        unused: dict[str, Collection[str]] = {"reward": [f.name for f in fields(config.reward)]}
-    else:
-        unused = dict(_UNUSED_BY_REWARD)
+    unused: dict[str, Collection[str]] = {}
+    if config.stage == REWARD:
+        unused |= _UNUSED_BY_REWARD
         if config.objective.loss == "mse":
             unused["objective"] = [*unused["objective"], "bins", "sigma"]
+    else:
+        unused["reward"] = [f.name for f in fields(config.reward)]
+    if config.stage == CRITIC:
+        unused |= _UNUSED_BY_CRITIC
+    else:
+        unused["critic"] = [f.name for f in fields(config.critic)]
+    if config.stage != POLICY or config.selfplay.games is None:
+        unused["selfplay"] = [f.name for f in fields(config.selfplay)]
+    if config.stage == POLICY:
+        unused |= _UNUSED_BY_POLICY
+    else:
+        unused["policy"] = [f.name for f in fields(config.policy)]
     for section, names in unused.items():
         given = getattr(config, section)
         for setting in fields(given):
@@ -89,6 +136,16 @@ def require_init(config: TrainConfig) -> None:
     if config.init is None:
         return
     card = _card(config.init)
+    if card["stage"] == CRITIC and config.stage != CRITIC:
+        raise ValueError(
+            f"--init {config.init}: a critic, whose encoder sees hidden tiles; name weights of another stage"
+        )
+    playing = (next(iter(STAGES)), POLICY)
+    if config.stage == POLICY and card["stage"] not in playing:
+        raise ValueError(
+            f"--init {config.init}: of stage {card['stage']}; stage {POLICY} needs weights of {' or '.join(playing)}, "
+            "which have probabilities of actions"
+        )
     require_encoder_sizes(config.model, card["model"], config.init)
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
@@ -96,6 +153,13 @@ def require_init(config: TrainConfig) -> None:
             f"--init {config.init}: its encoder was trained with data.actor_first {str(actor_first).lower()}: "
             "give this run the same"
         )
+
+
+def without_needless_stopping(config: TrainConfig) -> TrainConfig:
+    """Returns the settings without run.early_stopping if the data has no validation split, which that needs."""
+    if "validation" in _splits(config.stage, config.data.path):
+        return config
+    return replace(config, run=replace(config.run, early_stopping=None))
 
 
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:
@@ -112,15 +176,16 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
             f"{config.stage} without --init starts with a new encoder; --init RUN, the folder of a run of {before}, "
             "takes over what that has learned"
         )
-    if card is not None and card["stage"] in names[names.index(config.stage) + 1 :]:
+    following = names[names.index(config.stage) + 1 :] if config.stage in names else []
+    if card is not None and card["stage"] in following:
         found.append(
             f"--init {config.init} is of {card['stage']}, which comes after {config.stage}: the order of the stages is "
             + ", ".join(names)
         )
-    if "validation" not in _splits(config.stage, config.data.path):
+    if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(
             f"{config.data.path} has no validation split, so nothing shows whether the run learns more than its own "
-            "games: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
+            "games, and run.early_stopping has no effect: kanachan-pack --fractions 0.8,0.1,0.1 makes one"
         )
     return [text for text in found if text is not None]
 

@@ -1,17 +1,14 @@
 """Stage reward for Lightning: the network of the reward predictor, its loss, and its validations."""
 
-import math
-
 import torch
 from torch import Tensor
 
 from kanachan.config import OptimConfig
 from kanachan.data.round_batch import RoundBatch
-from kanachan.evaluation.value_metrics import explained_variance
 from kanachan.models.reward_network import RewardNetwork
 from kanachan.objectives.reward import Outcome, RewardObjective
 from kanachan.training.distributed_sums import DistributedSums, means_of
-from kanachan.training.logged_module import PREFIX, LoggedModule
+from kanachan.training.logged_module import PREFIX, LoggedModule, moments, with_explained_variance
 from kanachan.training.throughput import FlopCount
 
 
@@ -59,15 +56,12 @@ class RewardModule(LoggedModule):
         is_round_GT = batch.is_round_GT
         predicted_NS = self.objective.outcome(output).grading_points[is_round_GT]
         target_NS = batch.grading_GS[:, None].expand(*is_round_GT.shape, -1)[is_round_GT]
-        parts["_target"] = target_NS.mean()
-        parts["_target_square"] = target_NS.square().mean()
-        parts["_error_square"] = (target_NS - predicted_NS).square().mean()
-        self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=int(is_round_GT.sum()))
+        means = {PREFIX + name: mean for name, mean in parts.items()}
+        error_NS = target_NS - predicted_NS
+        means |= moments(target_NS.mean(), target_NS.square().mean(), error_NS.square().mean())
+        self._sums.add_means(means, weight=int(is_round_GT.sum()))
 
     @torch.no_grad()
     def on_validation_epoch_end(self) -> None:
         row, count = means_of(self._sums.totals(self.trainer))
-        mean, square, error = (row.pop(f"{PREFIX}_{name}") for name in ("target", "target_square", "error_square"))
-        is_varied = square - mean**2 > 0
-        row[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
-        self.log_validation({**row, f"{PREFIX}rows": count})
+        self.log_validation({**with_explained_variance(row), f"{PREFIX}rows": count})

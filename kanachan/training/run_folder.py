@@ -19,9 +19,12 @@ from kanachan.config import (
     TrainConfig,
 )
 from kanachan.objectives.stages import require_stage, trained_stages
+from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig
 
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
+ITERATION = "iteration-"
+"""start of the names of the folders of iterations (stage policy)"""
 
 SECTIONS: dict[str, type] = {
     "data": DataConfig,
@@ -30,6 +33,9 @@ SECTIONS: dict[str, type] = {
     "optim": OptimConfig,
     "run": RunConfig,
     "reward": RewardConfig,
+    "critic": CriticConfig,
+    "policy": PolicyConfig,
+    "selfplay": SelfPlayConfig,
 }
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
@@ -37,11 +43,14 @@ _SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
 _STORED = ("checkpoint_every",)
 _READ = ("path", "verify")
-MAY_CHANGE = frozenset(f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)) | frozenset(
-    f"data.{name}" for name in _READ
+_PLAYED = ("backend", "address", "processes", "device")
+MAY_CHANGE = frozenset(
+    [f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)]
+    + [f"data.{name}" for name in _READ]
+    + [f"selfplay.{name}" for name in _PLAYED]
 )
 
-LENGTH = frozenset({"run.steps", "run.passes"})
+LENGTH = frozenset({"run.steps", "run.passes", "selfplay.iterations"})
 """settings that --resume RUN may change too: the run is trained further"""
 
 
@@ -58,9 +67,18 @@ def load_config(path: Path) -> TrainConfig:
     """
     values = settings_in(path)
     try:
-        values.setdefault("reward", {})  # older runs have none
+        for name in ("reward", "critic", "policy", "selfplay"):
+            values.setdefault(name, {})  # older runs have none
         sections = {name: kind(**values.pop(name)) for name, kind in SECTIONS.items()}
-        sections["objective"] = replace(sections["objective"], rank_points=tuple(sections["objective"].rank_points))
+        tuples = {
+            "objective": "rank_points",
+            "optim": "frozen",
+            "critic": "points",
+            "policy": "points",
+            "selfplay": "opponents",
+        }
+        for name, setting in tuples.items():
+            sections[name] = replace(sections[name], **{setting: tuple(getattr(sections[name], setting))})
         config = TrainConfig(**sections, **values)
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError(f"{path}: not a complete configuration of a run: {error}") from error
@@ -75,7 +93,8 @@ def plain(config: Any) -> dict[str, Any]:
 
 def holds_run(folder: Path) -> bool:
     """Returns whether the folder holds a run that has ended or could be resumed."""
-    return any((folder / CHECKPOINTS).glob("*.ckpt")) or (folder / WEIGHTS_NAME).is_file()
+    has_begun = any((folder / CHECKPOINTS).glob("*.ckpt")) or any(folder.glob(f"{ITERATION}*"))
+    return has_begun or (folder / WEIGHTS_NAME).is_file()
 
 
 def require_same(was: TrainConfig, now: TrainConfig, may_change: Collection[str]) -> None:

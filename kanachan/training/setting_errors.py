@@ -3,7 +3,7 @@
 jsonargparse merges the settings; its own messages name types of Python and keys without their file.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
@@ -100,7 +100,10 @@ def _check_value(name: str, text: str, kind: Any) -> None:
             raise ValueError(f"{name}: one of {', '.join(choices)} expected, got {text!r}{meant}")
         return
     if get_origin(kind) is tuple:
-        if not _is_list_of_numbers(text):
+        if get_args(kind)[0] is str:
+            if not _is_list(text):
+                raise ValueError(f"{name}: a list in brackets expected, such as [{text}], got {text!r}")
+        elif not _is_list_of_numbers(text):
             raise ValueError(f"{name}: a list of numbers such as [90,45,0,-135] expected, got {text!r}")
         return
     kinds = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
@@ -116,12 +119,16 @@ def _choices(kind: Any) -> list[str]:
     return [str(choice) for choice in get_args(kind)] if get_origin(kind) is Literal else []
 
 
-def _is_list_of_numbers(text: str) -> bool:
+def _is_list(text: str, is_item: Callable[[object], bool] = lambda value: True) -> bool:
     try:
         values = yaml.safe_load(text)
     except yaml.YAMLError:
         return False
-    return isinstance(values, list) and all(_is(float, str(value).lstrip(".")) for value in values)
+    return isinstance(values, list) and all(map(is_item, values))
+
+
+def _is_list_of_numbers(text: str) -> bool:
+    return _is_list(text, lambda value: _is(float, str(value).lstrip(".")))
 
 
 def _is(kind: type, text: str) -> bool:

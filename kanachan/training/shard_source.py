@@ -19,11 +19,14 @@ class ShardSource:
         world: number of processes that share the rows.
         varlen: make the batches for varlen attention (`kanachan.models.attention`).
         hidden: read hidden hands too.
+        sees_hidden: make batches with hidden tokens.
+        reads_hidden: read what hidden tokens need: hidden hands and, where there are any, the columns of self-play.
+        selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
 
     Raises:
         ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, a batch cannot be
-            split over the processes, or `hidden` is set and they have no hidden hands.
+            split over the processes, or hidden hands are to be read and there are none.
     """
 
     def __init__(
@@ -34,19 +37,29 @@ class ShardSource:
         world: int = 1,
         varlen: bool = False,
         hidden: bool = False,
+        sees_hidden: bool = False,
+        reads_hidden: bool = False,
+        selecting: Callable[[Shards], Shards] | None = None,
         labelling: Callable[[Shards], Labeller] | None = None,
     ) -> None:
         self.config = config
         self.seed = seed
         self.varlen = varlen
+        self._sees_hidden = sees_hidden
+        self._hidden_share: Callable[[int], float] | None = (lambda step: 1.0) if sees_hidden else None
+        reads_hidden = reads_hidden or sees_hidden
         present = splits_in(config.path)
         self._shards = {
-            split: open_shards(config.path, split, verify=config.verify, hidden=hidden)
+            split: open_shards(
+                config.path, split, verify=config.verify, hidden=hidden or reads_hidden, behaviour=reads_hidden
+            )
             for split in ("train", "validation")
             if split == "train" or split in present
         }
         for shards in self._shards.values():
             shards.require(self.vocabulary, "the train split")
+        if selecting is not None:
+            self._shards = {split: selecting(shards) for split, shards in self._shards.items()}
         self._labellers: dict[str, Labeller] = {}
         if labelling is not None:
             self._labellers = {split: labelling(shards) for split, shards in self._shards.items()}
@@ -66,6 +79,11 @@ class ShardSource:
         return self._shards["train"].vocabulary
 
     @property
+    def has_walls(self) -> bool:
+        """Whether all decisions have hidden tokens of the wall."""
+        return self._sees_hidden and all(shards.has_behaviour for shards in self._shards.values())
+
+    @property
     def num_train_rows(self) -> int:
         return len(self._shards["train"])
 
@@ -76,6 +94,10 @@ class ShardSource:
     @property
     def description(self) -> dict[str, Any]:
         return {"path": self.config.path, **self._shards["train"].made}
+
+    def guide(self, hidden_share: Callable[[int], float]) -> None:
+        """Puts hidden tokens into training batches, each with the probability that the function gives for the step."""
+        self._hidden_share = hidden_share
 
     def train_batches(self, share: Share) -> TrainLoader:
         return self._batches(share.rank, share.world, share.pin)
@@ -95,6 +117,7 @@ class ShardSource:
             world=share.world,
             varlen=self.varlen,
             labeller=self._labellers.get("validation"),
+            sees_hidden=self._sees_hidden,
         )
 
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
@@ -111,4 +134,5 @@ class ShardSource:
             varlen=self.varlen,
             pin=pin,
             labeller=self._labellers.get("train"),
+            hidden_share=self._hidden_share,
         )

@@ -41,7 +41,9 @@ class FlopCount:
 NO_WORK = FlopCount(0, 0, 0.0)
 
 
-def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True) -> FlopCount:
+def count_flops(
+    model: ModelConfig, batch: Batch, *, trains_encoder: bool = True, has_decoder: bool = True
+) -> FlopCount:
     """Counts the work of a batch, which must be on the CPU.
 
     Operations are a multiplication and an addition for each weight and token, and twice that again for the backward
@@ -52,6 +54,7 @@ def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True
 
     Args:
         trains_encoder: whether the backward pass goes through the encoder.
+        has_decoder: whether there is a decoder behind it.
     """
     own_B = 1 + batch.standing_BP2.shape[1] + _lengths(batch.tile_BT)
     visible_B = own_B + batch.seen_B.numpy()
@@ -64,9 +67,10 @@ def count_flops(model: ModelConfig, batch: Batch, *, trains_encoder: bool = True
     keys_and_values = 2 * width**2 * tokens
     decoder = (6 * width**2 + 2 * width * feedforward) * int(candidates_B.sum())
     decoder += 2 * width * int(candidates_B @ (candidates_B + visible_B))
-    flops = 6 * (model.layers * encoder + model.decoder_layers * (decoder + keys_and_values))
+    decoder_layers = model.decoder_layers if has_decoder else 0
+    flops = 6 * (model.layers * encoder + decoder_layers * (decoder + keys_and_values))
     if not trains_encoder:
-        flops -= 4 * model.layers * encoder + 2 * model.decoder_layers * keys_and_values
+        flops -= 4 * model.layers * encoder + 2 * decoder_layers * keys_and_values
     return FlopCount(len(batch), tokens, float(flops))
 
 

@@ -1,7 +1,6 @@
 """One run of one stage: sets up data, network, trainer and log, trains, and writes the weights file."""
 
 import logging
-import math
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +18,7 @@ from annotate.runtime.files import locking
 from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
-from kanachan.objectives.stages import REWARD
+from kanachan.objectives.stages import CRITIC, POLICY, REWARD
 from kanachan.training.checkpointing import (
     BEST_NAME,
     BestCheckpoint,
@@ -32,6 +31,7 @@ from kanachan.training.checkpointing import (
     remove_unfinished,
 )
 from kanachan.training.command_line import Request
+from kanachan.training.critic_stage import CriticStage
 from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
@@ -41,9 +41,11 @@ from kanachan.training.learner import Learner, StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
+from kanachan.training.policy_stage import PolicyStage
 from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import CHECKPOINTS, CONFIG_NAME, save_config
+from kanachan.training.run_length import steps_of
 from kanachan.training.strategies import (
     chosen_strategy,
     is_lost_process,
@@ -53,8 +55,6 @@ from kanachan.training.strategies import (
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
-
-_LEAST_DECISIONS = 100_000  # of a run whose length is not given
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,15 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     return card is None or all(card["config"]["run"][name] == getattr(config.run, name) for name in ("steps", "passes"))
 
 
+def _require_validation(run: RunConfig, data: DataSource) -> None:
+    """Raises ValueError if the run is to be stopped early and there is nothing to validate it on."""
+    if run.early_stopping and not data.num_validation_rows:
+        raise ValueError(
+            f"run.early_stopping={run.early_stopping} needs a validation split, and {data.name} has none: "
+            "kanachan-pack --fractions 0.8,0.1,0.1 makes one; or leave the setting out"
+        )
+
+
 def _run(request: Request, held: ExitStack) -> int:
     """Runs the stage; `held` holds the lock on the run folder."""
     config, out = request.config, Path(request.config.run.out)
@@ -102,9 +111,8 @@ def _run(request: Request, held: ExitStack) -> int:
     resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     kind = _kind(config.stage)
     data = kind.open_data(config, devices)
-    steps = _steps(config.run, config.data.batch, data)
-    if config.run.early_stopping and not data.num_validation_rows:
-        raise ValueError(f"run.early_stopping needs a validation split, and {data.name} has none")
+    steps = steps_of(config.run, config.data.batch, data)
+    _require_validation(config.run, data)
     if resumption is not None and resumption.step > steps:
         raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
     learner = kind.make_learner(config, devices, data, steps, is_resumed=resumption is not None)
@@ -128,7 +136,7 @@ def _run(request: Request, held: ExitStack) -> int:
     checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, learner.lineage, signals)
     writer = WeightsWriter(config, data, checkpoints, learner.card)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
-    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps), best]
+    callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
     callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
@@ -233,17 +241,6 @@ def _metrics_file(run: RunConfig, resumption: _Resumption | None) -> MetricsFile
     return MetricsFile(path, resumption.step, keeps_validation=has_ended and resumption.step % run.validate_every != 0)
 
 
-def _steps(run: RunConfig, batch: int, data: DataSource) -> int:
-    """Returns the optimiser steps of the run."""
-    if run.steps is not None:
-        return run.steps
-    if data.steps_per_epoch is None:
-        raise ValueError(f"run.steps is missing: {data.name} is endless, so run.passes does not apply")
-    if run.passes is not None:
-        return max(1, round(run.passes * data.steps_per_epoch))
-    return max(data.steps_per_epoch, math.ceil(_LEAST_DECISIONS / batch))
-
-
 def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
     """Makes the strategy; returns it and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
@@ -330,7 +327,8 @@ def _announce(config: TrainConfig, data: DataSource, learner: Learner, steps: in
 
 
 def _kind(stage: StageName) -> type[StageKind]:
-    return RewardStage if stage == REWARD else CurriculumStage
+    kinds: dict[StageName, type[StageKind]] = {REWARD: RewardStage, CRITIC: CriticStage, POLICY: PolicyStage}
+    return kinds.get(stage, CurriculumStage)
 
 
 def _finish_wandb(loggers: list[Logger], lineage: list[dict[str, Any]]) -> None:

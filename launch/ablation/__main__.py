@@ -168,7 +168,8 @@ def training_of(
         settings: of all runs.
     """
     train = ["--stage", variant.stage, "--data.path", arguments.shards, *_ALIKE]
-    train += ["--run.steps", str(arguments.steps), "--run.seed", str(seed), "--run.wandb", "disabled", *settings]
+    train += ["--run.steps", str(arguments.steps), "--run.early_stopping", "null"]  # all take the same steps
+    train += ["--run.seed", str(seed), "--run.wandb", "disabled", *settings]
     if previous_stage(variant.stage) and not variant.is_fresh:
         train += ["--init", arguments.init]
     rate = requested([*train, "--run.out", str(folder / "none")]).config.optim.learning_rate

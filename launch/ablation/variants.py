@@ -61,13 +61,21 @@ def _values(stage: StageName, *others: Variant) -> tuple[Variant, ...]:
     )
 
 
-def _binned(stage: StageName) -> tuple[Variant, ...]:
-    """Returns the variants of stages whose values are predicted by bins."""
+def _binned(stage: StageName, suffix: str = "", *settings: str) -> tuple[Variant, ...]:
+    """Returns the variants of stages whose values are predicted by bins.
+
+    Args:
+        suffix: of what they are in words.
+        settings: of all of them.
+    """
     return (
-        _value(stage, "mse", "squared error in place of HL-Gauss", "--objective.loss", "mse"),
-        _value(stage, "few-bins", "31 bins in place of 101", "--objective.bins", "31"),
-        _value(stage, "wide", "Gaussian of 2 bins in place of 0.75", "--objective.sigma", "2"),
+        _value(stage, "mse", f"squared error in place of HL-Gauss{suffix}", "--objective.loss", "mse", *settings),
+        _value(stage, "few-bins", f"31 bins in place of 101{suffix}", "--objective.bins", "31", *settings),
+        _value(stage, "wide", f"Gaussian of 2 bins in place of 0.75{suffix}", "--objective.sigma", "2", *settings),
     )
+
+
+_NO_PRIOR = ("--objective.prior", "null")
 
 
 VARIANTS: tuple[Variant, ...] = (
@@ -91,6 +99,10 @@ VARIANTS: tuple[Variant, ...] = (
     _imitation("dropout", "dropout 0.1", "--model.dropout", "0.1"),
     _imitation("single", "decisions drawn one by one", "--data.neighbours", "1"),
     *_values("round_delta", *_binned("round_delta")),
-    *_values("rank"),
-    *_values("grading", *_binned("grading")),
+    *_values("rank", _value("rank", "no-prior", "no prior", *_NO_PRIOR)),
+    *_values(
+        "grading",
+        _value("grading", "no-prior", "no prior", *_NO_PRIOR),
+        *_binned("grading", ", no prior", *_NO_PRIOR),  # that of the package has the bins of the default
+    ),
 )

@@ -81,7 +81,8 @@ def report(weights: str, shards: Path, decisions: int | None) -> str:
 def discards(policy: Policy, columns: Columns, limit: int | None) -> Discards:
     """Returns the discards of some decisions, drawn in chunks with a fixed seed, against each seat not furiten."""
     kind_B, counts_B = _discarded_kind(columns, policy.vocabulary)
-    target_B = np.array([-1 if (winner := dealt_in_to(result)) is None else winner for result in columns.results[:, 0]])
+    winners = (dealt_in_to(result, policy.vocabulary.num_seats) for result in columns.results[:, 0])
+    target_B = np.array([-1 if winner is None else winner for winner in winners])
     is_last_B = _last_of_round(columns, policy.vocabulary)
     starts = np.random.default_rng(0).permutation(np.arange(0, len(columns), _CHUNK))
     features, dealt_in = [], []

@@ -78,17 +78,19 @@ def _decision_row(kind: str, accuracy: str, metrics: dict[str, Any], suffix: str
 def value_table(networks: list[dict[str, Any]]) -> str:
     """Formats a row for each network that predicts values, by stage, and for the baseline of scores and round."""
     rows = [["predicted quantity", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
-    rows.append(["---", "---", "---:", "---:", "---:"])
+    rows[0].append("weights")
+    rows.append(["---", "---", "---:", "---:", "---:", "---"])
     for stage in STAGES:
         what = objective_class(stage).quantity
         of_stage = [network for network in networks if network["stage"] == stage]
         for network in of_stage:
-            rows.append([what, _origin(network), f"{network['steps']:,}", *_value_cells(network, "action")])
+            cells = _value_cells(network, "action")
+            rows.append([what, _origin(network), f"{network['steps']:,}", *cells, network["path"]])
         if of_stage and "scores" in of_stage[0]["values"]:
-            rows.append([what, "scores and round only", "", *_value_cells(of_stage[0], "scores")])
+            rows.append([what, "scores and round only", "", *_value_cells(of_stage[0], "scores"), ""])
         if of_stage:
             has_ranks = "rank" in of_stage[0]["log_likelihood"]
-            rows.append([what, "chance", "", "0.0", f"{-math.log(NUM_SEATS):.3f}" if has_ranks else ""])
+            rows.append([what, "chance", "", "0.0", f"{-math.log(NUM_SEATS):.3f}" if has_ranks else "", ""])
     return _markdown(rows)
 
 

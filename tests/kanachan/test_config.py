@@ -53,6 +53,18 @@ def test_the_command_line_overrides_a_config_file_at_any_position(tmp_path: Path
     assert config_of("--config", given, "--run.seed", "6").run.seed == 6
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [["--run.compile"], ["--run.compile", "--run.seed", "3"], ["--run.compile", "true"], ["--run.compile=yes"]],
+)
+def test_a_boolean_setting_without_a_value_is_true(arguments: list[str]) -> None:
+    assert config_of(*arguments).run.compile
+
+
+def test_a_boolean_setting_can_be_false() -> None:
+    assert not config_of("--run.measure_peak", "false").run.measure_peak
+
+
 def test_passes_on_the_command_line_override_the_steps_of_a_config_file(tmp_path: Path) -> None:
     given = yaml_file(tmp_path, "run: {steps: 7}")
     run = config_of("--run.passes", "0.5", "--config", given).run

@@ -22,6 +22,7 @@ from kanachan.models.transformer import Network
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.networks import build_network
 from kanachan.training.command_line import requested
+from kanachan.training.initialization import initial_network
 from tests.support.packed import packed
 from tests.support.paths import ROOT
 from tests.support.random_annotations import altered, random_annotations
@@ -241,6 +242,20 @@ def test_a_slow_encoder_has_a_third_of_the_rate_that_the_runs_have(
         train = ablation["main"].training_of(variant, tmp_path, 0, arguments, settings)
         optim = requested(train).config.optim
         assert optim.learning_rate == rate and optim.encoder_learning_rate == pytest.approx(rate / 3)
+
+
+def test_every_variant_of_a_value_suits_its_prior_and_takes_all_steps(
+    ablation: dict[str, ModuleType], tmp_path: Path
+) -> None:
+    arguments = Namespace(shards=str(tmp_path), steps=40, init=str(written(tmp_path / "init")))
+    has_prior = {}
+    for variant in (v for v in ablation["variants"].VARIANTS if v.stage != "imitation"):
+        train = ablation["main"].training_of(variant, tmp_path, 0, arguments, [])
+        config = requested(train).config
+        network = initial_network(config, FOUR_PLAYERS, inherits=False).network
+        has_prior[variant.stage, variant.name] = network.prior is not None
+        assert config.run.early_stopping is None
+    assert has_prior["grading", "reference"] and not has_prior["grading", "no-prior"]
 
 
 def test_runs_from_other_weights_in_the_same_place_are_not_listed_in_one_table(

@@ -67,6 +67,7 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("curriculum.sh", "a folder of shards is missing"),
         ("curriculum.sh nowhere", "nowhere: no such file or folder"),
         ("curriculum.sh . --wrong", "--wrong: no such option"),
+        ("curriculum.sh . --selfplay none", "--selfplay none: a number of games is expected"),
         ("quickstart.sh nowhere", "nowhere: there is no such file or folder"),
         ("quickstart.sh --wrong", "--wrong: there are no options"),
         ("slurm/annotate.sbatch records", "records and a folder are expected"),
@@ -76,6 +77,9 @@ def test_no_tested_version_is_bound_to_a_machine() -> None:
         ("multi_gpu.sh run --restarts many -- --stage rank", "--restarts many: a number is expected"),
         ("multi_gpu.sh run", "a run and settings are expected"),
         ("multi_gpu.sh run --stage rank", "--stage: no such option; settings of kanachan-train go after --"),
+        ("policy.sh", "the kind of machine is missing"),
+        ("policy.sh toaster reference", "toaster: laptop, gpu or ray is expected"),
+        ("policy.sh laptop", "weights are missing"),
         ("slurm/selfplay.sbatch", "arguments of kanachan-selfplay are expected"),
         ("slurm/selfplay.sbatch rule -n 4 -o out", "this is for Slurm"),
         ("slurm/train.sbatch run", "a run and settings are expected"),
@@ -127,7 +131,7 @@ def metric(value: float) -> dict[str, float]:
 
 
 def network(stage: str, lineage: list[str], **metrics: object) -> dict[str, object]:
-    about = {"stage": stage, "steps": 400, "lineage": [{"stage": earlier} for earlier in lineage]}
+    about = {"stage": stage, "path": f"runs/{stage}", "steps": 400, "lineage": [{"stage": s} for s in lineage]}
     return {**about, "agreement": {}, "values": {}, "log_likelihood": {}, **metrics}
 
 
@@ -148,10 +152,10 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
     assert ["all", "50", "70.0 [69.0, 71.0]", "0.900 [0.890, 0.910]", ""] in rows
     assert ["chi", "50", "80.0 [79.0, 81.0]", "", "10.0 [9.0, 11.0]"] in rows
     assert [row[1:] for row in rows if row and row[0] == "points of the rank"] == [
-        ["round_delta", "400", "25.0 [24.0, 26.0]", "-1.200 [-1.210, -1.190]"],
-        ["scratch", "400", "25.0 [24.0, 26.0]", ""],
-        ["scores and round only", "", "50.0 [49.0, 51.0]", "-1.100 [-1.110, -1.090]"],
-        ["chance", "", "0.0", "-1.386"],
+        ["round_delta", "400", "25.0 [24.0, 26.0]", "-1.200 [-1.210, -1.190]", "runs/rank"],
+        ["scratch", "400", "25.0 [24.0, 26.0]", "", "runs/rank"],
+        ["scores and round only", "", "50.0 [49.0, 51.0]", "-1.100 [-1.110, -1.090]", ""],
+        ["chance", "", "0.0", "-1.386", ""],
     ]
 
 
@@ -202,3 +206,30 @@ def test_the_experiment_resumes_where_it_was_interrupted(tmp_path: Path) -> None
         "runs/curriculum/round_delta was made from" in retrained.stderr
         and "the encoder of imitation" in retrained.stderr
     )
+
+
+@pytest.mark.slow
+def test_games_of_self_play_are_played_and_trained_on_once(tmp_path: Path) -> None:
+    if run(f"source {LAUNCH}/setup.sh; cmp $VENV/installed-from <(fingerprint)", ROOT).returncode:
+        pytest.skip("the environment was not made by launch/setup.sh")
+    shards = packed(tmp_path / "shards", train=200, validation=40, test=40)
+    steps, settings = "--imitation-steps 3 --later-steps 2", f"--config {ROOT}/configs/debug.yaml"
+    command = f"{LAUNCH}/curriculum.sh {shards} {steps} --selfplay 2 -- {settings}"
+    first = run(command, tmp_path)
+    assert first.returncode == 0, first.stderr
+    networks = json.loads((tmp_path / "runs/curriculum/evaluation.json").read_text())["weights"]
+    assert [network["path"].removeprefix("runs/curriculum/") for network in networks] == [
+        *("imitation", "round_delta", "rank", "grading"),
+        *("selfplay/round_delta", "selfplay-first/round_delta", "selfplay/rank", "selfplay-first/rank"),
+        *("selfplay/grading", "selfplay-first/grading"),
+    ]
+    assert "| runs/curriculum/selfplay-first/rank" in first.stdout
+    data = {network["path"]: json.loads((tmp_path / network["path"] / "card.json").read_text()) for network in networks}
+    assert "self-play" in str(data["runs/curriculum/selfplay/rank"]["data"]["sources"])
+    assert data["runs/curriculum/selfplay-first/rank"]["data"] == data["runs/curriculum/rank"]["data"]
+    again = run(command, tmp_path)
+    assert again.stderr.count("trained already") == 10 and "games: played already" in again.stderr
+    assert again.stdout == first.stdout[first.stdout.index("test split:") :]
+    more = run(command.replace("--selfplay 2", "--selfplay 3"), tmp_path)
+    assert more.returncode != 0
+    assert "runs/curriculum/games holds 2 games of imitation" in more.stderr

@@ -14,7 +14,7 @@ REGISTERING = {"kanachan.inference.huggingface"}  # it is imported in order to b
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
 LEVELS_OF_KANACHAN = (
-    {"config"},
+    {"config", "policy_config"},
     {"data"},
     {"models"},
     {"objectives"},
@@ -24,15 +24,16 @@ LEVELS_OF_KANACHAN = (
     {"cli"},
     {"__main__"},
 )
-"""A package imports from those before it. The one arrow within a level is allowed by name: training plays its own
-games (self-play), and play never imports training."""
+"""A package imports from those before it. Two arrows within a level are allowed by name: training plays its own
+games (self-play), and play never imports training; config has the sections of policy_config."""
 LEVELS_OF_ANNOTATE = (
-    {"observation", "runtime", "vocabulary"},
+    {"blocks", "observation", "runtime"},
+    {"vocabulary"},
     {"annotation", "game"},
     {"checks", "records", "replay", "words"},
     {"pipeline", "simulation"},
 )
-WITHIN_A_LEVEL = {("training", "play")}
+WITHIN_A_LEVEL = {("training", "play"), ("config", "policy_config")}
 HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow", "wandb"}
 
 

@@ -8,19 +8,9 @@ from tests.support.imports import MODULES, parse
 
 NAMING = {
     "annotate.vocabulary",
-    "annotate.records.four_players",  # the formats that are read so far
     "annotate.simulation.simulate",  # the command kanachan-simulate: what is played
     "kanachan.play.selfplay",  # the command kanachan-selfplay: what is played
-    "kanachan.cli.annotate",  # the command kanachan-annotate: what is packed
-    # rules of four players from end to end: what reads lines by itself, to verify those of the others
-    "annotate.checks.choices",
-    "annotate.checks.ending",
-    "annotate.checks.games",
-    "annotate.checks.hidden",
-    "annotate.checks.payments",
-    "annotate.checks.progress",
-    "annotate.checks.scores",
-    "annotate.checks.situation",
+    "annotate.checks.rules",  # what reads lines by itself, to verify those of the others
 }
 """modules that name the vocabulary of four players; the others are given one, or take it from what they read"""
 MAKING = {"FOUR_PLAYERS", "VOCABULARY", "VOCABULARIES", "vocabulary_named", "vocabulary_with", "vocabulary_of_line"}

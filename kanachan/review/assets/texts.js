@@ -16,6 +16,7 @@ const TEXTS = {
   'stage.round_delta': ['Round', '局収支', '局收支'],
   'stage.rank': ['Rank', '順位', '顺位'],
   'stage.grading': ['Grading', '段位', '段位'],
+  'stage.policy': ['Policy', '方策', '策略'],
   'stage.weighted': ['Imitation \u00d7 {name}', '模倣 \u00d7 {name}', '模仿 \u00d7 {name}'],
 
   'suit.m': ['{number} of characters', '{number}萬', '{number}万'],

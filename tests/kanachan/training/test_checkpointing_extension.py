@@ -15,6 +15,7 @@ from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import rows_of, run, same_weights
 
 LONGER = ("--run.steps", "40")
+SETTINGS = ("--optim.average", "0.9", "--run.validate_every", "15", "--run.early_stopping", "null")
 
 pytestmark = pytest.mark.usefixtures("threads")
 
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("threads")
 def ended(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of 20 steps that has ended."""
     out = tmp_path_factory.mktemp("runs") / "rank"
-    assert run("rank", shards, out, "--optim.average", "0.9", "--run.validate_every", "15") == 0
+    assert run("rank", shards, out, *SETTINGS) == 0
     return out
 
 
@@ -102,5 +103,5 @@ def test_a_repeated_command_does_not_train_further_unless_the_run_is_named(
     copy: Path, shards: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
-        run("rank", shards, copy, "--optim.average", "0.9", "--run.validate_every", "15", *LONGER, "--resume", "auto")
+        run("rank", shards, copy, *SETTINGS, *LONGER, "--resume", "auto")
     assert f"give --resume {copy} and the new length alone" in capsys.readouterr().err

@@ -98,6 +98,27 @@ def test_a_learning_rate_of_zero_freezes_the_encoder() -> None:
     assert changed == {"decoder", "head"}
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_frozen_parts_keep_their_weights(optimizer: Any) -> None:
+    stage = make_stage(frozen=("encoder", "decoder"), optimizer=optimizer)
+    before = {name: value.clone() for name, value in stage.network.state_dict().items()}
+    make_trainer().fit(stage, batches(16))
+    changed = {
+        name.split(".")[0] for name, value in stage.network.state_dict().items() if (value != before[name]).any()
+    }
+    assert changed == {"head"}
+
+
+def test_a_part_that_the_network_lacks_cannot_be_frozen() -> None:
+    with pytest.raises(ValueError, match=r"optim\.frozen: the network of stage imitation has no summary_head"):
+        make_stage(frozen=("summary_head",))
+
+
+def test_an_unknown_part_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"optim\.frozen: encodr is none of the parts encoder, decoder"):
+        OptimConfig(frozen=("encodr",))
+
+
 def test_losses_are_logged_as_means_over_the_steps_since_the_last_row() -> None:
     rows, stage, loader = Rows(), make_stage(learning_rate=1e-12), batches(48)
     expected = [float(mean_loss(stage, batch)["loss"]) for batch in loader]

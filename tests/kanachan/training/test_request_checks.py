@@ -55,6 +55,13 @@ def test_shards_without_validation_are_warned_of(data: Path) -> None:
     assert "no validation split" in warning and "--fractions" in warning
 
 
+def test_without_validation_a_stage_is_not_stopped_early_unless_that_is_asked_for(data: Path) -> None:
+    assert asked(data, "rank").config.run.early_stopping == 4
+    (data / "validation-00000.arrow").unlink()
+    assert asked(data, "rank").config.run.early_stopping is None
+    assert asked(data, "rank", "--run.early_stopping", "3").config.run.early_stopping == 3
+
+
 def test_the_settings_of_another_stage_are_warned_of(data: Path, tmp_path: Path) -> None:
     save_config(asked(data, "imitation").config, tmp_path / "config.yaml")
     init = str(written(tmp_path / "imitation"))

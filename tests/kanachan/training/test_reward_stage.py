@@ -25,6 +25,28 @@ def test_a_run_learns_and_writes_weights_with_a_card(network: str, shards: Path,
     assert card["metrics"].keys() >= {"loss", "cross_entropy", "grading_points", "explained_variance"}
 
 
+def test_a_run_needs_no_validation_split(tmp_path: Path) -> None:
+    shards = round_folder(tmp_path / "shards", train=20)
+    assert train_reward(shards, tmp_path / "run") == 0
+    assert read_weights(tmp_path / "run").card["config"]["run"]["early_stopping"] is None
+
+
+def test_early_stopping_that_is_asked_for_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shards = round_folder(tmp_path / "shards", train=20)
+    assert train_reward(shards, tmp_path / "run", "--run.early_stopping", "3") == 1
+    error = capsys.readouterr().err
+    assert f"run.early_stopping=3 needs a validation split, and {shards} has none: kanachan-pack --frac" in error
+
+
+def test_the_progress_is_in_games(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kanachan.training.progress._SECONDS_BETWEEN_LINES", 0)
+    assert train_reward(shards, tmp_path / "run") == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("step 10 of 20")]
+    assert len(lines) == 1 and "games/s " in lines[0] and "decisions" not in lines[0]
+
+
 def test_a_run_by_regression_learns(shards: Path, tmp_path: Path) -> None:
     assert train_reward(shards, tmp_path / "run", "--objective.loss", "mse") == 0
     assert read_weights(tmp_path / "run").tensors["head.bias"].shape == (24 + 1,)

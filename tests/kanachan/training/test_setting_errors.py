@@ -47,7 +47,7 @@ def test_a_wrong_list_is_named_with_an_example(capsys: pytest.CaptureFixture[str
 
 
 def test_a_stage_that_is_misspelt_is_named_with_the_stages(capsys: pytest.CaptureFixture[str]) -> None:
-    expected = "stage: one of imitation, round_delta, rank, grading, reward expected, got 'imitate'"
+    expected = "stage: one of imitation, round_delta, rank, grading, reward, critic, policy expected, got 'imitate'"
     assert message_of(["--stage", "imitate", "--data.path", "."], capsys) == f"{expected}; did you mean imitation?"
 
 
@@ -57,7 +57,10 @@ def test_a_stage_that_is_misspelt_is_named_with_the_stages(capsys: pytest.Captur
         ("run: {stepz: 3}", "unknown setting run.stepz: did you mean run.steps?"),
         ("rum: {steps: 3}", "unknown setting rum: did you mean run.steps?"),
         ("run: {steps: abc}", "run.steps: a whole number (or null) expected, got 'abc'"),
-        ("stage: imitate", "stage: one of imitation, round_delta, rank, grading, reward expected, got 'imitate'"),
+        (
+            "stage: imitate",
+            "stage: one of imitation, round_delta, rank, grading, reward, critic, policy expected, got 'imitate'",
+        ),
     ],
 )
 def test_a_wrong_setting_in_a_file_is_named_with_the_file(
@@ -87,4 +90,7 @@ def test_the_help_names_what_is_required(capsys: pytest.CaptureFixture[str]) -> 
     with pytest.raises(SystemExit):
         requested(["--help"])
     text = " ".join(capsys.readouterr().out.split())
-    assert "stage of the curriculum, or reward (required" in text and "made by kanachan-pack (required" in text
+    assert (
+        "stage of the curriculum, reward, critic or policy (required" in text
+        and "made by kanachan-pack; required without selfplay.games" in text
+    )

@@ -27,9 +27,9 @@ from kanachan.training.ema import EMA, averaged
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.module import StageModule
 from kanachan.training.progress import Progress
+from kanachan.training.run_length import steps_of
 from kanachan.training.strategies import network_tensors, tensors_of_network
 from kanachan.training.trainable_module import TrainableModule, trainable
-from kanachan.training.trainer import _steps
 from tests.support.tiny_runs import rows_of
 from tests.support.tiny_stage import batches, make_stage
 
@@ -220,6 +220,6 @@ def test_every_checkpoint_of_another_learner_is_checked_for_finite_weights(tmp_p
 
 
 def test_a_run_on_an_endless_source_needs_a_number_of_steps() -> None:
-    assert _steps(RunConfig(steps=7), 4, StreamSource()) == 7
+    assert steps_of(RunConfig(steps=7), 4, StreamSource()) == 7
     with pytest.raises(ValueError, match="run.steps is missing: made-up decisions"):
-        _steps(RunConfig(), 4, StreamSource())
+        steps_of(RunConfig(), 4, StreamSource())

@@ -91,6 +91,32 @@ def test_a_later_stage_starts_from_the_encoder_of_the_earlier_one(
     assert later.card["lineage"] == lineage_of(earlier)
 
 
+@pytest.mark.parametrize("stage", ["rank", "grading"])
+def test_a_stage_has_the_reward_predictor_of_the_package_as_prior_unless_it_is_turned_off(
+    stage: StageName, shards: Path, tmp_path: Path
+) -> None:
+    for name, settings in {"with": (), "without": ("--objective.prior", "null")}.items():
+        assert run(stage, shards, tmp_path / name, "--run.steps", "2", *settings) == 0
+    shipped = read_weights("reference/reward")
+    trained = read_weights(tmp_path / "with")
+    assert trained.card["prior"]["name"] == "reference/reward"
+    assert all(torch.equal(trained.tensors[f"prior.network.{n}"], t.float()) for n, t in shipped.tensors.items())
+    assert "prior" not in read_weights(tmp_path / "without").card
+
+
+def test_other_points_of_the_ranks_go_with_the_same_prior(shards: Path, tmp_path: Path) -> None:
+    assert run("rank", shards, tmp_path / "run", "--objective.rank_points", "[3,1,-1,-3]", "--run.steps", "2") == 0
+    assert read_weights(tmp_path / "run").objective.rank_points == (3, 1, -1, -3)
+
+
+def test_bins_that_the_prior_has_not_are_refused_with_the_way_out(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("grading", shards, tmp_path / "run", "--objective.bins", "51") != 0
+    assert "--objective.prior null trains without one" in capsys.readouterr().err
+    assert run("grading", shards, tmp_path / "run", "--objective.bins", "51", "--objective.prior", "null") == 0
+
+
 def test_an_encoder_of_another_size_is_refused_before_training(
     imitation: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,139 @@
+"""Settings of the stages that learn from self-play, as frozen dataclasses; the line under a field is its help text.
+Imports nothing heavy."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+RANK_POINTS = (1.5, 0.5, -0.5, -1.5)
+"""utility of each rank: every place counts as much as any other"""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raises ValueError unless a condition holds."""
+    if not condition:
+        raise ValueError(message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CriticConfig:
+    """Stage critic: what it predicts of every round of self-play, for every seat."""
+
+    reward: str | None = None
+    """weights of a reward predictor (stage reward), which gives the expected utility before and after each round;
+    needed"""
+    utility: Literal["ranks", "grading_points"] = "ranks"
+    """what the end of a game is worth: critic.points of the final rank, or grading points"""
+    points: tuple[float, ...] = RANK_POINTS
+    """points of each rank, with utility ranks"""
+
+    def __post_init__(self) -> None:
+        require(
+            self.utility == "ranks" or self.points == RANK_POINTS,
+            f"critic.points={list(self.points)} has no effect with critic.utility={self.utility}; remove it",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyConfig:
+    """Stage policy: what its own games teach a policy, and how far it may move (docs/self-play.md)."""
+
+    reward: str | None = None
+    """weights of a reward predictor (stage reward): a decision is credited with what its round changed in the utility
+    that it expects; needed"""
+    critic: str | None = None
+    """weights of a critic (stage critic), whose expectation at the decision is subtracted; null: nothing is"""
+    utility: Literal["ranks", "grading_points"] = "ranks"
+    """what the end of a game is worth: policy.points of the final rank, or grading points"""
+    points: tuple[float, ...] = RANK_POINTS
+    """points of each rank, with utility ranks"""
+    advantage_scale: float | None = None
+    """number that advantages are divided by; without it, their standard deviation, measured at the start"""
+    keep: float = 1.0
+    """share of the decisions whose action had a probability above 0.98 that are trained on, with accordingly more
+    weight: they have next to no gradient"""
+    clip: float = 0.1
+    """where the ratio of the new and the old probability of an action is clipped: 1 - clip and 1 + clip"""
+    kl: float = 0.1
+    """weight of the divergence from the policy of --init"""
+    magnet: str | None = None
+    """weights of imitation, or of stage policy, that the policy is also held near to; without it, those of --init"""
+    magnet_kl: float = 0.05
+    """weight of the divergence from them"""
+    entropy_rate: float = 0.01
+    """step by which the weight of the entropy is changed after each optimiser step, so that the entropy stays that of
+    --init: times the difference, in nats"""
+    kl_limit: float = 0.002
+    """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
+
+    def __post_init__(self) -> None:
+        for name in ("kl", "magnet_kl", "entropy_rate"):
+            require(getattr(self, name) >= 0, f"policy.{name} must not be negative, not {getattr(self, name)}")
+        for name in ("clip", "kl_limit", "advantage_scale"):
+            value = getattr(self, name)
+            require(value is None or value > 0, f"policy.{name} must be positive, not {value}")
+        require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
+        require(
+            self.utility == "ranks" or self.points == RANK_POINTS,
+            f"policy.points={list(self.points)} has no effect with policy.utility={self.utility}; remove it",
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlayConfig:
+    """Stage policy: the games that it plays itself, in iterations; without selfplay.games, it is trained once, on the
+    games in data.path."""
+
+    games: int | None = None
+    """games of an iteration (24,000 are about 14 million decisions)"""
+    iterations: int = 1
+    """iterations: games, fits, one pass over the games, gate"""
+    temperature: float = 0.7
+    """of the policy in its games, as @T of kanachan-selfplay"""
+    explore: float = 0.0
+    """share of its actions that are drawn from all possible ones with equal probabilities"""
+    opponents: tuple[str, ...] = ()
+    """other players and their shares of the seats, such as rule=0.1, as for kanachan-selfplay; the policy has the
+    rest. An earlier policy among them keeps it from learning to beat only itself"""
+    critic: bool = True
+    """fit an oracle critic (stage critic) to the games of each iteration, unless policy.critic names one; without any,
+    the return of a round is credited to its actions without a baseline"""
+    rules: Literal["mjsoul", "tenhou"] = "tenhou"
+    """rules of the games"""
+    style: Literal["east", "south"] = "south"
+    """length of the games"""
+    backend: Literal["inline", "processes", "ray"] | None = None
+    """where the games are played, as --backend of kanachan-selfplay"""
+    address: str | None = None
+    """of a Ray cluster"""
+    processes: int | None = None
+    """processes that play; without it, one for each core"""
+    device: str = "cpu"
+    """device of the networks that play"""
+
+    def __post_init__(self) -> None:
+        for name in ("games", "iterations", "processes"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"selfplay.{name} must be at least 1, not {value}")
+        if not self.temperature > 0:
+            raise ValueError(f"selfplay.temperature must be positive, not {self.temperature}: the games need chance")
+        if not 0 <= self.explore < 1:
+            raise ValueError(f"selfplay.explore must be a share from 0 to 1, not {self.explore}")
+        if not self.share_of_policy > 0:
+            raise ValueError(f"selfplay.opponents={list(self.opponents)}: their shares leave no seat to the policy")
+
+    @property
+    def share_of_policy(self) -> float:
+        """The share of the seats that the policy has."""
+        return 1 - sum(_share(player) for player in self.opponents)
+
+
+def _share(player: str) -> float:
+    text = player.rpartition("=")[2]
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if "=" not in player or not 0 < share < 1:
+        raise ValueError(f"selfplay.opponents: {player}: PLAYER=SHARE expected, such as rule=0.1")
+    return share

@@ -1,0 +1,88 @@
+"""Phases of a long run, each a command of this package that leaves a file or a folder and can resume by itself."""
+
+import ctypes
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from annotate.runtime.signals import StopRequest
+
+_SECONDS_BETWEEN_LOOKS = 0.2
+_PR_SET_PDEATHSIG = 1  # of linux/prctl.h
+
+
+class PhaseStopped(Exception):
+    """A phase ended because it was asked to, before it was complete."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One command.
+
+    Args:
+        module: of `kanachan.cli`, which is run.
+        arguments: of the command.
+        is_done: tells whether the command has nothing left to do.
+    """
+
+    module: str
+    arguments: Sequence[str]
+    is_done: Callable[[], bool]
+
+    @property
+    def as_typed(self) -> str:
+        """The command as a user would type it."""
+        return shlex.join([f"kanachan-{self.module}", *self.arguments])
+
+
+def run_phase(phase: Phase, log: Path, stop: StopRequest) -> None:
+    """Runs a phase in a process of its own, unless it is done; what it prints is shown and goes to the log too.
+
+    A process of its own frees all memory between phases, may start further ones (one for each GPU), and is what a
+    user can repeat by hand: its command is written to the log.
+
+    Raises:
+        PhaseStopped: a stop was requested, and the phase is not complete; the same phase resumes.
+        ChildProcessError: the command failed; its message has been shown.
+    """
+    if phase.is_done():
+        return
+    print(phase.as_typed, flush=True)
+    with open(log, "a", encoding="utf-8") as file:
+        file.write(f"{phase.as_typed}\n")
+    command = [sys.executable, "-m", f"kanachan.cli.{phase.module}", *phase.arguments]
+    # a session of its own, so that Ctrl-C reaches it once, from here
+    process = subprocess.Popen(command, start_new_session=True, preexec_fn=_end_with_parent)
+    try:
+        status = _awaited(process, stop)
+    except BaseException:
+        process.kill()
+        raise
+    if phase.is_done():
+        return
+    if stop.received is not None:
+        raise PhaseStopped(f"stopped by {stop.received.name}")
+    raise ChildProcessError(f"this command failed with status {status}: {phase.as_typed}")
+
+
+def _end_with_parent() -> None:
+    """Has the kernel kill this process if its parent is killed: otherwise it would hold the lock of its folder, and the
+    resumed run could not start. Only Linux can."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _awaited(process: subprocess.Popen[bytes], stop: StopRequest) -> int:
+    """Waits for a process, passing a request to stop on to it; returns its status."""
+    is_told = False
+    while True:
+        try:
+            return process.wait(_SECONDS_BETWEEN_LOOKS)
+        except subprocess.TimeoutExpired:
+            if stop.received is not None and not is_told:
+                process.send_signal(stop.received)
+                is_told = True

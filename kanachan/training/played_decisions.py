@@ -1,0 +1,159 @@
+"""The learner's decisions in shards of self-play: which they are, how they were drawn, and what they are credited with.
+
+Shapes: B decisions.
+"""
+
+import hashlib
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.data.columns import Columns, splitmix64
+from kanachan.data.shards import Shards
+from kanachan.inference.behaviour import Behaviour
+from kanachan.inference.critic import Critic
+from kanachan.inference.returns import Utility
+from kanachan.models.card import weights_hash
+from kanachan.play.learner_seats import LearnerSeats
+from kanachan.policy_config import PolicyConfig
+from kanachan.training.return_labels import ReturnLabelling, ReturnLabels
+
+DOMINATING = 0.98
+"""the probability above which an action that was taken has next to no gradient"""
+_ROWS_AT_ONCE = 1 << 16
+_MOST_MEASURED = 1 << 14
+
+
+class Scales(NamedTuple):
+    """Constants by which advantages are of order one, and weights 1 on average."""
+
+    mean: float
+    """of the advantages, which is subtracted"""
+    spread: float
+    """that they are divided by"""
+    weight: float
+    """that weights are divided by"""
+
+
+class PlayedLabels:
+    """Labels decisions of the learner (`kanachan.training.policy_gradient.Played`).
+
+    Args:
+        critic: its expectation is subtracted from returns; None: nothing is.
+        keep: `PolicyConfig.keep`.
+        fingerprint: of the settings that determine the labels.
+    """
+
+    def __init__(
+        self,
+        returns: ReturnLabels,
+        critic: Critic | None,
+        behaviour: Behaviour,
+        scales: Scales,
+        keep: float,
+        fingerprint: str,
+    ) -> None:
+        self.fingerprint = fingerprint
+        self._returns, self._critic, self._behaviour = returns, critic, behaviour
+        self._scales = scales
+        self._keep = keep
+
+    def __call__(self, columns: Columns) -> NDArray[np.float32]:
+        """Returns label_B3 of decisions as annotated, before seats are rotated."""
+        assert columns.log_probability is not None
+        mean, spread, weight = self._scales
+        advantage_B = (advantages(self._returns, self._critic, columns) - mean) / spread
+        weight_B = decisions_per_row(columns, self._behaviour, self._keep) / weight
+        return np.stack([columns.log_probability, advantage_B, weight_B], axis=1).astype(np.float32)
+
+
+class PlayedDecisions:
+    """Selects the learner's decisions of self-play, and labels them with advantages.
+
+    Args:
+        weights: of the learner: a path or a name.
+        device: of the critic.
+
+    Raises:
+        ValueError: weights are missing or of another kind, or the critic expects another utility.
+    """
+
+    def __init__(self, config: PolicyConfig, weights: str, device: str = "cpu") -> None:
+        assert config.reward is not None, "checked before"
+        self._config = config
+        self._weights = weights
+        utility = Utility(config.utility, config.points)
+        self._labelling = ReturnLabelling(config.reward, utility)
+        self._critic = None if config.critic is None else Critic.load(config.critic, device)
+        if self._critic is not None and self._critic.utility != utility:
+            raise ValueError(
+                f"policy.critic={config.critic}: expects another utility ({self._critic.utility}) than policy.utility "
+                f"and policy.points name ({utility})"
+            )
+        self._scales: Scales | None = None
+        self._behaviour: Behaviour | None = None
+        self._returns: dict[str, ReturnLabels] = {}
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """How the decisions that were selected were drawn."""
+        assert self._behaviour is not None
+        return self._behaviour
+
+    def select(self, shards: Shards) -> Shards:
+        """Returns the learner's decisions whose return is known, of those with a dominating action only a share.
+
+        Raises:
+            ValueError: there are none, or the shards are not of self-play of the learner.
+        """
+        seats = LearnerSeats(shards, self._weights)
+        self._behaviour = seats.behaviour
+        returns = self._returns[shards.split] = self._labelling(shards)
+        rows = []
+        for first in range(0, len(shards), _ROWS_AT_ONCE):
+            row_B = np.arange(first, min(first + _ROWS_AT_ONCE, len(shards)))
+            columns = shards.gather(row_B)
+            uniform_B = splitmix64(columns.game ^ splitmix64(row_B.astype(np.uint64))) / 2.0**64
+            is_kept_B = uniform_B * decisions_per_row(columns, seats.behaviour, self._config.keep) < 1
+            is_known_B = np.isfinite(advantages(returns, None, columns))
+            rows.append(row_B[seats.are_of(columns) & is_known_B & is_kept_B])
+        row_N = np.concatenate(rows)
+        if not len(row_N):
+            raise ValueError(f"{shards.folder}: the {shards.split} split holds no decisions of {self._weights}")
+        return shards.select(row_N)
+
+    def label(self, shards: Shards) -> PlayedLabels:
+        """Returns the labels of a split that was selected. The constants of all splits are measured on the first."""
+        returns, config = self._returns[shards.split], self._config
+        if self._scales is None:
+            columns = shards.gather(spread_rows(len(shards), _MOST_MEASURED))
+            advantage_B = advantages(returns, self._critic, columns)
+            weight_B = decisions_per_row(columns, self.behaviour, config.keep)
+            mean = float(np.average(advantage_B, weights=weight_B))
+            spread = float(np.average((advantage_B - mean) ** 2, weights=weight_B)) ** 0.5 or 1.0
+            self._scales = Scales(mean, config.advantage_scale or spread, float(weight_B.mean()))
+        critic = None if config.critic is None else weights_hash(config.critic)
+        settings = (returns.fingerprint, critic, self._scales, config.keep)
+        fingerprint = hashlib.sha256(repr(settings).encode()).hexdigest()
+        return PlayedLabels(returns, self._critic, self.behaviour, self._scales, config.keep, fingerprint)
+
+
+def advantages(returns: ReturnLabels, critic: Critic | None, columns: Columns) -> NDArray[np.float32]:
+    """Returns advantage_B of the deciding seats: their return, less what a critic expects; NaN where it is unknown."""
+    return_B = returns(columns)[:, 0]
+    return return_B if critic is None else return_B - critic.of(columns)[np.arange(len(columns)), columns.seat]
+
+
+def decisions_per_row(columns: Columns, behaviour: Behaviour, keep: float) -> NDArray[np.float32]:
+    """Returns for how many decisions [B] each stands when only this share of those is kept whose action the player,
+    without exploring, takes with more than `DOMINATING`."""
+    assert columns.log_probability is not None
+    own_B = np.exp(columns.log_probability) - behaviour.explore / columns.actions.lengths
+    is_dominating_B = own_B > (1 - behaviour.explore) * DOMINATING
+    return np.where(is_dominating_B, np.float32(1 / keep), np.float32(1))
+
+
+def spread_rows(num_rows: int, most: int) -> NDArray[np.int64]:
+    """Returns at most so many rows, evenly spread over all."""
+    return np.unique(np.linspace(0, num_rows - 1, most).astype(np.int64))

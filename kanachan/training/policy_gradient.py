@@ -1,0 +1,101 @@
+"""The loss of stage policy: a policy gradient that is clipped, and held near the policy that played.
+
+The behaviour μ took action a, whose advantage is A: what the round brought the seat, less what was expected. With π the
+policy that is trained, π_old the one that it started from, π_fix a further one, all divided by the temperature at which
+was played, and r = π(a) / π_old(a), the loss of a decision is
+
+    - w min(r A, clip(r, 1 - c, 1 + c) A) + β KL(π ‖ π_old) + β' KL(π ‖ π_fix) - α H(π),    w = π_old(a) / μ(a).
+
+w is 1 up to rounding, except where some actions were drawn at random: then μ is a mixture with equal probabilities,
+around which clipping would do harm, so it is the change since π_old that is clipped (as in Hilton et al. 2021, "Batch
+size-invariance for policy optimization", arXiv:2110.00641).
+
+Shapes: B decisions, A candidates.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from torch import Tensor
+
+from kanachan.data.batch import Batch
+from kanachan.inference.behaviour import divergence
+from kanachan.policy_config import PolicyConfig
+
+
+class Played(NamedTuple):
+    """What the soft labels of a batch are in stage policy (`kanachan.data.batch.Labels.label_BL`)."""
+
+    log_behaviour_B: Tensor
+    """log probability of the action by the distribution that it was sampled from"""
+    advantage_B: Tensor
+    """divided by a constant, so that it is of order one"""
+    weight_B: Tensor
+    """how many decisions this one stands for, 1 on average"""
+
+    @classmethod
+    def of_batch(cls, batch: Batch) -> "Played":
+        assert batch.label_BL is not None
+        return cls(*batch.label_BL.unbind(dim=1))
+
+
+class LogProbabilities(NamedTuple):
+    """Of the candidates, by the three policies; -inf at padding."""
+
+    new_BA: Tensor
+    old_BA: Tensor
+    fixed_BA: Tensor
+
+
+@dataclass(frozen=True)
+class PolicyGradient:
+    """Computes the loss and what is logged of it."""
+
+    config: PolicyConfig
+
+    def __call__(self, log: LogProbabilities, batch: Batch, entropy_weight: Tensor | float) -> dict[str, Tensor]:
+        """Returns `loss`, the mean to be minimised, and further means over the decisions, detached.
+
+        `gradient`: the first term; `importance`: π(a) / μ(a); `clipped`: share of the decisions without a gradient;
+        `divergence` and `magnet_divergence` in nats; `entropy` in nats, and `old_entropy` that of π_old on the same
+        decisions; `advantage`; `change` of log π(a), and `advantage_change`, the mean of its product with the
+        advantage; `row_weight`.
+        """
+        played, mask_BA = Played.of_batch(batch), batch.candidate_BA != 0
+        new_B, old_B = (_of_chosen(log_BA, batch.chosen_B) for log_BA in (log.new_BA, log.old_BA))
+        advantage_B, weight_B = played.advantage_B, played.weight_B
+        ratio_B, importance_B = (new_B - old_B).exp(), (old_B - played.log_behaviour_B).exp()
+        clipped_B = ratio_B.clamp(1 - self.config.clip, 1 + self.config.clip)
+        gained_B = importance_B * (ratio_B * advantage_B).minimum(clipped_B * advantage_B)
+        change_B = (new_B - old_B).detach()
+        terms = {
+            "gradient": -gained_B,
+            "divergence": divergence(log.new_BA, log.old_BA),
+            "magnet_divergence": divergence(log.new_BA, log.fixed_BA),
+            "entropy": entropy(log.new_BA, mask_BA),
+            "old_entropy": entropy(log.old_BA, mask_BA),
+            "importance": importance_B * ratio_B,
+            "clipped": (ratio_B * advantage_B > clipped_B * advantage_B).float(),
+            "advantage": advantage_B,
+            "change": change_B,
+            "advantage_change": advantage_B * change_B,
+        }
+        means = {name: (weight_B * term_B).mean() for name, term_B in terms.items()}
+        loss = means["gradient"] + self.config.kl * means["divergence"] - entropy_weight * means["entropy"]
+        loss = loss + self.config.magnet_kl * means["magnet_divergence"]
+        return {"loss": loss, **{name: mean.detach() for name, mean in means.items()}, "row_weight": weight_B.mean()}
+
+
+def log_probabilities(score_BA: Tensor, temperature: float) -> Tensor:
+    """Returns log_BA of the softmax of the scores divided by the temperature; -inf at padding."""
+    return (score_BA.float() / temperature).log_softmax(dim=1)
+
+
+def entropy(log_BA: Tensor, mask_BA: Tensor) -> Tensor:
+    """Returns the entropy of a policy [B], in nats."""
+    # log probabilities of padding are infinite
+    return -(log_BA.exp() * log_BA.masked_fill(~mask_BA, 0.0)).sum(dim=1)
+
+
+def _of_chosen(log_BA: Tensor, chosen_B: Tensor) -> Tensor:
+    return log_BA.gather(1, chosen_B[:, None])[:, 0]

@@ -1,0 +1,298 @@
+"""Policy iteration: the policy plays, a reward predictor and a critic are fitted to its games, one pass over them
+changes the policy a little, and a gate on games that were kept aside decides how much of the change is taken.
+
+The folder of the run:
+
+    config.yaml, metrics.csv       settings; one row for each iteration
+    iteration-000/games            self-play (kanachan-selfplay), in three splits: to learn from, to stop, for the gate
+    iteration-000/reward, critic   runs of these stages (kanachan-train)
+    iteration-000/update           the run of the policy pass (kanachan-train)
+    iteration-000/gate             candidates and their gains (kanachan-evaluate --gain)
+    iteration-000/policy.safetensors   the policy that plays in the next iteration
+    weights.safetensors            that of the last iteration
+
+Each phase is a command, which resumes by itself; so the run resumes wherever it was stopped or killed.
+"""
+
+import json
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from annotate.runtime.files import locking, replacing
+from annotate.runtime.signals import StopRequest, noting_stop_signals
+from kanachan.config import WEIGHTS_NAME, TrainConfig
+from kanachan.data.shard_folder import splits_in
+from kanachan.models.card import read_card
+from kanachan.models.interpolation import interpolated
+from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
+from kanachan.policy_config import SelfPlayConfig
+from kanachan.training.loggers import MetricsFile
+from kanachan.training.metric_names import AXIS, METRICS_NAME
+from kanachan.training.phases import Phase, PhaseStopped, run_phase
+from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
+from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
+
+FRACTIONS = "0.7,0.1,0.2"
+"""of the games: for the fits and the policy pass, to watch the divergence, and for the gate, whose error is that of the
+gain"""
+SHARES = (1.0, 0.5, 0.25)
+"""of the change of the weights, of which the gate chooses one, or none"""
+POLICY_NAME = "policy.safetensors"
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The estimated gains of the candidates, and the choice."""
+
+    gains: Mapping[float, Mapping[str, Any]]
+    """by share: the report of kanachan-evaluate --gain"""
+
+    @property
+    def chosen(self) -> float | None:
+        """The share with the highest gain among those whose interval is above zero; None if there is none, so that the
+        policy stays."""
+        better = [share for share, report in self.gains.items() if report["gain"]["low"] > 0]
+        return max(better, key=lambda share: float(self.gains[share]["gain"]["value"]), default=None)
+
+
+class Iteration:
+    """The phases of one iteration, as commands.
+
+    Args:
+        config: of the run.
+        number: from 0.
+        policy: weights that play, and are improved.
+    """
+
+    def __init__(self, config: TrainConfig, number: int, policy: str) -> None:
+        self.config = config
+        self.number = number
+        self.policy = policy
+        self.folder = Path(config.run.out) / f"{ITERATION}{number:03}"
+        self.games = self.folder / "games"
+        self.update = self.folder / "update"
+        self.result = self.folder / POLICY_NAME
+        self.reward = config.policy.reward or str(self.folder / "reward")
+        self.fits_critic = config.selfplay.critic and config.policy.critic is None
+        self.critic = str(self.folder / "critic") if self.fits_critic else config.policy.critic
+        self._seed = str(config.run.seed + number)
+
+    def fits(self) -> Iterator[tuple[str, Phase]]:
+        """Yields what comes before the gate, by name."""
+        yield "games", Phase("selfplay", self._selfplay(), lambda: "test" in splits_in(self.games))
+        if self.config.policy.reward is None:
+            yield "reward", self._train("reward", self.reward, [])
+        if self.fits_critic:
+            assert self.critic is not None
+            policy = self.config.policy
+            fit = ["--critic.reward", self.reward, "--critic.utility", policy.utility]
+            fit += ["--critic.points", str(list(policy.points))] if policy.utility == "ranks" else []
+            yield "critic", self._train("critic", self.critic, fit)
+        file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
+        save_config(self._update_config(), file)
+        yield "update", Phase("train", ["--config", str(file), "--resume", "auto"], is_trained)
+
+    def candidates(self) -> Iterator[tuple[float, Phase, Path]]:
+        """Yields the share of the update, the command that estimates its gain, and the file of its report, after
+        writing the weights of the candidate."""
+        old, new = read_weights(self.policy), read_weights(self.update)
+        for share in SHARES:
+            report = self.candidate(share).with_suffix(".json")
+            if not self.candidate(share).is_file():
+                self.candidate(share).parent.mkdir(exist_ok=True)
+                write_weights(self.candidate(share), interpolated(old, new, share), new.card)
+            yield share, Phase("evaluate", self._gain(share, report), report.is_file), report
+
+    def candidate(self, share: float) -> Path:
+        """Returns the weights file of a share of the update."""
+        return self.folder / "gate" / f"share-{share:g}.safetensors"
+
+    def _selfplay(self) -> list[str]:
+        selfplay = self.config.selfplay
+        assert selfplay.games is not None
+        player = f"{self.policy}@{selfplay.temperature:g}"
+        seats = [f"{player}={selfplay.share_of_policy:.9g}", *selfplay.opponents] if selfplay.opponents else [player]
+        options = ["-n", str(selfplay.games), "--explore", f"{selfplay.explore:g}"]
+        options += ["--rules", selfplay.rules, "--style", selfplay.style]
+        options += ["--seed", self._seed, "--fractions", FRACTIONS, "-o", str(self.games)]
+        for name in ("backend", "address", "processes", "device"):
+            value = getattr(selfplay, name)
+            options += [] if value is None else [f"--{name}", str(value)]
+        return [*seats, *options]
+
+    def _train(self, stage: str, out: str, arguments: list[str]) -> Phase:
+        run = self.config.run
+        names = ("wandb", "project", "group", "accelerator", "precision", "threads")
+        shared = {name: getattr(run, name) for name in names if getattr(run, name) is not None}
+        options = [part for name, value in shared.items() for part in (f"--run.{name}", str(value))]
+        data = ["--data.path", str(self.games), "--run.seed", self._seed]
+        command = ["--stage", stage, *arguments, *data, "-o", out, "--resume", "auto", *options]
+        return Phase("train", command, (Path(out) / WEIGHTS_NAME).is_file)
+
+    def _update_config(self) -> TrainConfig:
+        config = self.config
+        return replace(
+            config,
+            init=self.policy,
+            data=replace(config.data, path=str(self.games)),
+            selfplay=SelfPlayConfig(),
+            policy=replace(config.policy, reward=self.reward, critic=self.critic),
+            run=replace(config.run, out=str(self.update), seed=int(self._seed), name=None),
+        )
+
+    def _gain(self, share: float, report: Path) -> list[str]:
+        policy = self.config.policy
+        arguments = ["--gain", str(self.candidate(share)), self.policy, str(self.games), "--reward", self.reward]
+        arguments += [] if self.critic is None else ["--critic", self.critic]
+        arguments += ["--utility", policy.utility]
+        if policy.utility == "ranks":  # with =, as the first number may be negative
+            arguments.append("--points=" + ",".join(f"{points:g}" for points in policy.points))
+        return [*arguments, "--split", "test", "--json", str(report), "--force"]
+
+
+def run_iterations(config: TrainConfig) -> int:
+    """Runs the iterations that the folder lacks; returns the exit status.
+
+    Raises:
+        OSError: something cannot be written, another process uses the folder, or a command failed.
+    """
+    policy = config.init
+    assert policy is not None, "checked with the settings"
+    out = Path(config.run.out)
+    out.mkdir(parents=True, exist_ok=True)
+    config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
+    refusal = f"{out}: another process is training in this folder"
+    with locking(out / ".lock", refusal), noting_stop_signals() as stop:
+        save_config(config, out / CONFIG_NAME)
+        for number in range(config.selfplay.iterations):
+            iteration = Iteration(config, number, policy)
+            iteration.folder.mkdir(exist_ok=True)
+            if not iteration.result.is_file():
+                try:
+                    _run(iteration, out, stop)
+                except PhaseStopped as stopped:
+                    print(f"{stopped}; resume with: kanachan-train --resume {out}", flush=True)
+                    return 130 if stop.received == signal.SIGINT else 0
+            policy = str(iteration.result)
+        weights = read_weights(policy)
+        write_card(out / CARD_NAME, weights.card)
+        write_weights(out / WEIGHTS_NAME, weights.tensors, weights.card)
+    print(f"weights: {out / WEIGHTS_NAME}", flush=True)
+    return 0
+
+
+def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:
+    """Runs one iteration up to its policy."""
+    log, seconds = iteration.folder / "commands.txt", _Durations(iteration.folder / "seconds.json")
+    for name, phase in iteration.fits():
+        _announce(iteration, name)
+        with seconds.measuring(name):
+            run_phase(phase, log, stop)
+    gains = {}
+    for share, phase, report in iteration.candidates():
+        _announce(iteration, f"gain of {share:.0%} of the update")
+        with seconds.measuring("gate"):
+            run_phase(phase, log, stop)
+        gains[share] = json.loads(report.read_text(encoding="utf-8"))
+    gate = Gate(gains)
+    row = _row(iteration, gate, seconds.known)
+    _log(iteration, out, row)
+    print(_in_words(iteration, gate), flush=True)
+    _write_policy(iteration, gate, row)
+
+
+def _log(iteration: Iteration, out: Path, row: Mapping[str, float]) -> None:
+    """Adds a row to metrics.csv and to wandb, where all runs of the iterations are one group."""
+    config, step = iteration.config, iteration.number + 1
+    MetricsFile(out / METRICS_NAME, step - 1, keeps_validation=True).log_metrics(row, step)
+    mode = wandb_mode(config)
+    if mode != "disabled":
+        lineage = read_weights(iteration.update).card["lineage"]
+        logger = wandb_logger(config, out, mode, {"path": str(iteration.games)}, lineage, is_resumed=step > 1)
+        logger.log_metrics(row, step)
+        finish_wandb(logger, [])
+
+
+def _announce(iteration: Iteration, what: str) -> None:
+    print(f"iteration {iteration.number + 1} of {iteration.config.selfplay.iterations}: {what}", flush=True)
+
+
+class _Durations:
+    """How long the phases of an iteration have taken, over all tries, in a file.
+
+    A phase whose process was killed took nobody knows how long: its time is None from then on.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._by_phase: dict[str, float | None] = {}
+        if path.is_file():
+            self._by_phase = json.loads(path.read_text(encoding="utf-8"))
+
+    @property
+    def known(self) -> dict[str, float]:
+        """Seconds by phase, where they are known."""
+        return {phase: seconds for phase, seconds in self._by_phase.items() if seconds is not None}
+
+    @contextmanager
+    def measuring(self, phase: str) -> Iterator[None]:
+        """Adds the time of the block, also where it ends with an error."""
+        start, before = time.monotonic(), self._by_phase.get(phase, 0.0)
+        self._write(phase, None)
+        try:
+            yield
+        finally:
+            self._write(phase, None if before is None else before + time.monotonic() - start)
+
+    def _write(self, phase: str, seconds: float | None) -> None:
+        self._by_phase[phase] = seconds
+        with replacing(self._path) as temporary:
+            temporary.write_text(json.dumps(self._by_phase), encoding="utf-8")
+
+
+def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
+    """Returns the metrics of an iteration; times only of phases for which they are known."""
+    whole = gate.gains[1.0]
+    taken = gate.gains[gate.chosen] if gate.chosen is not None else None
+    update = read_card(iteration.update)
+    games = iteration.config.selfplay.games
+    assert games is not None
+    row = {
+        AXIS: float(update["samples"]),
+        "iteration/gain_of_update": whole["gain"]["value"],
+        "iteration/gain_of_update_low": whole["gain"]["low"],
+        "iteration/gain_of_update_high": whole["gain"]["high"],
+        "iteration/divergence_of_update": whole["divergence"]["value"],
+        "iteration/share_taken": gate.chosen or 0.0,
+        "iteration/gain_taken": 0.0 if taken is None else taken["gain"]["value"],
+        **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),
+        **{f"iteration/seconds_{name}": value for name, value in seconds.items()},
+    }
+    row |= {f"iteration/update_{name}": value for name, value in update["metrics"].items()}
+    if iteration.fits_critic:
+        assert iteration.critic is not None
+        row |= {f"iteration/critic_{name}": value for name, value in read_card(iteration.critic)["metrics"].items()}
+    return row
+
+
+def _write_policy(iteration: Iteration, gate: Gate, row: Mapping[str, float]) -> None:
+    """Writes the weights that play in the next iteration; the file shows that the iteration is complete."""
+    weights = read_weights(iteration.policy if gate.chosen is None else iteration.candidate(gate.chosen))
+    # no times: the games of the next iteration depend on the hash of this file
+    metrics = {name: value for name, value in row.items() if "second" not in name}
+    entry = {"iteration": iteration.number, "share": gate.chosen, "metrics": metrics}
+    card = {**weights.card, "iterations": [*read_card(iteration.policy).get("iterations", []), entry]}
+    write_weights(iteration.result, weights.tensors, card)
+
+
+def _in_words(iteration: Iteration, gate: Gate) -> str:
+    gain = gate.gains[gate.chosen or min(SHARES)]["gain"]
+    numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {gate.gains[1.0]['unit']} a game"
+    if gate.chosen is None:
+        return f"gate: no share of the update is better for sure ({min(SHARES):.0%} of it: {numbers}): the policy stays"
+    return f"gate: {gate.chosen:.0%} of the update is taken: {numbers}"

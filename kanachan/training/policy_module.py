@@ -1,0 +1,153 @@
+"""Stage policy for Lightning: the network, the policies that it is held near to, its loss, and its validations."""
+
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kanachan.config import ModelConfig, OptimConfig
+from kanachan.data.batch import Batch
+from kanachan.models.transformer import Network
+from kanachan.objectives.objective import Objective
+from kanachan.training.distributed_sums import DistributedSums, means_of
+from kanachan.training.forgetting import PreviousStage
+from kanachan.training.logged_module import PREFIX, LoggedModule
+from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient, log_probabilities
+from kanachan.training.throughput import FlopCount, count_flops
+
+
+class TemperedNetwork:
+    """A network whose scores, divided by a temperature, are log probabilities up to a constant.
+
+    Not a module, so that what is not trained is no part of checkpoints.
+    """
+
+    def __init__(self, network: Network, objective: Objective, temperature: float) -> None:
+        self.network, self.objective, self.temperature = network, objective, temperature
+
+    def to(self, device: torch.device) -> "TemperedNetwork":
+        """Moves the network to a device, if it is not there."""
+        self.network.to(device)
+        return self
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """Returns log_BA of the candidates, -inf at padding."""
+        return log_probabilities(self.objective.score(self.network(batch)), self.temperature)
+
+
+class PolicyModule(LoggedModule):
+    """Trains a policy on decisions that an earlier one has made.
+
+    Args:
+        policy: is trained.
+        old: the policy that it started from.
+        magnet: a further one that it is held near to; None: the same.
+        total_steps, log_every: as for `LoggedModule`.
+        model: the sizes of the network, from which its floating-point operations are computed for the log.
+        previous: the weights of `old`, which the run's folder gets a copy of.
+    """
+
+    network: Network
+
+    def __init__(
+        self,
+        policy: TemperedNetwork,
+        old: TemperedNetwork,
+        magnet: TemperedNetwork | None,
+        gradient: PolicyGradient,
+        optim: OptimConfig,
+        total_steps: int,
+        log_every: int,
+        model: ModelConfig,
+        previous: PreviousStage | None = None,
+    ) -> None:
+        fixed = [old] if magnet is None else [old, magnet]
+        trains_encoder = optim.encoder_learning_rate != 0
+        work_of = partial(_work, model, trains_encoder, len(fixed))
+        super().__init__(policy.network, optim, total_steps, log_every, work_of)
+        self.objective = policy.objective
+        self.gradient = gradient
+        self.entropy_weight: Tensor | float = 0.0
+        self._policy, self._fixed = policy, fixed
+        self._previous = previous
+        self._entropy_gap: list[Tensor] = []
+        self._sums = DistributedSums()
+        if not trains_encoder:
+            self.network.encoder.requires_grad_(False)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Returns score_BA."""
+        return self.objective.score(self.network(batch))
+
+    def on_fit_start(self) -> None:
+        if self._previous is not None and self.trainer.is_global_zero:
+            self._previous.save_copy()
+        super().on_fit_start()
+
+    def on_train_start(self) -> None:
+        super().on_train_start()
+        self._entropy_gap = []
+
+    def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        parts = self._parts(batch)
+        self._entropy_gap.append(parts.pop("old_entropy") - parts["entropy"])
+        for name in ("row_weight", "change", "advantage_change"):
+            del parts[name]
+        parts["entropy_weight"] = torch.as_tensor(self.entropy_weight)
+        self.add_losses(parts, len(batch))
+        return parts["loss"]
+
+    def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
+        super().on_before_optimizer_step(optimizer)
+        if self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
+            gap = self.trainer.strategy.reduce(torch.stack(self._entropy_gap).mean(), reduce_op="mean")
+            self.entropy_weight = self.entropy_weight + self.gradient.config.entropy_rate * gap
+            self._entropy_gap = []
+
+    def on_validation_epoch_start(self) -> None:
+        self._sums = DistributedSums()
+        super().on_validation_epoch_start()
+
+    def validation_step(self, batch: Batch, batch_idx: int) -> None:
+        parts = self._parts(batch)
+        del parts["old_entropy"]
+        self._sums.add_means(parts, weight=len(batch))
+
+    @torch.no_grad()
+    def on_validation_epoch_end(self) -> None:
+        means, count = means_of(self._sums.totals(self.trainer))
+        weight = means.pop("row_weight")
+        means = {name: mean / weight for name, mean in means.items()}
+        means["covariance"] = means.pop("advantage_change") - means["advantage"] * means.pop("change")
+        self.log_validation({f"{PREFIX}{name}": mean for name, mean in means.items()} | {f"{PREFIX}rows": count})
+        limit = self.gradient.config.kl_limit
+        if means["divergence"] > limit and self.trainer.state.fn == "fit":
+            self.trainer.should_stop = True
+            if self.trainer.is_global_zero:
+                print(
+                    f"step {self.trainer.global_step:,}: the policy diverges by {means['divergence']:.4f} nats from "
+                    f"that of --init, more than policy.kl_limit={limit}: the run ends here",
+                    flush=True,
+                )
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        super().on_save_checkpoint(checkpoint)
+        checkpoint["entropy_weight"] = float(self.entropy_weight)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        super().on_load_checkpoint(checkpoint)
+        self.entropy_weight = checkpoint["entropy_weight"]
+
+    def _parts(self, batch: Batch) -> dict[str, Tensor]:
+        with torch.no_grad():
+            old_BA, *others = (each.to(self.device)(batch) for each in self._fixed)
+        log = LogProbabilities(self._policy(batch), old_BA, others[0] if others else old_BA)
+        return self.gradient(log, batch, self.entropy_weight)
+
+
+def _work(model: ModelConfig, trains_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:
+    """Counts the work of a batch; a forward pass of a policy that is not trained is a third of training one."""
+    trained = count_flops(model, batch, trains_encoder=trains_encoder)
+    whole = trained if trains_encoder else count_flops(model, batch)
+    return FlopCount(trained.decisions, trained.tokens, trained.flops + num_fixed * whole.flops / 3)

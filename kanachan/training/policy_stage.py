@@ -1,0 +1,141 @@
+"""The stage outside the curriculum that improves a policy by the games that it has played."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kanachan.config import TrainConfig
+from kanachan.data.batch import TokenLayout, collate
+from kanachan.data.symmetry import SeatRotation
+from kanachan.inference.behaviour import Behaviour
+from kanachan.models.card import weights_file
+from kanachan.objectives.networks import has_same_heads, load_network
+from kanachan.training.curriculum_stage import compile_network
+from kanachan.training.data_source import DataSource
+from kanachan.training.devices import Devices
+from kanachan.training.forgetting import INIT_NAME, open_previous_stage
+from kanachan.training.initialization import initial_network
+from kanachan.training.learner import Learner
+from kanachan.training.played_decisions import PlayedDecisions, spread_rows
+from kanachan.training.policy_gradient import PolicyGradient
+from kanachan.training.policy_module import PolicyModule, TemperedNetwork
+from kanachan.training.run_folder import holds_run
+from kanachan.training.shard_source import ShardSource
+
+_MOST_COMPARED = 256
+_MOST_DIFFERENCE = 0.05
+
+
+class PolicyStage:
+    """Trains a policy, from the weights that played."""
+
+    @staticmethod
+    def open_data(config: TrainConfig, devices: Devices) -> DataSource:
+        return PlayedSource(config, devices)
+
+    @staticmethod
+    def make_learner(
+        config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
+    ) -> Learner:
+        assert isinstance(data, PlayedSource)
+        previous = open_previous_stage(config.init, Path(config.run.out), is_resumed=is_resumed)
+        assert previous is not None, "the data were selected by its weights"
+        initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
+        old, card = _tempered(previous.path, data.behaviour.temperature)
+        difference = data.difference_of(old)
+        if not difference <= _MOST_DIFFERENCE:
+            raise ValueError(
+                f"{data.name}: the log probabilities of its actions differ by {difference:.3f} on average from those "
+                f"of --init {config.init}: other weights, or another version of this program, played"
+            )
+        network = initial.network
+        network.encoder.recomputes = config.run.recompute
+        if config.run.compile:
+            compile_network(network, is_dynamic=not devices.use_varlen)
+        module = PolicyModule(
+            TemperedNetwork(network, initial.objective, old.temperature),
+            old,
+            _magnet(config, data),
+            PolicyGradient(config.policy),
+            config.optim,
+            steps,
+            config.run.log_every,
+            config.model,
+            previous,
+        )
+        return Learner(
+            module,
+            f"{initial.origin}, whose log probabilities are those of the games within {difference:.2g} on average",
+            about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
+            lineage=initial.lineage,
+            previous_lineage=previous.lineage,
+            card={name: card[name] for name in ("temperature",) if name in card},
+            previous_settings=previous.settings,
+        )
+
+
+class PlayedSource(ShardSource):
+    """The decisions of --init in a folder of shards of self-play, with what they are credited with.
+
+    Raises:
+        ValueError: as `ShardSource`, or the shards are not of self-play of these weights or have no validation split.
+    """
+
+    def __init__(self, config: TrainConfig, devices: Devices) -> None:
+        assert config.init is not None, "checked before"
+        out = Path(config.run.out)
+        weights = str(out / INIT_NAME) if holds_run(out) else config.init
+        played = PlayedDecisions(config.policy, weights, "cuda" if devices.is_gpu else "cpu")
+        super().__init__(
+            config.data,
+            config.run.seed,
+            world=devices.world.size,
+            varlen=devices.use_varlen,
+            reads_hidden=True,
+            selecting=played.select,
+            labelling=played.label,
+        )
+        self.behaviour = played.behaviour
+        if not self.num_validation_rows:
+            raise ValueError(
+                f"{self.name}: no validation split, on which policy.kl_limit is measured: kanachan-selfplay "
+                "--fractions 0.9,0.1,0 makes one"
+            )
+
+    @torch.no_grad()
+    def difference_of(self, policy: TemperedNetwork) -> float:
+        """Computes how far the log probabilities of some actions differ on average from those with which they were
+        drawn, in nats."""
+        shards = self._shards["train"]
+        columns = shards.gather(spread_rows(len(shards), _MOST_COMPARED))
+        assert columns.log_probability is not None
+        drawn_B = torch.from_numpy(columns.log_probability)
+        if self.config.actor_first:
+            columns = SeatRotation(shards.vocabulary).actor_first(columns)
+        batch = collate(columns, TokenLayout(shards.vocabulary))
+        log_BA = Behaviour(1.0, self.behaviour.explore).log_probabilities(policy(batch))
+        return float((log_BA.gather(1, batch.chosen_B[:, None])[:, 0] - drawn_B).abs().mean())
+
+
+def _tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict[str, Any]]:
+    """Loads a policy that is not trained, at the temperature of a player, and the card of its weights."""
+    network, objective, card = load_network(path)
+    network.requires_grad_(False)
+    return TemperedNetwork(network, objective, temperature * card.get("temperature", 1.0)), card
+
+
+def _magnet(config: TrainConfig, data: PlayedSource) -> TemperedNetwork | None:
+    """Loads the policy of policy.magnet, if it is given; raises ValueError if it does not fit."""
+    path = config.policy.magnet
+    if path is None:
+        return None
+    magnet, card = _tempered(weights_file(path), data.behaviour.temperature)
+    objective = magnet.objective
+    if not has_same_heads(objective.stage, config.stage):
+        raise ValueError(f"policy.magnet={path}: of stage {objective.stage}, which has no probabilities of actions")
+    if objective.vocabulary is not data.vocabulary:
+        raise ValueError(f"policy.magnet={path}: made for the vocabulary {objective.vocabulary.name}")
+    if card["config"]["data"]["actor_first"] != config.data.actor_first:
+        raise ValueError(f"policy.magnet={path}: trained with another data.actor_first than --init")
+    return magnet

@@ -1,0 +1,55 @@
+"""The target of stage critic: the returns of the seats in the round of each decision.
+
+Shapes: B decisions, S seats.
+"""
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kanachan.data.columns import Columns
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import Shards
+from kanachan.inference.returns import RoundReturns, Utility, counted_from_actor
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.card import weights_file
+
+
+class ReturnLabels:
+    """Soft labels label_BS of decisions: the returns of the actor, the next seat and so on, NaN if they are unknown.
+
+    Args:
+        fingerprint: of what computed them.
+    """
+
+    def __init__(self, returns: RoundReturns, fingerprint: str) -> None:
+        self.fingerprint = fingerprint
+        self._returns = returns
+
+    def __call__(self, columns: Columns) -> NDArray[np.float32]:
+        """Returns the labels of decisions as annotated, before seats are rotated."""
+        return counted_from_actor(self._returns.of(columns), columns.seat)
+
+
+class ReturnLabelling:
+    """Makes the labels of a split.
+
+    Args:
+        reward: weights of a reward predictor.
+
+    Raises:
+        ValueError: it is not one.
+    """
+
+    def __init__(self, reward: str, utility: Utility) -> None:
+        self.utility = utility
+        self._predictor = RewardPredictor.load(reward)
+        self.sha256 = hashlib.sha256(weights_file(reward).read_bytes()).hexdigest()
+        """of the reward predictor's file"""
+
+    def __call__(self, shards: Shards) -> ReturnLabels:
+        """Returns the labels of a split; raises ValueError if there are no rounds of it, or of another vocabulary."""
+        shards.require(self._predictor.vocabulary, "the reward predictor")
+        returns = RoundReturns(open_rounds(shards.folder, shards.split), self._predictor, self.utility)
+        return ReturnLabels(returns, hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest())

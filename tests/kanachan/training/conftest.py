@@ -1,0 +1,36 @@
+"""Games of self-play that tests of stage policy share: playing them takes seconds."""
+
+from contextlib import chdir
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+TEMPERATURE, EXPLORE = 0.5, 0.1
+CARD_TEMPERATURE = 0.8
+"""by which scores are divided too"""
+
+
+class PlayedGames(NamedTuple):
+    """Shards of self-play in which a policy had half of the seats, and what a run of it needs."""
+
+    weights: Path
+    shards: Path
+    reward: Path
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory: pytest.TempPathFactory) -> PlayedGames:
+    from kanachan.models.weights import read_weights, write_weights
+    from tests.support.played_folders import played_folder  # heavy, and few tests play
+    from tests.support.tiny_rewards import written_reward
+    from tests.support.tiny_weights import written
+
+    folder = tmp_path_factory.mktemp("played")
+    with chdir(folder):  # the names of players and their files determine the games
+        weights = written(Path("weights"), layers=1)
+        calibrated = read_weights(weights)
+        about = {"temperature": CARD_TEMPERATURE, "commit": None, "versions": {}}  # the same file at every commit
+        write_weights(weights, calibrated.tensors, calibrated.card | about)
+        played_folder(Path("shards"), f"{weights}@{TEMPERATURE}=0.5", "rule=0.5", "--explore", str(EXPLORE), games=4)
+    return PlayedGames(folder / weights, folder / "shards", written_reward(folder / "reward.safetensors"))

@@ -1,0 +1,172 @@
+"""Stage critic, end to end on tiny games of self-play."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kanachan.cli import train
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import open_shards
+from kanachan.inference.critic import Critic
+from kanachan.inference.returns import RoundReturns, Utility
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.weights import read_weights
+from kanachan.training.command_line import requested
+from tests.support.packed import packed
+from tests.support.played_folders import played_folder, train_critic
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_weights import written
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return played_folder(tmp_path_factory.mktemp("games") / "shards")
+
+
+@pytest.fixture(scope="module")
+def reward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written_reward(tmp_path_factory.mktemp("reward") / "reward.safetensors")
+
+
+@pytest.fixture(scope="module")
+def trained(shards: Path, reward: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that fits the few rounds of the training split."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    assert train_critic(shards, reward, out, "--run.steps", "60", "--optim.learning_rate", "0.01") == 0
+    return out
+
+
+def test_a_run_learns_and_writes_weights_with_a_card(trained: Path, reward: Path) -> None:
+    losses = [float(row["train/loss"]) for row in rows_of(trained) if row["train/loss"]]
+    assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
+    card = read_weights(trained).card
+    assert (card["stage"], card["model"]["width"], card["lineage"]) == ("critic", 16, [])
+    assert card["critic"]["utility"] == {"kind": "ranks", "points": [1.5, 0.5, -0.5, -1.5]}
+    assert card["critic"]["reward"] == str(reward) and card["critic"]["sha256"]
+    assert card["metrics"].keys() >= {"loss", "explained_variance"}
+
+
+def test_the_weights_that_are_read_back_explain_the_returns_of_the_rounds(
+    trained: Path, shards: Path, reward: Path
+) -> None:
+    opened = open_shards(shards, "train", hidden=True, behaviour=True)
+    columns = opened.gather(np.arange(len(opened)))
+    return_BS = RoundReturns(open_rounds(shards, "train"), RewardPredictor.load(reward), Utility()).of(columns)
+    value_BS = Critic.load(trained).of(columns)
+    assert np.isfinite(return_BS).all()
+    assert np.mean((value_BS - return_BS) ** 2) < 0.8 * np.mean(return_BS**2)
+
+
+def test_a_resumed_run_ends_with_the_same_weights(shards: Path, reward: Path, tmp_path: Path) -> None:
+    settings = ("--optim.average", "0.9", "--model.dropout", "0.1")
+    assert train_critic(shards, reward, tmp_path / "whole", *settings) == 0
+    assert train_critic(shards, reward, tmp_path / "half", *settings) == 0
+    (tmp_path / "half" / "weights.safetensors").unlink()
+    checkpoints = tmp_path / "half" / "checkpoints"
+    (checkpoints / "previous.ckpt").replace(checkpoints / "last.ckpt")  # of step 15
+    assert train.main(["--resume", str(tmp_path / "half")]) == 0
+    assert same_weights(tmp_path / "whole", tmp_path / "half")
+    assert rows_of(tmp_path / "whole") == rows_of(tmp_path / "half")
+
+
+def test_a_critic_starts_from_another(trained: Path, shards: Path, reward: Path, tmp_path: Path) -> None:
+    settings = ("--init", str(trained), "--run.steps", "1", "--optim.learning_rate", "1e-9")
+    assert train_critic(shards, reward, tmp_path / "run", *settings) == 0
+    mine, theirs = read_weights(tmp_path / "run"), read_weights(trained)
+    assert all(np.allclose(tensor, theirs.tensors[name], atol=1e-6) for name, tensor in mine.tensors.items())
+    assert [stage["stage"] for stage in mine.card["lineage"]] == ["critic"]
+
+
+def test_a_critic_starts_from_the_encoder_of_another_stage(shards: Path, reward: Path, tmp_path: Path) -> None:
+    weights = written(tmp_path / "imitation")
+    settings = ("--init", str(weights), "--run.steps", "1", "--optim.learning_rate", "1e-9")
+    assert train_critic(shards, reward, tmp_path / "run", *settings) == 0
+    mine, theirs = read_weights(tmp_path / "run"), read_weights(weights)
+    for name, tensor in theirs.tensors.items():
+        if name.startswith("encoder."):
+            assert np.allclose(mine.tensors[name][: len(tensor)], tensor, atol=1e-6), name
+    assert [stage["stage"] for stage in mine.card["lineage"]] == ["imitation"]
+
+
+def test_the_sizes_of_init_replace_those_of_the_stage_and_yield_to_given_ones() -> None:
+    given = ["--stage", "critic", "--data.path", "."]
+    assert requested(given).config.model.width == 64
+    assert requested([*given, "--init", "reference"]).config.model.width == 128
+    assert requested([*given, "--model.width", "32"]).config.model.width == 32
+
+
+def test_grading_points_are_another_utility(shards: Path, reward: Path, tmp_path: Path) -> None:
+    assert train_critic(shards, reward, tmp_path / "run", "--critic.utility", "grading_points") == 0
+    critic = Critic.load(tmp_path / "run")
+    assert critic.utility == Utility("grading_points") and not critic.network.is_zero_sum
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage critic"),
+        (["--reward.width", "8"], "reward.width=8 has no effect in stage critic"),
+        (["--run.compile", "true"], "run.compile=True has no effect in stage critic"),
+        (["--critic.utility", "rank"], "critic.utility: one of ranks, grading_points expected"),
+        (
+            ["--critic.utility", "grading_points", "--critic.points", "[1,0,0,-1]"],
+            "critic.points=[1.0, 0.0, 0.0, -1.0] has no effect with critic.utility=grading_points",
+        ),
+    ],
+)
+def test_a_setting_without_effect_is_refused_in_a_line(
+    more: list[str], message: str, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        train.main(["--stage", "critic", "--data.path", str(shards), "-o", str(tmp_path / "run"), *more])
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_other_stages_refuse_settings_and_weights_of_a_critic(
+    trained: Path, shards: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for more, message in (
+        (["--critic.reward", "reference/reward"], "critic.reward=reference/reward has no effect in stage rank"),
+        (["--init", str(trained)], "a critic, whose encoder sees hidden tiles; name weights of another stage"),
+    ):
+        with pytest.raises(SystemExit):
+            train.main(["--stage", "rank", "--data.path", str(shards), *more])
+        assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_run_without_what_it_needs_is_refused_in_a_line(
+    shards: Path, reward: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = ["--stage", "critic", "--data.path", str(shards), "-o", str(tmp_path / "run"), "--run.wandb", "disabled"]
+    assert train.main(alone) != 0
+    assert "stage critic needs a reward predictor: --critic.reward WEIGHTS" in capsys.readouterr().err
+    assert train_critic(shards, reward, tmp_path / "run", "--critic.points", "[1,0,-1]") != 0
+    assert "4 points are needed, one for each rank" in capsys.readouterr().err
+    assert train_critic(packed(tmp_path / "people", 60), reward, tmp_path / "run") != 0
+    assert "holds no hidden hands, which this run needs" in capsys.readouterr().err
+    shutil.copytree(shards, tmp_path / "no-rounds", ignore=shutil.ignore_patterns("rounds"))
+    assert train_critic(tmp_path / "no-rounds", reward, tmp_path / "run") != 0
+    assert "holds no rounds of the split 'train'" in capsys.readouterr().err
+
+
+def test_a_run_is_not_resumed_with_another_reward_predictor(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reward = written_reward(tmp_path / "reward.safetensors")
+    assert train_critic(shards, reward, tmp_path / "run") == 0
+    written_reward(reward, seed=1)
+    assert train.main(["--resume", str(tmp_path / "run"), "--run.steps", "30"]) != 0
+    assert "was started with labels=" in capsys.readouterr().err
+
+
+def test_a_critic_chooses_no_actions(trained: Path, shards: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from kanachan.inference.policy import Policy
+
+    with pytest.raises(ValueError, match="a critic, which sees hidden tiles and chooses no actions"):
+        Policy.load(trained)
+    assert run("imitation", shards, trained.parent / "imitation", "--run.steps", "1") == 0
+    with pytest.raises(ValueError, match="weights of stage imitation; a critic is expected here"):
+        Critic.load(trained.parent / "imitation")

@@ -1,0 +1,81 @@
+"""Phases of a long run: commands that are run once, can be stopped, and end with the program that started them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from annotate.runtime.signals import StopRequest
+from kanachan.training.phases import Phase, PhaseStopped, run_phase
+
+
+def models(made: Path, *arguments: str) -> Phase:
+    """A command of this package that is quick, done when a file is there."""
+    return Phase("models", arguments, made.is_file)
+
+
+def test_a_phase_that_is_done_is_not_run_again(tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    made.touch()
+    run_phase(models(made, "--no-such-option"), tmp_path / "log", StopRequest())
+    assert not (tmp_path / "log").exists()
+
+
+def test_a_phase_that_fails_is_named_as_a_user_would_type_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ChildProcessError, match=r"status 2: kanachan-models --no-such-option$"):
+        run_phase(models(tmp_path / "never", "--no-such-option"), tmp_path / "log", StopRequest())
+    assert (tmp_path / "log").read_text() == "kanachan-models --no-such-option\n"
+    assert "no-such-option" in capfd.readouterr().err
+
+
+def test_a_request_to_stop_reaches_the_command(tmp_path: Path) -> None:
+    stop = StopRequest()
+    stop(signal.SIGTERM, None)
+    start = time.monotonic()
+    with pytest.raises(PhaseStopped, match="stopped by SIGTERM"):
+        run_phase(
+            Phase("selfplay", ["rule", "-n", "100000", "-o", str(tmp_path / "games")], lambda: False),
+            tmp_path / "log",
+            stop,
+        )
+    assert time.monotonic() - start < 60
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_a_command_ends_when_the_program_that_started_it_is_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "games"
+    code = f"""
+from pathlib import Path
+from annotate.runtime.signals import StopRequest
+from kanachan.training.phases import Phase, run_phase
+run_phase(Phase("selfplay", ["rule", "-n", "100000", "-j", "1", "-o", {str(folder)!r}], lambda: False),
+          Path({str(tmp_path / "log")!r}), StopRequest())
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: len(processes_with(str(folder))) > 1)  # the parent names it too
+    parent.kill()
+    parent.wait()
+    wait_for(lambda: not processes_with(str(folder)))
+
+
+def processes_with(text: str) -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            is_named = text.encode() in path.read_bytes() and int(path.parent.name) != os.getpid()
+        except OSError:  # it has ended
+            continue
+        found += [int(path.parent.name)] if is_named else []
+    return found
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.1)

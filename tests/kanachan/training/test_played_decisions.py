@@ -1,0 +1,119 @@
+"""Which decisions of self-play are the learner's, and their labels."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.config import ObjectiveConfig
+from kanachan.data.columns import Columns
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import Shards, open_shards
+from kanachan.inference.critic import CRITIC_KEY, Critic, build_critic, critic_card
+from kanachan.inference.returns import RoundReturns, Utility
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.weights import make_card, write_weights
+from kanachan.policy_config import PolicyConfig
+from kanachan.training.played_decisions import DOMINATING, PlayedDecisions
+from tests.kanachan.training.conftest import EXPLORE, PlayedGames
+from tests.support.packed import packed
+from tests.support.tiny_stage import MODEL
+from tests.support.tiny_weights import written
+
+
+@pytest.fixture(scope="module")
+def shards(played: PlayedGames) -> Shards:
+    return open_shards(played.shards, "train", hidden=True, behaviour=True)
+
+
+def decisions(played: PlayedGames, **settings: object) -> PlayedDecisions:
+    config = replace(PolicyConfig(reward=str(played.reward)), **settings)
+    return PlayedDecisions(config, str(played.weights))
+
+
+def columns_of(shards: Shards) -> Columns:
+    return shards.gather(np.arange(len(shards)))
+
+
+def test_the_learners_decisions_are_those_with_a_probability_when_the_others_have_none(
+    played: PlayedGames, shards: Shards
+) -> None:
+    log_probability = columns_of(shards).log_probability
+    selected = columns_of(decisions(played).select(shards)).log_probability
+    assert log_probability is not None and selected is not None
+    assert 100 < len(selected) < 0.8 * len(shards)
+    assert np.array_equal(selected, log_probability[~np.isnan(log_probability)])
+
+
+def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
+    played: PlayedGames, shards: Shards
+) -> None:
+    made = decisions(played, advantage_scale=2.0)
+    columns = columns_of(made.select(shards))
+    label_B3 = made.label(made.select(shards))(columns)
+    assert columns.log_probability is not None
+    assert np.array_equal(label_B3[:, 0], columns.log_probability)
+    returns = RoundReturns(open_rounds(played.shards, "train"), RewardPredictor.load(played.reward), Utility())
+    return_B = returns.of(columns)[np.arange(len(columns)), columns.seat]
+    np.testing.assert_allclose(label_B3[:, 1], (return_B - return_B.mean()) / 2, atol=1e-5)
+    assert (label_B3[:, 2] == 1).all()
+
+
+def test_a_critics_expectation_is_subtracted(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
+    critic = written_critic(tmp_path / "critic.safetensors")
+    plain, less = (decisions(played, advantage_scale=1.0, critic=name) for name in (None, critic))
+    columns = columns_of(plain.select(shards))
+    one, other = (made.label(made.select(shards))(columns)[:, 1] for made in (plain, less))
+    value_B = Critic.load(critic).of(columns)[np.arange(len(columns)), columns.seat]
+    assert value_B.std() > 1e-3
+    np.testing.assert_allclose(one - other, value_B - value_B.mean(), atol=1e-5)
+
+
+def test_a_critic_of_another_utility_is_refused(played: PlayedGames, tmp_path: Path) -> None:
+    critic = written_critic(tmp_path / "critic.safetensors")
+    with pytest.raises(ValueError, match="expects another utility"):
+        decisions(played, critic=critic, utility="grading_points")
+
+
+def test_of_decisions_with_a_dominating_action_a_share_stands_for_all(played: PlayedGames, shards: Shards) -> None:
+    everything, made = columns_of(decisions(played).select(shards)), decisions(played, keep=0.25)
+    kept = made.select(shards)
+    columns = columns_of(kept)
+    label_B3 = made.label(kept)(columns)
+    dominating, kept_dominating = (own_probability(each) > DOMINATING for each in (everything, columns))
+    assert (~kept_dominating).sum() == (~dominating).sum()
+    assert 0 < kept_dominating.sum() < 0.6 * dominating.sum()
+    assert label_B3[:, 2].mean() == pytest.approx(1, rel=1e-5)
+    assert np.allclose(label_B3[kept_dominating, 2], 4 * label_B3[~kept_dominating, 2].max())
+
+
+def own_probability(columns: Columns) -> NDArray[np.float64]:
+    """That of the action taken, without exploring."""
+    assert columns.log_probability is not None
+    mixed_B = np.exp(columns.log_probability.astype(float))
+    return np.asarray((mixed_B - EXPLORE / columns.actions.lengths) / (1 - EXPLORE))
+
+
+def test_games_of_other_weights_are_refused(played: PlayedGames, shards: Shards, tmp_path: Path) -> None:
+    other = written(tmp_path, seed=1)
+    made = PlayedDecisions(PolicyConfig(reward=str(played.reward)), str(other))
+    with pytest.raises(ValueError, match="is none of the players of .*shards: weights"):
+        made.select(shards)
+
+
+def test_games_that_are_not_of_self_play_are_refused(played: PlayedGames, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="holds no games as kanachan-selfplay writes them"):
+        decisions(played).select(open_shards(packed(tmp_path / "shards", 20), "train", behaviour=True))
+
+
+def written_critic(path: Path) -> str:
+    """The weights file of a critic that was never trained."""
+    network = build_critic(MODEL, Utility(), FOUR_PLAYERS)
+    for parameter in network.parameters():
+        parameter.data.normal_(std=0.3)
+    about = {CRITIC_KEY: critic_card(Utility(), "reward", "0" * 64)}
+    write_weights(path, network.state_dict(), make_card("critic", MODEL, ObjectiveConfig(), FOUR_PLAYERS, **about))
+    return str(path)

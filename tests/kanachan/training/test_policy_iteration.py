@@ -1,0 +1,154 @@
+"""Iterations of stage policy: what they run, what the gate decides, and that they resume."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from kanachan.config import DataConfig, RunConfig, TrainConfig
+from kanachan.models.weights import read_weights, write_weights
+from kanachan.policy_config import PolicyConfig, SelfPlayConfig
+from kanachan.training.policy_iteration import POLICY_NAME, SHARES, Gate, Iteration, _Durations
+from kanachan.training.run_folder import load_config
+from tests.support.tiny_weights import written
+
+
+def reported(value: float, low: float) -> dict[str, object]:
+    gain = {"value": value, "low": low, "high": 2 * value - low, "decisions": 100}
+    return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks"}
+
+
+def config(folder: Path, **selfplay: object) -> TrainConfig:
+    played = SelfPlayConfig(games=6, **selfplay)  # type: ignore[arg-type]
+    run = RunConfig(out=str(folder / "run"), wandb="disabled", group="group")
+    return TrainConfig(stage="policy", data=DataConfig(), selfplay=played, run=run, init="first.safetensors")
+
+
+def commands(iteration: Iteration) -> list[str]:
+    iteration.folder.mkdir(parents=True)
+    return [phase.as_typed for _, phase in iteration.fits()]
+
+
+def test_the_gate_takes_the_share_with_the_highest_gain_that_is_above_zero_for_sure() -> None:
+    assert Gate({1.0: reported(0.02, -0.01), 0.5: reported(0.012, 0.002), 0.25: reported(0.008, 0.001)}).chosen == 0.5
+
+
+def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
+    assert Gate({share: reported(0.02, -0.001) for share in SHARES}).chosen is None
+
+
+def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path) -> None:
+    found = commands(Iteration(config(tmp_path, opponents=("rule=0.25",)), 2, "old"))
+    folder = tmp_path / "run/iteration-002"
+    train = f"--data.path {folder}/games --run.seed 2 -o {folder}"
+    shared = "--resume auto --run.wandb disabled --run.project kanachan --run.group group --run.accelerator auto"
+    shared += " --run.precision auto"
+    assert found == [
+        f"kanachan-selfplay old@0.7=0.75 rule=0.25 -n 6 --explore 0 --rules tenhou --style south --seed 2 "
+        f"--fractions 0.7,0.1,0.2 -o {folder}/games --device cpu",
+        f"kanachan-train --stage reward {train}/reward {shared}",
+        f"kanachan-train --stage critic --critic.reward {folder}/reward --critic.utility ranks "
+        f"--critic.points '[1.5, 0.5, -0.5, -1.5]' {train}/critic {shared}",
+        f"kanachan-train --config {folder}/update.yaml --resume auto",
+    ]
+
+
+def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
+    given = replace(config(tmp_path, critic=False), policy=PolicyConfig(reward="reference/reward"))
+    found = commands(Iteration(given, 0, "old"))
+    assert [command.split()[:3] for command in found] == [
+        ["kanachan-selfplay", "old@0.7", "-n"],
+        ["kanachan-train", "--config", str(tmp_path / "run/iteration-000/update.yaml")],
+    ]
+
+
+def test_a_critic_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
+    given = replace(config(tmp_path), policy=PolicyConfig(reward="reference/reward", critic="own"))
+    iteration = Iteration(given, 0, "old")
+    assert len(commands(iteration)) == 2
+    assert load_config(iteration.folder / "update.yaml").policy.critic == "own"
+
+
+def test_the_time_of_a_phase_that_was_killed_is_not_known(tmp_path: Path) -> None:
+    seconds = _Durations(tmp_path / "seconds.json")
+    with seconds.measuring("games"):
+        killed = _Durations(tmp_path / "seconds.json")  # what the next try finds
+    with seconds.measuring("games"):
+        pass
+    with killed.measuring("games"), killed.measuring("critic"):
+        pass
+    assert list(seconds.known) == ["games"] and list(killed.known) == ["critic"]
+
+
+def test_opponents_must_leave_seats_to_the_policy() -> None:
+    with pytest.raises(ValueError, match="their shares leave no seat to the policy"):
+        SelfPlayConfig(opponents=("rule=0.6", "reference@1=0.4"))
+
+
+def test_an_opponent_without_a_share_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"selfplay\.opponents: rule: PLAYER=SHARE expected"):
+        SelfPlayConfig(opponents=("rule",))
+
+
+RUN = Path("run")
+
+
+def folder_with_weights(folder: Path) -> Path:
+    """Makes a folder with the weights of a tiny policy; all its paths, which name the games, are relative to it."""
+    made = read_weights(written(folder / "weights", layers=1))
+    write_weights(made.path, made.tensors, {**made.card, "commit": None, "versions": {}})  # the same at every commit
+    return folder
+
+
+def started(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+    games = ["--selfplay.games", "48", "--selfplay.style", "east", "--selfplay.opponents", "[rule=0.7]"]
+    games += ["--selfplay.iterations", "2", "--selfplay.processes", "2", "--policy.reward", "reference/reward"]
+    run = ["-o", str(RUN), "--run.wandb", "disabled", "--run.threads", "1", "--data.batch", "64"]
+    run += ["--data.micro_batch", "64", "--policy.keep", "1"]
+    command = ["--stage", "policy", "--init", "weights/weights.safetensors", *games, *run, "--resume", "auto", *more]
+    program = [sys.executable, "-m", "kanachan.cli.train"]
+    return subprocess.Popen([*program, *command], cwd=folder, env=os.environ, start_new_session=True)
+
+
+@pytest.mark.slow
+def test_iterations_killed_in_every_phase_end_with_the_same_weights(tmp_path: Path) -> None:
+    # of one name, which is in the cards of the weights
+    whole, killed = (folder_with_weights(tmp_path / name / "folder") for name in ("whole", "killed"))
+    assert started(whole).wait() == 0
+    for mark in ("games", "critic/checkpoints", "update/checkpoints", "gate"):
+        process = started(killed)
+        while not (killed / RUN / "iteration-000" / mark).exists():
+            assert process.poll() is None, mark
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert started(killed).wait() == 0
+    expected, found = (read_weights(folder / RUN).tensors for folder in (whole, killed))
+    assert all(torch.equal(tensor, found[name]) for name, tensor in expected.items())
+    rows = (killed / RUN / "metrics.csv").read_text().splitlines()
+    assert len(rows) == 3, "a heading and a row for each iteration"
+
+
+@pytest.mark.slow
+def test_a_share_that_the_gate_has_chosen_plays_in_the_next_iteration(tmp_path: Path) -> None:
+    first = folder_with_weights(tmp_path) / RUN / "iteration-000"
+    process = started(tmp_path)
+    while not first.exists():
+        time.sleep(0.02)
+    (first / "gate").mkdir()  # while the games are played: the iteration finds its gains estimated already
+    for share, low in ((1.0, -0.1), (0.5, 0.1), (0.25, -0.1)):
+        (first / f"gate/share-{share:g}.json").write_text(json.dumps(reported(0.2, low)))
+    assert process.wait() == 0
+    paths = (tmp_path / "weights", first / "update", first / POLICY_NAME)
+    old, update, taken = (read_weights(path).tensors for path in paths)
+    for name, tensor in taken.items():
+        torch.testing.assert_close(tensor, (old[name] + update[name]) / 2)
+    assert read_weights(first / POLICY_NAME).card["iterations"][0]["share"] == 0.5
+    assert f"{RUN}/iteration-000/{POLICY_NAME}@0.7" in (tmp_path / RUN / "iteration-001/commands.txt").read_text()

@@ -1,0 +1,136 @@
+"""Stage policy, end to end on tiny games of self-play."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from kanachan.cli import train
+from kanachan.config import DataConfig, TrainConfig
+from kanachan.inference.behaviour import Behaviour
+from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import load_network
+from kanachan.policy_config import PolicyConfig
+from kanachan.training.data_source import Share
+from kanachan.training.devices import Devices, World
+from kanachan.training.metric_names import POLICY
+from kanachan.training.policy_gradient import Played
+from kanachan.training.policy_module import TemperedNetwork
+from kanachan.training.policy_stage import PlayedSource
+from tests.kanachan.training.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
+from tests.support.tiny_runs import rows_of, same_weights
+from tests.support.tiny_weights import written
+
+ON_CPU = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
+
+
+def run(played: PlayedGames, out: Path, *more: str, init: Path | None = None) -> int:
+    data = ["--data.path", str(played.shards), "--data.batch", "32", "--data.micro_batch", "16"]
+    kept = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    length = ["--run.steps", "8", "--run.validate_every", "4", "--run.checkpoint_every", "4", "--run.log_every", "1"]
+    more = ("--run.validate_batches", "2", "--run.precision", "fp32", "--policy.reward", str(played.reward), *more)
+    return train.main(["--stage", "policy", "--init", str(init or played.weights), *data, *kept, *length, *more])
+
+
+@pytest.fixture(scope="module")
+def trained(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "run"
+    assert run(played, out, "--policy.kl_limit", "1") == 0
+    return out
+
+
+def test_probabilities_computed_again_are_those_of_the_games(played: PlayedGames) -> None:
+    config = TrainConfig(
+        stage="policy",
+        data=DataConfig(path=str(played.shards), batch=16, micro_batch=16, exchange_suits=False),
+        policy=PolicyConfig(reward=str(played.reward)),
+        init=str(played.weights),
+    )
+    source = PlayedSource(config, ON_CPU)
+    assert (source.behaviour.temperature, source.behaviour.explore) == (TEMPERATURE, EXPLORE)
+    network, objective, _ = load_network(played.weights)
+    policy, num_decisions = TemperedNetwork(network, objective, TEMPERATURE * CARD_TEMPERATURE), 0
+    for batch in source.validation_batches(Share(0, 1), limit=2):
+        with torch.no_grad():
+            again_BA = Behaviour(1.0, EXPLORE).log_probabilities(policy(batch)).float()
+        again_B = again_BA.gather(1, batch.chosen_B[:, None])[:, 0]
+        assert torch.allclose(again_B, Played.of_batch(batch).log_behaviour_B, atol=1e-4)
+        num_decisions += len(batch)
+    assert num_decisions > 100
+    assert source.difference_of(policy) < 1e-4
+    assert source.difference_of(TemperedNetwork(network, objective, 2.0)) > 0.05
+
+
+def test_a_run_moves_the_policy_a_little_and_writes_weights_with_a_card(trained: Path, played: PlayedGames) -> None:
+    card = read_weights(trained).card
+    assert (card["stage"], [entry["stage"] for entry in card["lineage"]]) == ("policy", ["imitation"])
+    assert card["config"]["policy"]["reward"] == str(played.reward)
+    assert card["temperature"] == CARD_TEMPERATURE  # so that it plays at the temperature at which it was trained
+    rows = rows_of(trained)
+    assert [float(rows[0][f"train/{name}"]) for name in ("divergence", "clipped", "entropy_weight")] == [0, 0, 0]
+    assert float(rows[0]["train/importance"]) == pytest.approx(1, abs=0.2)
+    assert 0 < card["metrics"]["divergence"] < 1
+    assert card["metrics"].keys() >= {"loss", "magnet_divergence", "entropy", "importance", "advantage", "covariance"}
+    assert not same_weights(trained, played.weights.parent)
+    assert {name for panel in POLICY.values() for name in panel} <= rows[0].keys()
+
+
+def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, tmp_path: Path) -> None:
+    magnet = written(tmp_path / "magnet", "policy", seed=1, layers=1)
+    assert run(played, tmp_path / "run", "--policy.magnet", str(magnet), "--policy.kl_limit", "1") == 0
+    row = next(row for row in rows_of(tmp_path / "run") if row["train/loss"])
+    assert float(row["train/divergence"]) == 0 < float(row["train/magnet_divergence"])
+
+
+def test_a_resumed_run_ends_with_the_same_weights(trained: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(trained, half)
+    (half / "weights.safetensors").unlink()
+    (half / "checkpoints" / "previous.ckpt").replace(half / "checkpoints" / "last.ckpt")  # of step 4
+    assert train.main(["--resume", str(half)]) == 0
+    assert same_weights(trained, half)
+    assert rows_of(trained) == rows_of(half)
+
+
+def test_a_run_ends_when_the_policy_has_moved_too_far(
+    played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2")
+    assert run(played, tmp_path / "run", *more) == 0
+    assert "more than policy.kl_limit=1e-09: the run ends here" in capsys.readouterr().out
+    assert read_weights(tmp_path / "run").card["steps"] == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--data.exchange_suits", "true"], "data.exchange_suits=True does not fit stage policy"),
+        (["--policy.critic", "reference"], "a critic is expected here"),
+        (["--policy.magnet", "reference/rank"], "of stage rank, which has no probabilities of actions"),
+        (["--policy.reward", "reference"], "a reward predictor is expected here"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(
+    more: list[str], message: str, played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(played, tmp_path / "run", *more) != 0
+    assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--model.dropout", "0.1"], "model.dropout=0.1 has no effect in stage policy"),
+        (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage policy"),
+        (["--policy.keep", "0"], "policy.keep must be a share above 0 and at most 1, not 0"),
+        (["--policy.clip", "0"], "policy.clip must be positive, not 0"),
+        (["--policy.kl", "-1"], "policy.kl must not be negative, not -1"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_at_once(
+    more: list[str], message: str, played: PlayedGames, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run(played, tmp_path / "run", *more)
+    assert message in capsys.readouterr().err.splitlines()[-1]

@@ -1,0 +1,22 @@
+"""Folders of shards of self-play, and tiny critics trained on them."""
+
+from pathlib import Path
+
+from kanachan.cli import train
+from kanachan.cli.selfplay import main as selfplay
+
+
+def played_folder(folder: Path, *players: str, games: int = 4, fractions: str = "0.5,0.5,0") -> Path:
+    """Plays short games into shards: of rule-based players if none are given."""
+    options = ("-n", str(games), "-o", str(folder), "-j", "1", "--style", "east", "--fractions", fractions)
+    assert selfplay([*(players or ("rule",)), *options]) == 0
+    return folder
+
+
+def train_critic(shards: Path, reward: Path, out: Path, *more: str) -> int:
+    """Trains a tiny critic for 20 steps; returns the exit status."""
+    data = ["--data.path", str(shards), "--data.batch", "16", "--data.micro_batch", "16"]
+    run = ["-o", str(out), "--run.wandb", "disabled", "--run.threads", "1", "--run.measure_peak", "false"]
+    length = ["--run.steps", "20", "--run.validate_every", "10", "--run.checkpoint_every", "5", "--run.log_every", "1"]
+    model = ["--model.size", "tiny", "--optim.warmup", "0", "--run.validate_batches", "2"]
+    return train.main(["--stage", "critic", *data, *run, *length, *model, "--critic.reward", str(reward), *more])
