@@ -29,6 +29,8 @@ CHIS_PER_SUIT = 30
 TABLE = ("room", "style", "seat", "wind", "round", "left")
 """sparse blocks of which every observation has exactly one token each"""
 NUM_GRADES = 16  # the first values of `grade_or_rank`; ranks follow
+Meaning = tuple[str, str, tuple[tuple[str, int | str], ...]]
+"""of a token: its field, its block, and by name what its factors stand for"""
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Vocabulary:
 
     name: str
     num_seats: int
+    relative_seats: tuple[str, ...]
+    """the other seats in turn order, in words"""
     sparse: Field
     progression: Field
     action: Field
@@ -92,6 +96,17 @@ class Vocabulary:
     def num_places(self) -> int:
         """The number of places of `place_of_sparse`."""
         return len(TABLE) + 2 * self.num_seats
+
+    def meaning(self, field: Field, token: int) -> Meaning:
+        """Returns what a token of one of the fields means, in terms that all vocabularies share: tokens of two
+        vocabularies mean the same if their meanings are equal."""
+        block, values = field.describe(token)
+        terms: dict[str, int | str] = {**values}
+        if "relative_seat" in values:
+            terms["relative_seat"] = self.relative_seats[values["relative_seat"]]
+        if block == "left":
+            terms = {"left": self.num_live - 1 - values["drawn"]}
+        return field.name, block, tuple(terms.items())
 
     @cached_property
     def fingerprint(self) -> str:
@@ -169,6 +184,7 @@ _SEAT_4, _RELATIVE_4 = _seat(4), _relative_seat(4)
 FOUR_PLAYERS = Vocabulary(
     name="kanachan-4p",
     num_seats=4,
+    relative_seats=("the right", "across", "the left"),
     sparse=_sparse(4, num_live=70),
     progression=Field(
         "progression",
@@ -215,6 +231,7 @@ _SEAT_3, _RELATIVE_3 = _seat(3), _relative_seat(3)
 THREE_PLAYERS = Vocabulary(
     name="kanachan-3p",
     num_seats=3,
+    relative_seats=("the right", "the left"),
     sparse=_sparse(3, num_live=55),
     progression=Field(
         "progression",

@@ -17,8 +17,6 @@ GRADES = (
 STYLES = ("East only", "East and South")
 WIND_NAMES = ("East", "South", "West", "North")
 PLACES = ("1st", "2nd", "3rd", "4th")
-_RELATIVE_SEATS = {4: ("the right", "across", "the left"), 3: ("the right", "the left")}
-"""by number of seats"""
 NOT_TENPAI, TENPAI, ABORTED = "exhaustive draw, not tenpai", "exhaustive draw, tenpai", "round aborted"
 
 
@@ -58,7 +56,7 @@ def describe_action(token: int, vocabulary: Vocabulary) -> str:
     if "tile" in values:
         words.append(TILE_NAMES[values["tile"]])
     if "relative_seat" in values:
-        words.append(f"from {_RELATIVE_SEATS[vocabulary.num_seats][values['relative_seat']]}")
+        words.append(f"from {vocabulary.relative_seats[values['relative_seat']]}")
     return " ".join(words)
 
 

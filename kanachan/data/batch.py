@@ -9,7 +9,7 @@ E events (padded), A candidate actions (padded), R results, H other seats, K kin
 label, U hidden tokens (padded).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self, TypeVar
 
@@ -41,6 +41,8 @@ class TokenLayout:
     """
 
     PAD = 0
+    PADDING = "padding"
+    """the meaning of `PAD`"""
 
     def __init__(self, vocabulary: Vocabulary, *, hidden: bool = False) -> None:
         self.vocabulary = vocabulary
@@ -55,6 +57,25 @@ class TokenLayout:
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
+
+    def meanings(self) -> list[Hashable]:
+        """Returns what each token means, in terms that all vocabularies share."""
+        vocabulary = self.vocabulary
+        found: list[Hashable] = [self.PADDING]
+        for field in (vocabulary.sparse, vocabulary.progression):
+            found += [vocabulary.meaning(field, token) for token in range(field.size)]
+        if self.has_hidden:
+            hand, wall = (
+                [vocabulary.meaning(vocabulary.hidden, block.first + i) for i in range(block.size)]
+                for block in (self._hand, self._wall)
+            )
+            found += [*hand, *((place, tile) for place in range(WALL_TILES) for tile in wall)]
+        return found
+
+    def candidate_meanings(self) -> list[Hashable]:
+        """Returns the same of each candidate."""
+        action = self.vocabulary.action
+        return [self.PADDING, *(self.vocabulary.meaning(action, token) for token in range(action.size))]
 
     def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.

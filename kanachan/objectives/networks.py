@@ -22,12 +22,11 @@ from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import TEMPERATURES, require_encoder_sizes
 from kanachan.models.transformer import Encoder, Network
+from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
 from kanachan.objectives.objective import Objective
 from kanachan.objectives.prior import Prior, make_prior
 from kanachan.objectives.stages import require_scoring, require_stage, scoring_stages
-
-_TOKEN_EMBEDDING = "token_embedding.weight"
 
 
 class Loaded(NamedTuple):
@@ -107,31 +106,26 @@ def _check_stage(weights: Weights) -> None:
 
 
 def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Copies the encoder of an earlier stage into `encoder`, whose rows of hidden tokens, if it has any, stay new.
+    """Copies the encoder of an earlier stage into `encoder`. Its rows stay new where the vocabulary of the weights has
+    nothing of the same meaning, and those of hidden tokens if the weights have none.
 
-    Raises ValueError, naming both sides, if the encoders differ in size or the vocabularies differ.
+    Raises ValueError, naming both sides, if the encoders differ in size.
     """
-    if weights.card["fingerprint"] != vocabulary.fingerprint:
-        raise ValueError(
-            f"{weights.path} has the vocabulary {weights.card['fingerprint']}, the data {vocabulary.fingerprint}"
-        )
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    tensors, embedding = _part(weights, "encoder"), encoder.token_embedding.weight.detach()
-    given = tensors[_TOKEN_EMBEDDING]
-    tensors[_TOKEN_EMBEDDING] = torch.cat([given, embedding[len(given) :].to(given)])
-    load_tensors(encoder, tensors, weights.path)
+    change = VocabularyChange(weights.vocabulary, vocabulary)
+    load_tensors(encoder, change.tensors(_part(weights, "encoder"), encoder.state_dict()), weights.path)
 
 
-def inherit_decoder(network: Network, weights: Weights) -> dict[str, str]:
-    """Copies the decoder and heads of weights for which `has_same_heads` into `network`; returns the parts that stay
-    unchanged, and of each what differs: its shapes (other auxiliary targets, another number of bins or blocks), or the
-    prior to which the outputs of the head are added."""
-    fresh = {}
+def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:
+    """Copies the decoder and heads of weights for which `has_same_heads` into `network`, as `inherit_encoder` does;
+    returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another number
+    of bins, blocks or seats), or the prior to which the outputs of the head are added."""
+    change, fresh = VocabularyChange(weights.vocabulary, vocabulary), {}
     has_other_prior = not _equal(_part(weights, "prior"), {} if network.prior is None else network.prior.state_dict())
     for part, module in network.named_children():
         if part in ("encoder", "prior"):
             continue
-        tensors = _part(weights, part)
+        tensors = change.tensors(_part(weights, part), module.state_dict())
         if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in module.state_dict().items()}:
             fresh[part] = "other shapes"
         elif has_other_prior and part in ("head", "summary_head"):

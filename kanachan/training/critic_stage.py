@@ -13,6 +13,7 @@ from kanachan.objectives.stages import CRITIC, REWARD
 from kanachan.training.critic_module import CriticModule
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
+from kanachan.training.initialization import inherited_lineage
 from kanachan.training.learner import Learner
 from kanachan.training.return_labels import ReturnLabelling
 from kanachan.training.shard_source import ShardSource
@@ -80,8 +81,9 @@ def _inherit(network: CriticNetwork, config: TrainConfig, vocabulary: Vocabulary
     """Copies the critic, or the encoder, of --init; returns what was copied, in words, and the lineage."""
     assert config.init is not None
     weights = read_weights(config.init)
-    if weights.stage == CRITIC:
+    if weights.stage == CRITIC and weights.vocabulary is vocabulary:
         load_tensors(network, weights.tensors, weights.path)
         return f"network from {config.init}", lineage_of(weights)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    return f"encoder from {config.init}", lineage_of(weights)
+    lineage, change = inherited_lineage(weights, vocabulary, has_decoder=False)
+    return f"encoder from {config.init}{change}", lineage

@@ -47,6 +47,7 @@ class PreviousStage:
         del network.encoder
         self._network: Network = network
         self.stage = self._objective.stage
+        self.vocabulary = self._objective.vocabulary
         weights = read_weights(path)
         self.lineage = lineage_of(weights)
         """the stages up to this one"""

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.weights import lineage_of, prior_card_of, read_weights
+from kanachan.models.vocabulary_change import VocabularyChange
+from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
 from kanachan.objectives.networks import build_network, has_same_heads, inherit_decoder, inherit_encoder, load_prior
 from kanachan.objectives.objective import Objective
 
@@ -45,10 +46,29 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, [], prior, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    origin = f"encoder from {config.init}"
-    if has_same_heads(weights.stage, config.stage):
-        fresh = inherit_decoder(network, weights)
-        origin = f"encoder and decoder from {config.init}" if "decoder" not in fresh else origin
-        for reason in sorted(set(fresh.values())):
-            origin += f", new with {reason}: {', '.join(part for part in fresh if fresh[part] == reason)}"
-    return InitialNetwork(network, objective, lineage_of(weights), prior, origin)
+    fresh = inherit_decoder(network, weights, vocabulary) if has_same_heads(weights.stage, config.stage) else None
+    has_decoder = fresh is not None and "decoder" not in fresh
+    lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
+    origin = f"encoder{' and decoder' if has_decoder else ''} from {config.init}{change}"
+    for reason in sorted({*(fresh or {}).values()}):
+        origin += f", new with {reason}: {', '.join(part for part, found in (fresh or {}).items() if found == reason)}"
+    return InitialNetwork(network, objective, lineage, prior, origin)
+
+
+def inherited_lineage(
+    weights: Weights, vocabulary: Vocabulary, *, has_decoder: bool
+) -> tuple[list[dict[str, Any]], str]:
+    """Returns the lineage of a network with the encoder, and maybe the decoder, of `weights`. If these are for another
+    vocabulary, its last entry has the numbers of tokens that were mapped and that are new; they are also returned in
+    words."""
+    lineage = lineage_of(weights)
+    if weights.vocabulary is vocabulary:
+        return lineage, ""
+    counts = VocabularyChange(weights.vocabulary, vocabulary).counts(with_actions=has_decoder)
+    mapped, new = ({what: pair[i] for what, pair in counts.items()} for i in range(2))
+    lineage[-1] |= {"vocabulary": weights.vocabulary.name, "mapped": mapped, "new": new}
+    return lineage, f" ({weights.vocabulary.name}: {_listed(mapped)} mapped, {_listed(new)} new)"
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

@@ -22,7 +22,8 @@ class StageModule(LoggedModule):
     Args:
         total_steps, log_every: as for `LoggedModule`.
         model: the sizes of the network, from which its floating-point operations are computed for the log.
-        previous: the stage that the run started from, whose forgetting is measured in validations.
+        previous: the stage that the run started from, whose forgetting is measured in validations if it has the same
+            vocabulary.
     """
 
     network: Network
@@ -41,7 +42,9 @@ class StageModule(LoggedModule):
         work_of = partial(count_flops, model, trains_encoder=trains_encoder)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
-        self.metrics = ValidationMetrics(objective, previous)
+        self._previous = previous
+        is_measured = previous is not None and previous.vocabulary is objective.vocabulary
+        self.metrics = ValidationMetrics(objective, previous if is_measured else None)
         for part in {*optim.frozen, *([] if trains_encoder else ["encoder"])}:
             module = getattr(network, part)
             if module is None:
@@ -53,8 +56,8 @@ class StageModule(LoggedModule):
         return self.objective.score(self.network(batch))
 
     def on_fit_start(self) -> None:
-        if self.metrics.previous is not None and self.trainer.is_global_zero:
-            self.metrics.previous.save_copy()
+        if self._previous is not None and self.trainer.is_global_zero:
+            self._previous.save_copy()
         super().on_fit_start()
 
     def on_train_start(self) -> None:

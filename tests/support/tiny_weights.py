@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, StageName
 from kanachan.models.weights import PRIOR_KEY, make_card, prior_card_of, read_weights, write_weights
 from kanachan.objectives.networks import build_network, load_prior
@@ -19,6 +19,7 @@ def written(
     seed: int = 0,
     actor_first: bool = True,
     layers: int = MODEL_SIZES["tiny"].layers,
+    vocabulary: Vocabulary = FOUR_PLAYERS,
     **objective: Any,
 ) -> Path:
     """The weights file of a network of `stage` in `folder`, as kanachan-train would leave it there.
@@ -29,7 +30,7 @@ def written(
     model, settings = replace(MODEL_SIZES["tiny"], layers=layers), ObjectiveConfig(**objective)
     prior = None if settings.prior is None else read_weights(settings.prior)
     about = {} if prior is None else {PRIOR_KEY: prior_card_of(prior)}
-    network, _ = build_network(stage, model, settings, FOUR_PLAYERS, about.get(PRIOR_KEY))
+    network, _ = build_network(stage, model, settings, vocabulary, about.get(PRIOR_KEY))
     with torch.no_grad():  # freshly made, all outputs are nearly equal and would hide a difference
         for parameter in network.parameters():
             parameter.mul_(2 if parameter.ndim >= 2 else 1)
@@ -37,7 +38,7 @@ def written(
             network.head.weight.normal_(std=0.2)
             load_prior(network, prior)
     config = {"data": {"actor_first": actor_first}}
-    card = make_card(stage, model, settings, FOUR_PLAYERS, config=config, steps=20, samples=320, lineage=[], **about)
+    card = make_card(stage, model, settings, vocabulary, config=config, steps=20, samples=320, lineage=[], **about)
     folder.mkdir(parents=True, exist_ok=True)
     write_weights(folder / "weights.safetensors", network.state_dict(), card)
     return folder / "weights.safetensors"

@@ -6,15 +6,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
 
 from annotate.annotation import parse_line
-from kanachan.cli import annotate, bot, evaluate, export, pack, predict, review
+from kanachan.cli import annotate, bot, evaluate, export, pack, predict, review, train
+from kanachan.data.batch import TokenLayout
 from kanachan.data.shard_folder import shards_of
 from kanachan.data.shards import open_shards
+from kanachan.models.weights import read_weights
 from tests.support.paths import GOLDEN
 from tests.support.rounds import V3
-from tests.support.tiny_runs import run
+from tests.support.tiny_runs import rows_of, run
+from tests.support.tiny_weights import written
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
 
@@ -84,6 +88,28 @@ def test_a_network_learns_from_games_of_three_and_predicts_them(
 
 def test_weights_name_the_vocabulary_of_three(trained: Path) -> None:
     assert json.loads((trained / "card.json").read_text())["vocabulary"] == V3.name
+
+
+def test_a_network_of_three_starts_from_weights_of_four(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init, out = written(tmp_path / "four"), tmp_path / "run"
+    capsys.readouterr()
+    arguments = ("--init", str(init), "--run.steps", "2", "--run.validate_every", "2", "--run.wandb", "disabled")
+    assert run("imitation", shards, out, *arguments, "--optim.learning_rate", "1e-9") == 0
+
+    assert f"encoder and decoder from {init} (kanachan-4p: 1,588 tokens, 5 numbers" in capsys.readouterr().out
+    mine, theirs = read_weights(out), read_weights(init)
+    assert (mine.vocabulary, mine.card["lineage"][-1]["mapped"]["tokens"]) == (V3, 1588)
+    begin = (TokenLayout(v).event_first + v.progression["begin"].first for v in (V3, theirs.vocabulary))
+    rows = [w.tensors["encoder.token_embedding.weight"][row] for w, row in zip((mine, theirs), begin, strict=True)]
+    assert torch.allclose(*rows, atol=1e-6)
+    assert not any(name.startswith(("old/", "drift/")) for name in rows_of(out)[-1])
+
+    assert train.main(["--resume", str(out), "--run.steps", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "is gone" not in captured.err
+    assert read_weights(out).card["lineage"] == mine.card["lineage"]
 
 
 def test_lines_of_three_and_of_four_are_not_packed_together(

@@ -3,25 +3,30 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, StageName, TrainConfig
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig, ObjectiveConfig, StageName, TrainConfig
 from kanachan.models.weights import read_weights
 from kanachan.training.initialization import InitialNetwork, initial_network
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
+TINY = MODEL_SIZES["tiny"]
 
-def initial(stage: StageName, init: Path, **objective: Any) -> InitialNetwork:
+
+def initial(
+    stage: StageName, init: Path, vocabulary: Vocabulary = FOUR_PLAYERS, model: ModelConfig = TINY, **objective: Any
+) -> InitialNetwork:
     config = TrainConfig(
         stage=stage,
         data=DataConfig(path="."),
-        model=MODEL_SIZES["tiny"],
+        model=model,
         objective=ObjectiveConfig(**objective),
         init=str(init),
     )
-    return initial_network(config, FOUR_PLAYERS, inherits=True)
+    return initial_network(config, vocabulary, inherits=True)
 
 
 def inherited(network: InitialNetwork, init: Path) -> set[str]:
@@ -82,3 +87,47 @@ def test_with_another_prior_than_that_of_the_weights_the_network_starts_as_good_
         made = initial("rank", init, prior=priors[1])
         assert inherited(made, init) & {"encoder", "decoder", "head", "prior"} == {"encoder", "decoder"}
         assert not made.network.head.weight.any()
+
+
+# Weights for another vocabulary --------------------------------------------------------------------------------------
+
+
+def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:
+    init = written(tmp_path, "imitation")
+    made = initial("imitation", init, THREE_PLAYERS)
+    assert inherited(made, init) == {"head"}  # all others have rows of their own
+    assert made.origin == (
+        f"encoder and decoder from {init} (kanachan-4p: 1,588 tokens, 5 numbers, 80 positions, 372 actions mapped, "
+        "3 tokens, 1 actions new)"
+    )
+    (own,) = made.lineage
+    assert own["vocabulary"] == FOUR_PLAYERS.name and own["stage"] == "imitation"
+    assert own["mapped"] == {"tokens": 1588, "numbers": 5, "positions": 80, "actions": 372}
+    assert own["new"] == {"tokens": 3, "numbers": 0, "positions": 0, "actions": 1}
+
+
+def test_a_later_stage_of_three_players_starts_from_the_encoder_alone(tmp_path: Path) -> None:
+    made = initial("round_delta", written(tmp_path, "imitation"), THREE_PLAYERS)
+    assert "actions" not in made.lineage[-1]["mapped"]
+    assert made.origin.startswith("encoder from ")
+
+
+def test_the_orders_of_three_seats_have_new_heads(tmp_path: Path) -> None:
+    init = written(tmp_path, "rank")
+    made = initial("rank", init, THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
+    assert made.origin.endswith("new with other shapes: head, summary_head")
+
+
+def test_the_lineage_of_the_same_vocabulary_tells_of_no_mapping(tmp_path: Path) -> None:
+    assert "mapped" not in initial("imitation", written(tmp_path, "imitation")).lineage[-1]
+
+
+def test_an_encoder_of_another_size_is_refused_for_another_vocabulary_too(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"has another size: model\.layers is 1 there, 2 here"):
+        initial("imitation", written(tmp_path, layers=1), THREE_PLAYERS)
+
+
+def test_a_prior_of_another_vocabulary_is_refused(tmp_path: Path) -> None:
+    prior = str(written_reward(tmp_path / "reward.safetensors"))
+    with pytest.raises(ValueError, match="made for the vocabulary kanachan-4p, but the decisions are in kanachan-3p"):
+        initial("grading", written(tmp_path), THREE_PLAYERS, prior=prior)

@@ -165,11 +165,10 @@ def test_drift_is_one_less_the_cosine_of_each_part(imitated: Path, tmp_path: Pat
 
 
 def test_a_run_starts_with_the_curves_of_its_previous_stage(imitated: Path, tmp_path: Path) -> None:
-    rows, stage = Rows(), make_stage("rank")
+    rows, stage = Rows(), make_stage("rank", previous=PreviousStage(imitated, tmp_path / INIT_NAME))
     stage.network.encoder.load_state_dict(
         {n.removeprefix("encoder."): t for n, t in load_file(imitated).items() if n.startswith("encoder.")}
     )
-    stage.metrics.previous = PreviousStage(imitated, tmp_path / INIT_NAME)
     trainer = make_trainer(rows, steps=4, val_check_interval=2)
     trainer.fit(stage, batches(24), batches(40))
     assert list(rows.of("old/imitation_loss")) == list(rows.of("drift/block_01")) == [0, 2, 4]

@@ -1,0 +1,80 @@
+"""Weights of a network for one vocabulary as the start of a network for another.
+
+A row of an embedding is taken over if the other vocabulary has one of the same meaning; whatever does not depend on the
+vocabulary is taken over as it is.
+
+Shapes: N rows of an embedding.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.batch import TokenLayout
+
+_TOKENS, _CANDIDATES = "token_embedding.weight", "candidate_embedding.weight"
+_POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
+
+
+class VocabularyChange:
+    """Which rows of the embeddings for one vocabulary have the meaning of which rows for another, or for the same."""
+
+    def __init__(self, old: Vocabulary, new: Vocabulary) -> None:
+        self.old, self.new = old, new
+
+    def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Returns the tensors of an encoder or a decoder for the new vocabulary.
+
+        Args:
+            given: those for the old one.
+            current: those of a new network, whose rows stay where the old vocabulary, or `given`, has nothing of the
+                same meaning.
+        """
+        old_rows, new_rows = (
+            _meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
+            for vocabulary, tensors in ((self.old, given), (self.new, current))
+        )
+        taken = dict(given)
+        for name in old_rows.keys() & given.keys() & current.keys():
+            if len(given[name]) != len(old_rows[name]):
+                continue  # not what its card says: refused where the tensors are loaded
+            source_N = _sources(old_rows[name], new_rows[name])
+            rows = current[name].detach().clone()
+            rows[source_N >= 0] = given[name][source_N[source_N >= 0]].to(rows)
+            taken[name] = rows
+        return taken
+
+    def counts(self, *, with_actions: bool) -> dict[str, tuple[int, int]]:
+        """Returns how many tokens, numbers, positions and, of a decoder, actions of the new vocabulary have a
+        counterpart in the old one, and how many have none."""
+        names = {"tokens": _TOKENS, "numbers": _NUMBERS, "positions": _POSITIONS}
+        names |= {"actions": _CANDIDATES} if with_actions else {}
+        old_rows, new_rows = _meanings(self.old), _meanings(self.new)
+        found = {}
+        for what, name in names.items():
+            meanings = [meaning for meaning in new_rows[name] if meaning != TokenLayout.PADDING]
+            mapped = int((_sources(old_rows[name], meanings) >= 0).sum())
+            found[what] = (mapped, len(meanings) - mapped)
+        return found
+
+
+def _meanings(vocabulary: Vocabulary, *, has_hidden: bool = False) -> dict[str, Sequence[Hashable]]:
+    """Returns what the rows of tensors stand for, of all that depend on the vocabulary, by their names in encoder and
+    decoder."""
+    layout = TokenLayout(vocabulary, hidden=has_hidden)
+    return {
+        _TOKENS: layout.meanings(),
+        _CANDIDATES: layout.candidate_meanings(),
+        _POSITIONS: range(vocabulary.max_progression),
+        _NUMBERS: vocabulary.numeric,
+        "scale_N": vocabulary.numeric,
+        "place_embedding.weight": ["table", *range(vocabulary.num_seats)],
+    }
+
+
+def _sources(old: Sequence[Hashable], new: Sequence[Hashable]) -> Tensor:
+    """Returns source_N: the old row of each new row, -1 if there is none."""
+    place = {meaning: row for row, meaning in enumerate(old)}
+    return torch.tensor([place.get(meaning, -1) for meaning in new])

@@ -1,0 +1,158 @@
+"""Weights of a network for one vocabulary as the start of a network for another."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES, THREE_PLAYERS, Vocabulary
+from kanachan.config import MODEL_SIZES, ObjectiveConfig
+from kanachan.data.batch import TokenLayout
+from kanachan.models.transformer import Network
+from kanachan.models.vocabulary_change import VocabularyChange
+from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import build_network, inherit_encoder
+from tests.support.tiny_weights import written
+
+TINY = MODEL_SIZES["tiny"]
+NORTH, RED_FIVE = 33, 10
+
+
+def network_of(vocabulary: Vocabulary, *, sees_hidden: bool = False) -> Network:
+    torch.manual_seed(len(vocabulary.numeric))
+    return build_network("imitation", TINY, ObjectiveConfig(), vocabulary, sees_hidden=sees_hidden)[0]
+
+
+def changed(old: Vocabulary, new: Vocabulary, part: str, **layout: bool) -> tuple[nn.Module, nn.Module, nn.Module]:
+    """A part of a network for `old`, of a new one for `new`, and the latter with the rows of the former."""
+    given, current, taken = (getattr(network_of(v, **layout), part) for v in (old, new, new))
+    taken.load_state_dict(VocabularyChange(old, new).tensors(given.state_dict(), current.state_dict()))
+    return given, current, taken
+
+
+def sparse_rows(module: nn.Module, vocabulary: Vocabulary, block: str, places: Sequence[tuple[int, ...]]) -> Tensor:
+    first, found = TokenLayout(vocabulary).sparse_first, vocabulary.sparse[block]
+    return module.token_embedding.weight[[first + found.token(*place) for place in places]]
+
+
+def event_row(module: nn.Module, vocabulary: Vocabulary, block: str, *place: int) -> Tensor:
+    token = TokenLayout(vocabulary).event_first + vocabulary.progression[block].token(*place)
+    return module.token_embedding.weight[token]
+
+
+def action_row(module: nn.Module, vocabulary: Vocabulary, block: str, *place: int) -> Tensor:
+    return module.candidate_embedding.weight[1 + vocabulary.action[block].token(*place)]
+
+
+@pytest.mark.parametrize("block", ["hand", "drawn", "room", "style", "wind", "dora", "seat", "round"])
+def test_tiles_seats_and_the_table_keep_their_rows(block: str) -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    places = [THREE_PLAYERS.sparse[block].indices(t) for t in tokens_of(THREE_PLAYERS, block)]
+    assert places
+    mine, theirs = (sparse_rows(m, v, block, places) for m, v in ((taken, THREE_PLAYERS), (four, FOUR_PLAYERS)))
+    assert torch.equal(mine, theirs)
+
+
+def tokens_of(vocabulary: Vocabulary, block: str) -> range:
+    found = vocabulary.sparse[block]
+    return range(found.first, found.first + found.size)
+
+
+def test_grades_and_ranks_keep_their_rows_seat_by_seat() -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    places = [(seat, value) for seat in range(3) for value in (0, 15, NUM_GRADES, NUM_GRADES + 2)]
+    mine = sparse_rows(taken, THREE_PLAYERS, "standing", places)
+    assert torch.equal(mine, sparse_rows(four, FOUR_PLAYERS, "standing", places))
+
+
+@pytest.mark.parametrize("left", [0, 1, 30, 54])
+def test_as_many_tiles_left_have_the_same_row_though_the_walls_differ(left: int) -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    mine = sparse_rows(taken, THREE_PLAYERS, "left", [(54 - left,)])
+    assert torch.equal(mine, sparse_rows(four, FOUR_PLAYERS, "left", [(69 - left,)]))
+
+
+def test_the_previous_seat_is_the_previous_one_although_it_has_another_number() -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    for mine, theirs in ((0, 0), (1, 2)):
+        row = event_row(taken, THREE_PLAYERS, "pon", 2, mine, RED_FIVE)
+        assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", 2, theirs, RED_FIVE))
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "decoder")
+    for mine, theirs in ((0, 0), (1, 2)):
+        for block, place in (("ron", ()), ("daiminkan", (NORTH,))):
+            row = action_row(taken, THREE_PLAYERS, block, mine, *place)
+            assert torch.equal(row, action_row(four, FOUR_PLAYERS, block, theirs, *place))
+
+
+def test_what_four_players_do_not_have_stays_new() -> None:
+    _, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    for seat in range(3):
+        row = event_row(taken, THREE_PLAYERS, "kita", seat)
+        assert torch.equal(row, event_row(new, THREE_PLAYERS, "kita", seat))
+    _, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "decoder")
+    assert torch.equal(action_row(taken, THREE_PLAYERS, "kita"), action_row(new, THREE_PLAYERS, "kita"))
+
+
+def test_all_but_kita_is_taken_over_and_counted() -> None:
+    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS)
+    assert change.counts(with_actions=True) == {
+        "tokens": (486 + 1105 - 3, 3),
+        "numbers": (5, 0),
+        "positions": (80, 0),
+        "actions": (372, 1),
+    }
+    four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    is_new = (taken.token_embedding.weight == new.token_embedding.weight).all(dim=1)
+    assert int(is_new.sum()) == 3
+
+
+def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_new() -> None:
+    change, V4 = VocabularyChange(THREE_PLAYERS, FOUR_PLAYERS), FOUR_PLAYERS
+    counts = change.counts(with_actions=True)
+    assert counts["numbers"] == (5, 1) and counts["positions"] == (80, 32)
+    three, new, taken = changed(THREE_PLAYERS, V4, "encoder")
+    assert torch.equal(taken.number_weight[:5], three.number_weight) and torch.equal(
+        taken.number_weight[5], new.number_weight[5]
+    )
+    assert torch.equal(event_row(taken, V4, "chi", 0, 0), event_row(new, V4, "chi", 0, 0))
+    assert torch.equal(event_row(taken, V4, "pon", 3, 0, 5), event_row(new, V4, "pon", 3, 0, 5))
+    assert torch.equal(event_row(taken, V4, "pon", 0, 1, 5), event_row(new, V4, "pon", 0, 1, 5))
+    assert torch.equal(event_row(taken, V4, "pon", 0, 2, 5), event_row(three, THREE_PLAYERS, "pon", 0, 1, 5))
+    assert torch.equal(taken.place_embedding.weight[:4], three.place_embedding.weight)
+
+
+def test_numbers_and_seats_keep_their_rows_by_name() -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    assert torch.equal(taken.number_weight, four.number_weight[:5])
+    assert torch.equal(taken.scale_N, four.scale_N[:5])
+    assert torch.equal(taken.place_embedding.weight, four.place_embedding.weight[:4])
+    assert torch.equal(taken.position_embedding.weight, four.position_embedding.weight[:80])
+
+
+def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
+    four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", sees_hidden=True)
+    first, theirs = (TokenLayout(v, hidden=True).hidden_first for v in (THREE_PLAYERS, FOUR_PLAYERS))
+    hands = taken.token_embedding.weight[first : first + 2 * 136]
+    assert torch.equal(hands[:136], four.token_embedding.weight[theirs : theirs + 136])
+    assert torch.equal(hands[136:], four.token_embedding.weight[theirs + 2 * 136 : theirs + 3 * 136])
+    wall = taken.token_embedding.weight[first + 2 * 136 :]
+    assert len(wall) == 20 * 37
+    assert torch.equal(wall, four.token_embedding.weight[theirs + 3 * 136 :])
+    seen = network_of(FOUR_PLAYERS).encoder.state_dict()
+    rows = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS).tensors(seen, new.state_dict())["token_embedding.weight"]
+    assert torch.equal(rows[first:], new.token_embedding.weight[first:])
+
+
+def test_matrices_are_the_same() -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
+    for one, other in zip(four.blocks.parameters(), taken.blocks.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_an_embedding_of_another_length_than_its_vocabulary_has_is_refused(tmp_path: Path) -> None:
+    weights = read_weights(written(tmp_path))
+    weights.tensors["encoder.token_embedding.weight"] = weights.tensors["encoder.token_embedding.weight"][:-1]
+    with pytest.raises(ValueError, match="do not fit"):
+        inherit_encoder(network_of(THREE_PLAYERS).encoder, TINY, weights, THREE_PLAYERS)
