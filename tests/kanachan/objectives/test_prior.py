@@ -88,7 +88,7 @@ def test_an_untrained_rank_network_predicts_the_priors_ranks_and_orders(
         output = network.train()(batch)
     log_BO = expected.order_log_probability
     torch.testing.assert_close(of_all_candidates(output), objective.orders.rank_log_probability(log_BO))
-    # the same outcomes of the games, whoever is counted first
+    # the same outcomes of the games, counted from any seat
     order_B = objective.label_of_results(Results.of_batch(batch, FOUR_PLAYERS)).argmax(dim=1)
     found_B = objective.order_log_probability(output).gather(1, objective.order(batch)[:, None])
     torch.testing.assert_close(found_B, log_BO.gather(1, order_B[:, None]))
