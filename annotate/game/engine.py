@@ -25,6 +25,7 @@ from riichienv import (
     RiichiEnv,
     calculate_score,
     calculate_shanten,
+    calculate_shanten_3p,
     check_riichi_candidates,
 )
 
@@ -46,7 +47,7 @@ AnyAction: TypeAlias = Action | Action3P
 
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 _EVALUATORS = {4: HandEvaluator, 3: HandEvaluator3P}
-
+_SHANTEN = {4: calculate_shanten, 3: calculate_shanten_3p}
 _MELD_TYPES = {kind.lower(): getattr(MeldType, kind) for kind in ("Chi", "Pon", "Daiminkan", "Ankan", "Kakan")}
 
 _WITHOUT_TILE = {
@@ -56,6 +57,7 @@ _WITHOUT_TILE = {
     ActionType.KITA: "kita",  # one for each North in the hand
 }
 """blocks of a single action"""
+_CALLS = {ActionType.PON: "pon", ActionType.DAIMINKAN: "daiminkan"}
 
 # attributes of the engine's classes are slow to look up
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
@@ -65,9 +67,9 @@ _WAIT_RESPONSE = Phase.WaitResponse
 _SEED_STRIDE = 1_000_003
 
 
-def shanten(hand: Sequence[int]) -> int:
+def shanten(hand: Sequence[int], num_seats: int) -> int:
     """Returns the shanten of concealed tiles (physical ids, 3n + 1 or 3n + 2): 0 is tenpai, -1 a complete hand."""
-    return calculate_shanten(list(hand))
+    return _SHANTEN[num_seats](list(hand))
 
 
 @dataclass(slots=True)
@@ -369,10 +371,8 @@ class Table:
             return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
         assert turn.target is not None, action
         relative_seat = (turn.target - turn.seat - 1) % self.vocabulary.num_seats
-        if kind == ActionType.PON:
-            return block["pon"].token(relative_seat, tile)
-        if kind == ActionType.DAIMINKAN:
-            return block["daiminkan"].token(relative_seat, tile)
+        if kind in _CALLS:
+            return block[_CALLS[kind]].token(relative_seat, tile)
         assert kind == ActionType.RON, kind
         return block["ron"].token(relative_seat)
 

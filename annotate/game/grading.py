@@ -117,6 +117,20 @@ def has_mjsoul_points(room: int, style: int, num_seats: int) -> bool:
     return bool(MJSOUL[num_seats].bonus[style][room])
 
 
+def mjsoul_rooms(style: int, num_seats: int) -> list[int]:
+    """Returns the rooms whose points are known."""
+    return [room for room, bonus in enumerate(MJSOUL[num_seats].bonus[style]) if bonus]
+
+
+def require_mjsoul_points(room: int, style: int, num_seats: int) -> None:
+    """Raises ValueError, naming the rooms that are possible, unless the points of a room are known."""
+    if not has_mjsoul_points(room, style, num_seats):
+        known = ", ".join(map(str, mjsoul_rooms(style, num_seats)))
+        raise ValueError(
+            f"room {room}: its grading points with {num_seats} players are not known: choose a room of {known}"
+        )
+
+
 def mjsoul_deltas(scores: Sequence[int], room: int, grades: Sequence[int], style: int) -> tuple[int, ...]:
     """Computes the change of each seat's Mahjong Soul grading points by a game that ended with `scores`."""
     places = zip(ranks_of(scores), scores, grades, strict=True)

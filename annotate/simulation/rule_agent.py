@@ -17,6 +17,7 @@ from annotate.game.tiles import TILE_OF_ID
 from annotate.simulation.tactics import (
     ANY,
     FLUSHES,
+    NORTH,
     TANYAO,
     Plan,
     View,
@@ -29,6 +30,7 @@ from annotate.vocabulary import Vocabulary, is_red, tile34_of
 
 _LATE = 16  # remaining tiles from which on it calls for a formal tenpai
 _EARLY = 20  # remaining tiles down to which it may wait for a better win
+_NEAR_TENPAI = 1  # shanten down from which a North is kept that the hand needs
 _FOLDING = 300.0  # caution of a player who folds: safety outweighs a step of shanten
 
 
@@ -127,6 +129,7 @@ class RuleBasedAgent:
     def __init__(self, temperament: Temperament, seed: int, vocabulary: Vocabulary, carelessness: float = 0.0) -> None:
         self.temperament = temperament
         self._seed = seed
+        self._vocabulary = vocabulary
         self._carelessness = carelessness
         self._kinds = [kind_of(token, vocabulary) for token in range(vocabulary.action.size)]
         self._first_discard = vocabulary.action["discard"].first
@@ -139,7 +142,7 @@ class RuleBasedAgent:
             by_kind.setdefault(self._kinds[token], []).append(token)
         if "tsumo" in by_kind:
             return by_kind["tsumo"][0]
-        view = View(turn)
+        view = View(turn, self._vocabulary)
         if "ron" in by_kind and not self._passes_ron(turn, view):
             return by_kind["ron"][0]
         if turn.target is not None:
@@ -149,9 +152,11 @@ class RuleBasedAgent:
     # On the seat's own turn ------------------------------------------------------------------------------------------
 
     def _own_turn(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
-        if "kyushu" in by_kind and shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
+        if "kyushu" in by_kind and self._shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
             return by_kind["kyushu"][0]
         plan, distance = self._best_plan(view, view.hand, view.own_melds)
+        if "kita" in by_kind and self._sets_aside(view):
+            return by_kind["kita"][0]
         kan = self._own_kan(turn, view, by_kind, distance)
         if kan is not None:
             return kan
@@ -168,6 +173,12 @@ class RuleBasedAgent:
         is_slip = len(ranked) > 1 and self._chance(turn, "slip") < self._carelessness
         return ranked[int(is_slip)][2]
 
+    def _sets_aside(self, view: View) -> bool:
+        """Returns whether a North is worth more beside the hand, as a dora, than in it: unless that takes a hand away
+        from tenpai or from one tile before it."""
+        distance = self._shanten(view.hand)
+        return distance > _NEAR_TENPAI or self._shanten(without_kind(view.hand, NORTH)) <= distance
+
     def _own_kan(self, turn: Turn, view: View, by_kind: dict[str, list[int]], distance: int) -> int | None:
         kans = by_kind.get("ankan", []) + by_kind.get("kakan", [])
         if not kans or (view.threats and distance > 0 and not view.is_riichi):
@@ -176,7 +187,7 @@ class RuleBasedAgent:
             action = turn.options[token][0][0]
             kind = (action.tile if action.tile is not None else action.consume_tiles[0]) // 4
             rest = [tile for tile in view.hand if tile // 4 != kind]
-            if shanten(rest) <= distance and self._chance(turn, "kan") < self.temperament.kan_rate:
+            if self._shanten(rest) <= distance and self._chance(turn, "kan") < self.temperament.kan_rate:
                 return token
         return None
 
@@ -196,13 +207,13 @@ class RuleBasedAgent:
                 chosen[kind] = preference, token
         hands = {kind: without_kind(view.hand, kind) for kind in chosen}
         planned = {kind: plan.applied(hand) or hand for kind, hand in hands.items()}
-        distances = {kind: shanten(hand) for kind, hand in planned.items()}
+        distances = {kind: self._shanten(hand) for kind, hand in planned.items()}
         nearest = min(distances.values())
         ranked = []
         for kind, (_, token) in chosen.items():
             accepted = 0
             if distances[kind] == nearest and (caution < _FOLDING or nearest == 0):
-                accepted = accepted_tiles(planned[kind], nearest, view.unseen, plan)
+                accepted = accepted_tiles(planned[kind], nearest, view, plan)
             merit = accepted - 200.0 * (distances[kind] - nearest) - value_of(kind, view, plan)
             if caution:
                 merit -= caution * danger_of(kind, view)
@@ -235,16 +246,17 @@ class RuleBasedAgent:
     def _call_shanten(self, turn: Turn, view: View, rest: list[int], melds: list[list[int]]) -> int:
         """Computes the shanten after a call, towards a hand with a yaku; late in the round towards any hand."""
         plans = self._plans(view, rest, melds)
-        if turn.left <= _LATE and shanten(rest) == 0:
+        if turn.left <= _LATE and self._shanten(rest) == 0:
             return 0
-        return min((shanten(hand) for plan in plans if (hand := plan.applied(rest))), default=99)
+        return min((self._shanten(hand) for plan in plans if (hand := plan.applied(rest))), default=99)
 
     def _takes_daiminkan(self, turn: Turn, view: View, token: int, distance: int) -> bool:
         action = turn.options[token][0][0]
         rest = [tile for tile in view.hand if tile not in action.consume_tiles]
         melds = [*view.own_melds, [*action.consume_tiles, action.tile]]
+        plans = self._plans(view, rest, melds)
         return (
-            any((hand := plan.applied(rest)) and shanten(hand) <= distance for plan in self._plans(view, rest, melds))
+            any((hand := plan.applied(rest)) and self._shanten(hand) <= distance for plan in plans)
             and self._chance(turn, "daiminkan") < self.temperament.kan_rate
         )
 
@@ -254,6 +266,9 @@ class RuleBasedAgent:
         tiles = [*view.hand, *(tile for meld in view.own_melds for tile in meld)]
         is_cheap = not any(tile // 4 in view.dora or is_red(TILE_OF_ID[tile]) for tile in tiles)
         return is_cheap and self._chance(turn, "ron") < self.temperament.pass_rate
+
+    def _shanten(self, hand: Sequence[int]) -> int:
+        return shanten(hand, self._vocabulary.num_seats)
 
     # Plans -----------------------------------------------------------------------------------------------------------
 
@@ -272,14 +287,14 @@ class RuleBasedAgent:
         """Returns the plan of the lowest shanten, and that shanten; a closed hand needs no plan."""
         if view.is_open:
             near = [
-                (shanten(usable), number, plan)
+                (self._shanten(usable), number, plan)
                 for number, plan in enumerate(self._plans(view, hand, melds))
                 if (usable := plan.applied(hand))
             ]
             if near:
                 distance, _, plan = min(near)
                 return plan, distance
-        return ANY, shanten(hand)
+        return ANY, self._shanten(hand)
 
     def _chance(self, turn: Turn, purpose: str) -> float:
         """Computes a pseudo-random number in 0 ... 1 that is a function of seed, purpose and situation."""

@@ -23,7 +23,7 @@ from annotate.annotation import Annotation, format_line
 from annotate.game.decisions import Choice, Decision, choice_of, play
 from annotate.game.engine import Table, Turn
 from annotate.game.features import ObservationEncoder
-from annotate.game.grading import mjsoul_deltas
+from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_points
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.results import EXHAUSTIVE, NAGASHI
@@ -34,7 +34,7 @@ from annotate.runtime.files import check_output, reading_text, writing_text
 from annotate.runtime.terminal import run_cleanly
 from annotate.runtime.workers import in_order, num_cores
 from annotate.simulation.rule_agent import TEMPERAMENTS, Agent, RuleBasedAgent
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_of_seats
 
 _GRADES_PER_ROOM = 3  # the grades of a room's players: 0 ... 2 in the lowest
 _MOST_CARELESS = 0.12  # how often the lowest grade discards its second choice; 0 for the highest
@@ -55,9 +55,10 @@ class SimulatedGame:
     """for each annotation: whether a record could not have shown the choice"""
 
 
-def game_id(seed: int, index: int) -> str:
+def game_id(seed: int, index: int, vocabulary: Vocabulary) -> str:
     """Returns the id of game number `index` of `seed`."""
-    return f"sim-{seed}-{index:06}"
+    players = "" if vocabulary.num_seats == NUMS_OF_SEATS[-1] else f"{vocabulary.num_seats}p-"
+    return f"sim-{players}{seed}-{index:06}"
 
 
 def simulate_game(
@@ -82,7 +83,7 @@ def simulate_game(
     rng = random.Random(f"{seed}/{index}")
     # given settings must not change what is drawn for the others
     drawn_room, places = (
-        rng.randrange(NUM_ROOMS),
+        rng.choice(mjsoul_rooms(style, vocabulary.num_seats)),
         [rng.randrange(_GRADES_PER_ROOM) for _ in range(vocabulary.num_seats)],
     )
     room = drawn_room if room is None else room
@@ -92,15 +93,15 @@ def simulate_game(
     decisions = _play(table, players, ObservationEncoder(vocabulary, room, style, tuple(grades)) if annotated else None)
     scores = table.scores
     deltas = list(mjsoul_deltas(scores, room, grades, style))
-    header = {"id": game_id(seed, index), "rules": rules, "style": style, "room": room, "grades": grades}
+    header = {"id": game_id(seed, index, vocabulary), "rules": rules, "style": style, "room": room, "grades": grades}
     events = recorded_events(table, {**header, "grading_deltas": deltas})
     round_parts = [round_part(events_of_round) for events_of_round in rounds_of(events)]
     part = game_part(scores, deltas)
     return SimulatedGame(
-        id=game_id(seed, index),
+        id=game_id(seed, index, vocabulary),
         events=events,
         annotations=[
-            annotation_of(game_id(seed, index), decision, round_parts[decision.round_index], part)
+            annotation_of(game_id(seed, index, vocabulary), decision, round_parts[decision.round_index], part)
             for decision in decisions
         ],
         is_preempted=[decision.is_preempted for decision in decisions],
@@ -158,6 +159,8 @@ class Options:
                 raise ValueError(f"the {name} must be at least 1, not {value}")
         if self.seed < 0:
             raise ValueError(f"the seed must not be negative: {self.seed}")
+        if self.room is not None:
+            require_mjsoul_points(self.room, self.style, self.vocabulary.num_seats)
 
 
 @dataclass
@@ -189,12 +192,13 @@ class Report:
             self.num_rounds += 1
             self.kinds[_ending(events_of_round[-1])] += 1
 
-    def text(self) -> str:
+    def text(self, vocabulary: Vocabulary) -> str:
         """Formats the report as a table for people."""
+        declared = tuple(kind for kind in _COUNTED if kind == "reach" or kind in vocabulary.progression.blocks)
         kept = f", {self.num_kept:,} of them simulated before" if self.num_kept else ""
         mean = self.num_rounds / self.num_games
         lines = [f"{self.num_games:,} games{kept}, {self.num_rounds:,} rounds ({mean:.1f} a game)"]
-        for kinds in (_ENDINGS, _COUNTED):
+        for kinds in (_ENDINGS, declared):
             lines.append("rounds' ends:" if kinds is _ENDINGS else "declared:")
             lines += [
                 f"  {kind:<16}{self.kinds[kind]:>10,}{self.kinds[kind] / self.num_rounds:>8.1%} of the rounds"
@@ -207,7 +211,7 @@ class Report:
         return "\n".join(lines)
 
 
-_COUNTED = ("reach", "chi", "pon", "daiminkan", "ankan", "kakan")
+_COUNTED = ("reach", "chi", "pon", "daiminkan", "ankan", "kakan", "kita")
 _ENDINGS = ("tsumo win", "ron win", "exhaustive draw", "aborted")
 
 
@@ -247,7 +251,7 @@ def num_kept(options: Options) -> int:
 
 
 def _path(options: Options, index: int) -> Path:
-    return Path(options.folder, f"{game_id(options.seed, index)}{SUFFIX}")
+    return Path(options.folder, f"{game_id(options.seed, index, options.vocabulary)}{SUFFIX}")
 
 
 def _simulate_one(options: Options, index: int) -> tuple[Report, str]:
@@ -308,12 +312,15 @@ def _require_settings(path: Path, start: Event, options: Options) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         "kanachan-simulate",
-        description="Simulates whole games of four-player riichi mahjong between rule-based players and writes each "
+        description="Simulates whole games of riichi mahjong between rule-based players and writes each "
         "game's record as mjai JSON lines (gzip). The same seed and settings give the same files, on any number of "
         "cores; existing files are kept, so an interrupted run is resumed by the same command.",
     )
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the records, one file a game")
     parser.add_argument("-n", "--games", type=int, required=True, help="number of games")
+    parser.add_argument(
+        "--players", type=int, choices=NUMS_OF_SEATS, default=NUMS_OF_SEATS[-1], help="of a game (default: %(default)s)"
+    )
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other games (default: %(default)s)")
     parser.add_argument("--style", choices=STYLES, default="south", help="length of the games (default: %(default)s)")
     parser.add_argument(
@@ -342,7 +349,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
 
     def body() -> int:
         options = Options(
-            vocabulary=FOUR_PLAYERS,
+            vocabulary=vocabulary_of_seats(arguments.players),
             folder=arguments.output,
             num_games=arguments.games,
             seed=arguments.seed,
@@ -364,7 +371,7 @@ def simulate(argv: Sequence[str] | None = None) -> int:
                 file=sys.stderr,
             )
             return 130
-        print(report.text(), file=sys.stderr)
+        print(report.text(options.vocabulary), file=sys.stderr)
         return 0
 
     return run_cleanly(parser.prog, body)

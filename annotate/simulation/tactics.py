@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from annotate.game.engine import Turn, shanten
-from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT
+from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 _FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS
 _DRAGONS = (31, 32, 33)
+NORTH = 30
 _MAX_STRAY = 4  # most tiles that a plan may leave unused
 
 # kinds that a drawn tile can form a shape with, by kind
@@ -61,7 +62,7 @@ FLUSHES = tuple(_flush(suit) for suit in range(3))
 class View:
     """The state of the table that a player needs, read once a turn."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, vocabulary: Vocabulary) -> None:
         observation = turn.observation
         self.hand: list[int] = observation.hand
         self.discards: list[list[int]] = observation.discards
@@ -72,14 +73,18 @@ class View:
         self.is_riichi: bool = riichi[turn.seat]
         self.threats = [seat for seat, declared in enumerate(riichi) if declared and seat != turn.seat]
         dora_indicators = observation.dora_indicators
-        self.dora = [_next_kind(tile // 4) for tile in dora_indicators]
-        num_seats = len(riichi)
+        self.dora = [_next_kind(tile // 4, vocabulary) for tile in dora_indicators]
+        self.num_seats = vocabulary.num_seats
         self.values = {
             *_DRAGONS,
             _FIRST_HONOUR + observation.round_wind,
-            _FIRST_HONOUR + (turn.seat - observation.oya) % num_seats,
+            _FIRST_HONOUR + (turn.seat - observation.oya) % self.num_seats,
         }
-        self.unseen = [4] * NUM_TILES34
+        self._kinds = vocabulary.kinds
+        self.unseen = [0] * NUM_TILES34
+        """by kind; Norths set aside, which the engine does not list, count as unseen"""
+        for kind in vocabulary.kinds:
+            self.unseen[kind] = 4
         for tile in {
             *self.hand,
             *dora_indicators,
@@ -88,17 +93,21 @@ class View:
         }:
             self.unseen[tile // 4] -= 1
 
+    def forms_sequences(self, kind: int) -> bool:
+        """Returns whether tiles of a kind can be part of sequences, as 1m and 9m among three players cannot."""
+        return any(other != kind and other in self._kinds for other in _NEAR[kind])
 
-def accepted_tiles(hand: list[int], distance: int, unseen: Sequence[int], plan: Plan) -> int:
+
+def accepted_tiles(hand: list[int], distance: int, view: View, plan: Plan) -> int:
     """Counts the unseen tiles, of kinds that the plan uses, that lower the shanten of 3n + 1 tiles."""
     near = {other for tile in hand for other in _NEAR[tile // 4]}
     accepted = 0
     trial = [*hand, 0]
     for kind in near:
-        if unseen[kind] and plan.uses[kind]:
+        if view.unseen[kind] and plan.uses[kind]:
             trial[-1] = 4 * kind
-            if shanten(trial) < distance:
-                accepted += unseen[kind]
+            if shanten(trial, view.num_seats) < distance:
+                accepted += view.unseen[kind]
     return accepted
 
 
@@ -120,7 +129,7 @@ def danger_of(kind: int, view: View) -> float:
         river = {tile // 4 for tile in view.discards[seat]}
         if kind in river:
             continue
-        if kind >= _FIRST_HONOUR:
+        if not view.forms_sequences(kind):
             danger += view.unseen[kind] + 0.5
             continue
         rank = kind % RANKS_PER_SUIT
@@ -141,10 +150,12 @@ def without_kind(hand: Sequence[int], kind: int) -> list[int]:
     return rest
 
 
-def _next_kind(kind: int) -> int:
+def _next_kind(kind: int, vocabulary: Vocabulary) -> int:
     """Returns the kind of the dora that an indicator points to."""
     if kind < _FIRST_HONOUR:
-        return kind - RANKS_PER_SUIT + 1 if kind % RANKS_PER_SUIT == RANKS_PER_SUIT - 1 else kind + 1
+        first = kind - kind % RANKS_PER_SUIT
+        suit = [each for each in vocabulary.kinds if first <= each < first + RANKS_PER_SUIT]
+        return suit[(suit.index(kind) + 1) % len(suit)]
     if kind < _DRAGONS[0]:
         return _FIRST_HONOUR + (kind - _FIRST_HONOUR + 1) % 4
     return _DRAGONS[0] + (kind - _DRAGONS[0] + 1) % len(_DRAGONS)

@@ -194,7 +194,8 @@ class MjaiBot:
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if evaluation is None else coarse
         meta["is_greedy"] = evaluation is None or tokens[int(evaluation.score.argmax())] == self._chosen
         # as Mortal's: before the draw, and 0 with a hand that is complete
-        meta["shanten"] = max(0, shanten([tile for tile in turn.hand if tile != turn.drawn]))
+        held = [tile for tile in turn.hand if tile != turn.drawn]
+        meta["shanten"] = max(0, shanten(held, vocabulary.num_seats))
         meta["at_furiten"] = self._table.is_furiten
         if evaluation is None:
             return meta

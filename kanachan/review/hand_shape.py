@@ -45,6 +45,7 @@ class HandShape:
         self._drawn = None if table.drawn is None else _kind(table.drawn)
         self._furiten_kinds = furiten_kinds
         self._own_melds = [_kind(name) for meld in table.melds[table.seat] for name in meld.tiles]
+        self._num_seats = len(table.melds)
         self._seen = [0] * NUM_TILES34
         visible = [
             *table.hand,
@@ -60,7 +61,7 @@ class HandShape:
     @cached_property
     def shanten(self) -> int:
         """Of all concealed tiles: 0 is tenpai, -1 a complete hand."""
-        return _shanten(self._all)
+        return self._shanten(self._all)
 
     @property
     def _all(self) -> list[int]:
@@ -69,7 +70,7 @@ class HandShape:
     @cached_property
     def waiting(self) -> Accepted | None:
         """The waits of the hand without the drawn tile; None if it is not tenpai."""
-        if len(self._hand) % 3 != 1 or _shanten(self._hand) != 0:
+        if len(self._hand) % 3 != 1 or self._shanten(self._hand) != 0:
             return None
         return self._accepted(self._hand)
 
@@ -92,18 +93,17 @@ class HandShape:
         return not self.after_discard(tile).left.keys().isdisjoint({*self._furiten_kinds, _kind(tile)})
 
     def _accepted(self, hand: Sequence[int]) -> Accepted:
-        distance = _shanten(hand)
+        distance = self._shanten(hand)
         held = [*hand, *self._own_melds]
         left = {}
         for kind in range(NUM_TILES34):
-            if held.count(kind) < _COPIES and _shanten([*hand, kind]) < distance:
+            if held.count(kind) < _COPIES and self._shanten([*hand, kind]) < distance:
                 left[kind] = max(0, _COPIES - self._seen[kind])
         return Accepted(distance, left)
+
+    def _shanten(self, kinds: Sequence[int]) -> int:
+        return shanten([_COPIES * kind for kind in kinds], self._num_seats)
 
 
 def _kind(name: str) -> int:
     return tile34_of(TILE_NAMES.index(name))
-
-
-def _shanten(kinds: Sequence[int]) -> int:
-    return shanten([_COPIES * kind for kind in kinds])

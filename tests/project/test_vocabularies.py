@@ -8,7 +8,6 @@ from tests.support.imports import MODULES, parse
 
 NAMING = {
     "annotate.vocabulary",
-    "annotate.simulation.simulate",  # the command kanachan-simulate: what is played
     "kanachan.play.selfplay",  # the command kanachan-selfplay: what is played
     "annotate.checks.rules",  # what reads lines by itself, to verify those of the others
 }

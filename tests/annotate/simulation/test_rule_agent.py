@@ -1,21 +1,35 @@
 import pytest
 
-from annotate.game.engine import Table, Turn
+from annotate.game.engine import Table, Turn, shanten
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent, Temperament
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.simulation.tactics import ANY, View, accepted_tiles, danger_of
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from annotate.words import describe_action
-from tests.support.rounds import DULL, Script, start_of_round, wall_of_deal
+from tests.support.rounds import DULL, Script, start_of_round, start_of_three, wall_of_deal
 
 V = FOUR_PLAYERS
+V3 = THREE_PLAYERS
+KIND_OF_9M = 8
 BY_NAME = {temperament.name: temperament for temperament in TEMPERAMENTS}
 
 every_temperament = pytest.mark.parametrize("temperament", TEMPERAMENTS, ids=lambda temperament: temperament.name)
 
 
-def turn_of(seat: int, hands: tuple[str, ...], draws: str, script: str = "", claims: bool = False) -> Turn:
+def turn_of(
+    seat: int,
+    hands: tuple[str, ...],
+    draws: str,
+    script: str = "",
+    *,
+    claims: bool = False,
+    vocabulary: Vocabulary = V,
+    dora: str = "",
+) -> Turn:
     """Returns the first choice of `seat` after the script: on its own turn, or on a tile that it may claim."""
-    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(hands, draws), V)
-    scripted = Script(script)
+    start = start_of_round() if vocabulary is V else start_of_three()
+    wall = wall_of_deal(hands, draws, dora=dora, vocabulary=vocabulary)
+    table = Table.of_round("mjsoul", start, wall, vocabulary)
+    scripted = Script(script, vocabulary)
     while not table.done:
         for turn in table.turns:
             if turn.seat == seat and (turn.target is not None) == claims and not scripted.moves:
@@ -24,8 +38,8 @@ def turn_of(seat: int, hands: tuple[str, ...], draws: str, script: str = "", cla
     raise AssertionError(f"seat {seat} has no such choice")
 
 
-def choice(temperament: Temperament, turn: Turn, seed: int = 0) -> str:
-    return describe_action(RuleBasedAgent(temperament, seed, V).choose(turn), V)
+def choice(temperament: Temperament, turn: Turn, seed: int = 0, vocabulary: Vocabulary = V) -> str:
+    return describe_action(RuleBasedAgent(temperament, seed, vocabulary).choose(turn), vocabulary)
 
 
 @every_temperament
@@ -102,10 +116,63 @@ def test_a_careless_player_takes_its_second_choice() -> None:
 
 
 @every_temperament
-def test_any_four_players_finish_a_game_with_actions_that_are_possible(temperament: Temperament) -> None:
-    table = Table.of_game("mjsoul", 0, 1, V)
-    player = RuleBasedAgent(temperament, 0, V)
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
+def test_players_finish_a_game_with_actions_that_are_possible(vocabulary: Vocabulary, temperament: Temperament) -> None:
+    table = Table.of_game("mjsoul", 0, 1, vocabulary)
+    player = RuleBasedAgent(temperament, 0, vocabulary)
     while not table.done:
         tokens = {turn.seat: player.choose(turn) for turn in table.turns}
         table.step({turn.seat: turn.options[tokens[turn.seat]][0] for turn in table.turns})
-    assert sum(table.scores) == 100_000
+    assert sum(table.scores) == {4: 100_000, 3: 105_000}[vocabulary.num_seats]
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+@every_temperament
+@pytest.mark.parametrize("hand", ["19m147p258s12345z", "123p789s445p19m444z", "1239p789s445p44z"])
+def test_a_north_is_set_aside(temperament: Temperament, hand: str) -> None:
+    assert choice(temperament, turn_of(0, (hand,), "6z", vocabulary=V3), vocabulary=V3) == "kita"
+
+
+@every_temperament
+@pytest.mark.parametrize(
+    "hand",
+    [
+        "19m19p19s1234566z",  # thirteen orphans
+        "123456p78999s44z",  # its pair
+    ],
+)
+def test_a_north_that_a_hand_near_tenpai_needs_is_kept(temperament: Temperament, hand: str) -> None:
+    assert choice(temperament, turn_of(0, (hand,), "2p", vocabulary=V3), vocabulary=V3) != "kita"
+
+
+@every_temperament
+def test_a_north_drawn_in_riichi_is_set_aside(temperament: Temperament) -> None:
+    hands = ("", "123p456p789s2233z", "19m369p369s13467z")
+    turn = turn_of(1, hands, "6z1m7z7z4z", "1 riichi 1m", vocabulary=V3)
+    assert choice(temperament, turn, vocabulary=V3) == "kita"
+
+
+@pytest.mark.parametrize(("vocabulary", "num_accepted"), [(V, 3 * 7 + 8), (V3, 3 * 7)])
+def test_tiles_that_are_not_in_the_game_are_not_accepted(vocabulary: Vocabulary, num_accepted: int) -> None:
+    # a second 1m or honour; of four players also 2m and 3m
+    turn = turn_of(0, ("456p456s1m234567z",), "1p", vocabulary=vocabulary, dora="1s")
+    hand = [tile for tile in turn.hand if tile != turn.drawn]
+    distance = shanten(hand, vocabulary.num_seats)
+    assert accepted_tiles(hand, distance, View(turn, vocabulary), ANY) == num_accepted
+
+
+@every_temperament
+def test_after_1m_as_an_indicator_9m_is_the_dora(temperament: Temperament) -> None:
+    turn = turn_of(0, ("456p11s5689s456s9m",), "1m", vocabulary=V3, dora="1m")
+    assert choice(temperament, turn, vocabulary=V3) == "discard 1m"
+
+
+def test_no_discard_is_riskier_for_sequences_that_cannot_be() -> None:
+    hands = ("19m147p258s12567z", "123p456p789s2233z", "19m369p369s13467z")
+    danger = {}
+    for vocabulary in VOCABULARIES.values():
+        turn = turn_of(2, (*hands, DULL[3])[: vocabulary.num_seats], "6z1m7z", "1 riichi 1m", vocabulary=vocabulary)
+        danger[vocabulary.num_seats] = danger_of(KIND_OF_9M, View(turn, vocabulary))
+    assert danger[3] < danger[4]

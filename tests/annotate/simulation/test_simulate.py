@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,9 +20,10 @@ from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import reading_text
 from annotate.simulation.simulate import Options, SimulatedGame, run, simulate, simulate_game
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 
 V = FOUR_PLAYERS
+V3 = THREE_PLAYERS
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +60,10 @@ def test_a_record_gives_the_lines_that_were_written_while_playing(
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
-def test_longer_games_give_the_same_lines_under_either_rules(rules, tmp_path: Path) -> None:
-    for index in range(2):
-        game = simulate_game(V, 3, index, style=1, rules=rules)
+@pytest.mark.parametrize(("vocabulary", "num_games"), [(V, 2), (V3, 6)])
+def test_longer_games_give_the_same_lines_under_either_rules(vocabulary, num_games, rules, tmp_path: Path) -> None:
+    for index in range(num_games):
+        game = simulate_game(vocabulary, 3, index, style=1, rules=rules)
         assert replayed(game, tmp_path)[0] == known_lines(game)
 
 
@@ -79,6 +82,13 @@ def test_a_few_games_show_every_kind_of_choice(east_games: list[SimulatedGame]) 
             passed.update({kind_of(token, V) for token in annotation.actions} - {kind})
     assert set(chosen) == set(KINDS) - {"kita"}
     assert {"riichi", "ankan", "chi", "pon", "daiminkan", "ron"} <= set(passed)
+
+
+def test_games_of_three_show_norths_set_aside_and_no_chi() -> None:
+    game = simulate_game(V3, 0, 0)
+    chosen = Counter(kind_of(annotation.actions[annotation.chosen], V3) for annotation in game.annotations)
+    assert chosen["kita"] == sum(event["type"] == "kita" for event in game.events) > 5
+    assert {"discard", "riichi", "pon", "skip", "ron", "tsumo"} <= set(chosen) <= set(KINDS) - {"chi"}
 
 
 def test_every_line_is_what_readers_accept(east_games: list[SimulatedGame]) -> None:
@@ -118,6 +128,14 @@ def test_room_and_grades_are_drawn_unless_given() -> None:
     assert {grade // 3 for grade in drawn["grades"]} == {drawn["room"]}
     assert (given["room"], given["grades"]) == (4, [12, 13, 14, 15])
     assert given["grading_deltas"][3] == 0  # Celestial has points of its own
+
+
+def test_rooms_of_three_players_are_those_whose_points_are_known(tmp_path: Path) -> None:
+    headers = [simulate_game(V3, 0, index, style=0, annotated=False).events[0]["kanachan"] for index in range(6)]
+    assert {header["room"] for header in headers} <= {2, 3, 4}
+    assert all(any(header["grading_deltas"]) for header in headers)
+    with pytest.raises(ValueError, match=r"room 1: .*3 players.* choose a room of 2, 3, 4"):
+        replace(options(tmp_path), vocabulary=V3, room=1)
 
 
 # Many games ----------------------------------------------------------------------------------------------------------
@@ -211,7 +229,7 @@ def test_the_report_counts_what_was_played(simulated: Path) -> None:
     assert report.kinds["pon"] == sum(event["type"] == "pon" for event in events)
     ends = ("tsumo win", "ron win", "exhaustive draw", "aborted")
     assert sum(report.kinds[end] for end in ends) == report.num_rounds
-    assert f"{report.num_rounds} rounds" in report.text()
+    assert f"{report.num_rounds} rounds" in report.text(V)
 
 
 @pytest.mark.parametrize("wrong", [{"num_games": 0}, {"num_processes": 0}, {"seed": -1}])
@@ -225,6 +243,17 @@ def test_the_command_reports_on_standard_error(simulated: Path, capsys: pytest.C
     captured = capsys.readouterr()
     assert (status, captured.out) == (0, "")
     assert "3 games, 3 of them simulated before" in captured.err
+
+
+def test_the_command_simulates_three_players_beside_four(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["-n", "1", "-o", str(tmp_path), "--style", "east", "-j", "1"]
+    assert simulate([*command, "--players", "3"]) == 0
+    assert re.search(r"kita +\d", capsys.readouterr().err)
+    assert simulate(command) == 0
+    assert "kita" not in capsys.readouterr().err
+    games = [game for path in sorted(tmp_path.iterdir()) for game in read_games(str(path))]
+    assert [game.vocabulary for game in games] == [V, V3]
+    assert len({game.id for game in games}) == 2
 
 
 def test_the_command_reports_an_error_in_one_line(simulated: Path, capsys: pytest.CaptureFixture[str]) -> None:
