@@ -79,7 +79,7 @@ class ObjectiveConfig:
     oracle: float = 0.0
     """imitation: oracle guiding: the others' hands and, in self-play, the next tiles of the wall are further inputs in
     training, each kept with this probability at the first step (1 for all), which falls linearly to 0; validations and
-    the weights are without them. Needs hidden hands in the shards"""
+    the weights are without them. Needs hidden hands in the shards (stage policy: policy.oracle)"""
     oracle_decay: float = 0.75
     """imitation: the share of the steps in which objective.oracle falls to 0"""
     hidden_hands: float = 0.0

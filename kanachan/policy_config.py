@@ -64,8 +64,19 @@ class PolicyConfig:
     --init: times the difference, in nats"""
     kl_limit: float = 0.002
     """divergence from --init on the validation split, in nats for each decision, above which the run ends"""
+    oracle: float = 0.0
+    """oracle guiding: the others' hands and the next tiles of the wall are further inputs in training, each kept with
+    this probability at the first step (1 for all), which falls linearly to 0; validations and the weights are without
+    them, and the run does not end by policy.kl_limit before"""
+    oracle_decay: float = 0.75
+    """share of the steps in which policy.oracle falls to 0; the learning rate of those after it is a tenth"""
+    oracle_limit: float = 2.0
+    """probability of an action over that of the games above which, after that, its decision is left out"""
 
     def __post_init__(self) -> None:
+        require(0 <= self.oracle <= 1, f"policy.oracle must be in [0, 1], not {self.oracle}")
+        require(0 < self.oracle_decay <= 1, f"policy.oracle_decay must be in (0, 1], not {self.oracle_decay}")
+        require(self.oracle_limit > 1, f"policy.oracle_limit must be above 1, not {self.oracle_limit}")
         for name in ("kl", "magnet_kl", "entropy_rate"):
             require(getattr(self, name) >= 0, f"policy.{name} must not be negative, not {getattr(self, name)}")
         for name in ("clip", "kl_limit", "advantage_scale"):
@@ -109,6 +120,9 @@ class SelfPlayConfig:
     """processes that play; without it, one for each core"""
     device: str = "cpu"
     """device of the networks that play"""
+    int8: bool = False
+    """the policy plays with int8 matrices (!int8), on the CPU: more games in the same time; the probabilities in the
+    games are those of its actions"""
 
     def __post_init__(self) -> None:
         for name in ("games", "iterations", "processes"):
@@ -119,6 +133,8 @@ class SelfPlayConfig:
             raise ValueError(f"selfplay.temperature must be positive, not {self.temperature}: the games need chance")
         if not 0 <= self.explore < 1:
             raise ValueError(f"selfplay.explore must be a share from 0 to 1, not {self.explore}")
+        if self.int8 and self.device != "cpu":
+            raise ValueError(f"selfplay.int8=True needs selfplay.device=cpu, not {self.device}")
         if not self.share_of_policy > 0:
             raise ValueError(f"selfplay.opponents={list(self.opponents)}: their shares leave no seat to the policy")
 

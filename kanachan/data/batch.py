@@ -27,6 +27,7 @@ from kanachan.data.varlen import VarlenLayout, varlen_layout
 
 PartT = TypeVar("PartT", bound="Labels | Batch")
 _ROUNDED_CANDIDATES = 32
+_ROUNDED_HIDDEN = 64
 WALL_TILES = 20
 """tiles of the live wall, from the next one on, that a layout with hidden tokens numbers"""
 _TILE34_OF_SLOT = np.repeat([tile34_of(tile) for tile in range(NUM_TILES)], np.diff(HAND_SLOT_FIRST))
@@ -52,8 +53,8 @@ class TokenLayout:
         self.hidden_first = self.event_first + vocabulary.progression.size
         self.has_hidden = hidden
         self._hand, self._wall = vocabulary.hidden["hand"], vocabulary.hidden["wall"]
-        num_hidden = self._hand.size + WALL_TILES * self._wall.size if hidden else 0
-        self.num_tokens = self.hidden_first + num_hidden
+        self.num_hidden = self._hand.size + WALL_TILES * self._wall.size
+        self.num_tokens = self.hidden_first + (self.num_hidden if hidden else 0)
         self.num_candidates = 1 + vocabulary.action.size
         """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
@@ -171,6 +172,8 @@ class Batch:
     """targets, never inputs; None in live play"""
     varlen: VarlenLayout | None = None
     """the layout of the concatenated rows, if there is one (`with_varlen_layout`)"""
+    hidden_BU: Tensor | None = None
+    """int32: hidden tokens for oracle guiding, counted from 1 (`with_hidden`); 0 is padding"""
 
     def __len__(self) -> int:
         return len(self.table_BS)
@@ -251,12 +254,14 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
     )
 
 
-def thinned(batch: Batch, layout: TokenLayout, share: float, random: np.random.Generator) -> Batch:
-    """Removes hidden tokens from a batch on the CPU, each kept with probability `share`. Must be called before
-    `with_varlen_layout`."""
-    tile_BT = batch.tile_BT.numpy()
-    is_kept_BT = (tile_BT != layout.PAD) & ((tile_BT < layout.hidden_first) | (random.random(tile_BT.shape) < share))
-    return replace(batch, tile_BT=torch.from_numpy(_padded(tile_BT[is_kept_BT], is_kept_BT.sum(axis=1))))
+def with_hidden(
+    batch: Batch, columns: Columns, layout: TokenLayout, share: float, random: np.random.Generator
+) -> Batch:
+    """Adds the hidden tokens of the decisions of a batch apart from its tiles, each with probability `share`."""
+    hidden_BU = layout.hidden(columns)
+    is_kept_BU = (hidden_BU != layout.PAD) & (random.random(hidden_BU.shape) < share)
+    number_BU = np.where(is_kept_BU, hidden_BU - np.int32(layout.hidden_first - 1), np.int32(0))
+    return replace(batch, hidden_BU=torch.from_numpy(number_BU))
 
 
 def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
@@ -270,7 +275,7 @@ def _labels(columns: Columns, vocabulary: Vocabulary) -> Labels:
 
 
 def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
-    """Adds the varlen layout to a non-empty batch on the CPU, and pads candidates to a round number."""
+    """Adds the varlen layout to a non-empty batch on the CPU; pads candidates and hidden tokens to round numbers."""
     num_candidates = batch.candidate_BA.shape[1]
     candidate_BA = F.pad(batch.candidate_BA, (0, -num_candidates % _ROUNDED_CANDIDATES))
     varlen = varlen_layout(
@@ -282,7 +287,10 @@ def with_varlen_layout(batch: Batch, layout: TokenLayout) -> Batch:
         num_seats=layout.vocabulary.num_seats,
         max_progression=layout.vocabulary.max_progression,
     )
-    return replace(batch, candidate_BA=candidate_BA, varlen=varlen)
+    hidden_BU = batch.hidden_BU
+    if hidden_BU is not None:
+        hidden_BU = F.pad(hidden_BU, (0, -hidden_BU.shape[1] % _ROUNDED_HIDDEN))
+    return replace(batch, candidate_BA=candidate_BA, hidden_BU=hidden_BU, varlen=varlen)
 
 
 def batch_of_annotations(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
-from kanachan.data.batch import Batch, TokenLayout, collate, thinned, with_varlen_layout
+from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.sampler import _HIDDEN, _SUITS, EpochSampler, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
@@ -56,8 +56,9 @@ class TrainLoader:
             so that all batches need about equally much memory and time.
         pin: put the tensors into page-locked memory, from which they are copied to a GPU asynchronously.
         labeller: computes soft labels.
-        hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token
-            (`kanachan.data.batch.TokenLayout`) is in its batches; None: none is.
+        sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
+        hidden_share: of a step, counted from 0 over all epochs, the probability with which each hidden token is in its
+            batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
 
     Raises:
         ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
@@ -78,6 +79,7 @@ class TrainLoader:
         varlen: bool = False,
         pin: bool = False,
         labeller: Labeller | None = None,
+        sees_hidden: bool = False,
         hidden_share: Callable[[int], float] | None = None,
     ) -> None:
         if len(shards) < batch:
@@ -93,7 +95,7 @@ class TrainLoader:
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""
         self._shards = shards
-        self._layout, self._oracle_layout = (TokenLayout(shards.vocabulary, hidden=is_) for is_ in (False, True))
+        self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._hidden_share = hidden_share
         self._batch = batch
         self._micro_batch = micro_batch
@@ -184,12 +186,12 @@ class TrainLoader:
         """Makes micro-batch `number` of this rank, counted from step `first` of an epoch on."""
         step, micro = divmod(number, self._micro_batches_per_step)
         step += first
+        batch = collate(columns, self._layout)
         share = 0.0 if self._hidden_share is None else self._hidden_share(epoch * self.steps_per_epoch + step)
         if not share:
-            return collate(columns, self._layout)
-        batch = collate(columns, self._oracle_layout)
+            return batch
         key = (self._seed, epoch, _HIDDEN, step, micro * self._world + self._rank)
-        return batch if share == 1 else thinned(batch, self._oracle_layout, share, np.random.default_rng(key))
+        return with_hidden(batch, columns, self._layout, share, np.random.default_rng(key))
 
 
 def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
@@ -213,7 +215,7 @@ class EvalLoader:
     differ by one row; no row is repeated.
 
     Args:
-        sees_hidden: with hidden tokens (`kanachan.data.batch.TokenLayout`).
+        sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
 
     Raises:
         ValueError: there are fewer rows than ranks.

@@ -44,14 +44,20 @@ class Output(NamedTuple):
 
 
 class Encoder(nn.Module):
-    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing."""
+    """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing.
+
+    Args:
+        is_guided: with embeddings of hidden tokens for oracle guiding, which are 0 before the first step.
+    """
 
     scale_N: Tensor
     frequency_F: Tensor
     recomputes = False
     """whether blocks are computed again in the backward pass instead of storing their activations"""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
+    def __init__(
+        self, config: ModelConfig, layout: TokenLayout, max_progression: int, *, is_guided: bool = False
+    ) -> None:
         super().__init__()
         names = layout.vocabulary.numeric
         num_seats = layout.vocabulary.num_seats
@@ -68,10 +74,20 @@ class Encoder(nn.Module):
         self.blocks = nn.ModuleList(EncoderBlock(config) for _ in range(config.layers))
         self.norm = nn.LayerNorm(config.width)
         _initialise(self, num_residuals=2 * config.layers)
+        zeros = torch.zeros(1 + layout.num_hidden, config.width)  # drawing none, so that the decoder's stay the same
+        self.hidden_embedding = nn.Embedding(len(zeros), config.width, layout.PAD, _weight=zeros) if is_guided else None
 
-    def forward(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, backend: AttentionBackend) -> Tensor:
-        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`."""
-        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend)
+    def forward(
+        self,
+        table_BS: Tensor,
+        standing_BP2: Tensor,
+        numeric_BN: Tensor,
+        backend: AttentionBackend,
+        hidden_BU: Tensor | None = None,
+    ) -> Tensor:
+        """Encodes situations to hidden_XD, normalised; the tensors are fields of `kanachan.data.batch.Batch`. Only a
+        guided encoder reads `hidden_BU`."""
+        hidden_XD = self._embed(table_BS, standing_BP2, numeric_BN, backend, hidden_BU)
         for block in self.blocks:
             if self.recomputes and torch.is_grad_enabled():
                 hidden_XD = checkpoint(block, hidden_XD, backend, use_reentrant=False)
@@ -79,9 +95,16 @@ class Encoder(nn.Module):
                 hidden_XD = block(hidden_XD, backend)
         return self.norm(hidden_XD)
 
-    def _embed(self, table_BS: Tensor, standing_BP2: Tensor, numeric_BN: Tensor, backend: AttentionBackend) -> Tensor:
+    def _embed(
+        self,
+        table_BS: Tensor,
+        standing_BP2: Tensor,
+        numeric_BN: Tensor,
+        backend: AttentionBackend,
+        hidden_BU: Tensor | None = None,
+    ) -> Tensor:
         """Embeds the tokens: those of the table are summed to one vector, the summary's, and those of a seat to
-        another; the sums are scaled to the variance of one summand."""
+        another; the sums are scaled to the variance of one summand. Hidden tokens are added to the summary's."""
         value_BND = self._embed_numbers(numeric_BN)
         stick_BND, score_BPD = value_BND[:, : self.num_sticks], value_BND[:, self.num_sticks :]
         tokens = (table_BS, standing_BP2, backend.tiles, backend.events)
@@ -97,6 +120,10 @@ class Encoder(nn.Module):
         summary_BD = table_BSD.sum(dim=1) + stick_BND.sum(dim=1) + place_PD[0]
         seat_BPD = standing_BP2D.sum(dim=2) + score_BPD + place_PD[1:]
         summary_BD = summary_BD / (table_BS.shape[1] + self.num_sticks + 1) ** 0.5
+        if self.hidden_embedding is not None:
+            # also where there are none: every weight must have a gradient for DDP
+            hidden_BU = table_BS[:, :0] if hidden_BU is None else hidden_BU
+            summary_BD = summary_BD + self.hidden_embedding(hidden_BU).sum(dim=1)
         event = event + self.position_embedding(backend.positions)
         return backend.rows(summary_BD, seat_BPD / 2, tile, event)
 
@@ -135,6 +162,7 @@ class Network(nn.Module):
     Args:
         prior: computes from a batch what is added to the outputs of all candidates [B, K] and of the summary [B, K].
             With it, the outputs themselves are zero before the first step.
+        is_guided: as for `Encoder`.
     """
 
     def __init__(
@@ -146,9 +174,11 @@ class Network(nn.Module):
         num_summary_outputs: int,
         num_auxiliary_outputs: int = 0,
         prior: nn.Module | None = None,
+        *,
+        is_guided: bool = False,
     ) -> None:
         super().__init__()
-        self.encoder = Encoder(config, layout, max_progression)
+        self.encoder = Encoder(config, layout, max_progression, is_guided=is_guided)
         self.decoder = Decoder(config, layout)
         self.head = nn.Linear(config.width, num_candidate_outputs)
         self.summary_head = nn.Linear(config.width, num_summary_outputs) if num_summary_outputs else None
@@ -165,7 +195,7 @@ class Network(nn.Module):
 
     def forward(self, batch: Batch) -> Output:
         backend = attention_backend(batch)
-        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
+        encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend, batch.hidden_BU)
         candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
         summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)

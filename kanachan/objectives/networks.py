@@ -59,13 +59,13 @@ def build_network(
     vocabulary: Vocabulary,
     prior: Mapping[str, Any] | None = None,
     *,
-    sees_hidden: bool = False,
+    is_guided: bool = False,
 ) -> tuple[Network, Objective]:
     """Builds a new network with the heads that the stage's objective needs; torch's seed determines its weights.
 
     Args:
         prior: the card of the weights of `objective.prior`, which are not read.
-        sees_hidden: for batches with hidden tokens.
+        is_guided: for oracle guiding (`kanachan.models.transformer.Encoder`).
     """
     target = objective_class(stage)(objective, vocabulary)
     if objective.prior is None:
@@ -75,12 +75,13 @@ def build_network(
         frozen = make_prior(prior, target, objective.prior)
     network = Network(
         model,
-        TokenLayout(vocabulary, hidden=sees_hidden),
+        TokenLayout(vocabulary),
         vocabulary.max_progression,
         target.num_candidate_outputs,
         target.num_summary_outputs,
         target.auxiliary.num_outputs,
         frozen,
+        is_guided=is_guided,
     )
     return network, target
 
@@ -112,8 +113,9 @@ def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, voca
     Raises ValueError, naming both sides, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    change = VocabularyChange(weights.vocabulary, vocabulary)
-    load_tensors(encoder, change.tensors(_part(weights, "encoder"), encoder.state_dict()), weights.path)
+    change, current = VocabularyChange(weights.vocabulary, vocabulary), encoder.state_dict()
+    guiding = {name: tensor for name, tensor in current.items() if name.startswith("hidden_embedding.")}
+    load_tensors(encoder, {**change.tensors(_part(weights, "encoder"), current), **guiding}, weights.path)
 
 
 def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:

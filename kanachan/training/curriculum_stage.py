@@ -40,8 +40,7 @@ class CurriculumStage:
             labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
             reads_hidden=config.objective.oracle > 0,
         )
-        if config.objective.oracle:
-            source.guide(HiddenShare(config.objective, steps_of(config.run, config.data.batch, source)))
+        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.batch, source)))
         return source
 
     @staticmethod

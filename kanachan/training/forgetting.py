@@ -89,7 +89,7 @@ class PreviousStage:
                     now = state[_STATE_PREFIX + name].detach().flatten()
                     exact = accumulation_dtype(now.device)
                     then = opened.get_tensor(name).to(now.device).flatten().to(exact)
-                    now = now[: len(then)].to(exact)  # without rows of hidden tokens
+                    now = now.to(exact)
                     products.setdefault(part, []).append(torch.stack([then @ now, then @ then, now @ now]))
         sums_P3 = torch.stack([torch.stack(of_part).sum(dim=0) for of_part in products.values()])
         drift_P = 1 - sums_P3[:, 0] / (sums_P3[:, 1] * sums_P3[:, 2]).sqrt()

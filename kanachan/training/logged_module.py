@@ -86,9 +86,13 @@ class LoggedModule(L.LightningModule):
         optimizer = make_optimizer(self.network, self.optim)
         groups = optimizer.param_groups
         self.optimised = [list(group["params"]) for group in groups]
-        factors = [learning_rate_factor(self.optim, self.total_steps, group["part"]) for group in groups]
+        factors = [self._rate_factor(group["part"]) for group in groups]
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factors)
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _rate_factor(self, part: str) -> Callable[[int], float]:
+        """Returns the schedule of the learning rate of a part of the network."""
+        return learning_rate_factor(self.optim, self.total_steps, part)
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         if self.trainer.training:

@@ -43,6 +43,10 @@ POLICY: Panels = {
     "mean advantage": ("train/advantage", "validation/advantage"),
     "covariance of advantage and change of log probability": ("validation/covariance",),
 }
+GUIDING: Panels = {
+    "share of the hidden tiles that the policy sees": ("train/hidden_share",),
+    "share of the decisions that are rejected": ("train/rejected",),
+}
 SPEED: Panels = {
     "decisions per second": ("train/samples_per_second",),
     "tokens per second": ("train/tokens_per_second",),
@@ -79,6 +83,7 @@ SECTIONS = {
     "By kind": BY_KIND,
     "Curriculum": CURRICULUM,
     "Policy": POLICY,
+    "Oracle guiding": GUIDING,
     "Iterations": ITERATIONS,
     "Speed": SPEED,
     "Health": HEALTH,

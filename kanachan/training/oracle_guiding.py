@@ -1,37 +1,45 @@
 """Oracle guiding: a network that sees hidden tokens at first, and then fewer and fewer of them.
 
-Suphx (Li et al. 2020, arXiv:2003.13590) trains a player with perfect information and takes it away by dropout whose
-rate rises to 1, so that what was learned with it is kept. The network has an embedding with more rows than others have;
-when the last hidden token is gone these are dropped, and the weights are like any others.
+Suphx (Li et al. 2020, arXiv:2003.13590, section 3.3) trains a player with perfect information and takes it away by
+dropout whose rate rises to 1, so that what was learned with it is kept. Here the embeddings of hidden tokens, which are
+0 before the first step, are added to the vector of the summary token: so a network starts with exactly the predictions
+of the weights that it is made of. As tokens of their own they would take attention from all others whatever their
+embeddings are: the policy `reference` would start 0.5 nats from itself. When the last hidden token is gone the
+embeddings are dropped, and the weights are like any others.
 """
 
 from collections.abc import Mapping
 
 from torch import Tensor
 
-from annotate.vocabulary import Vocabulary
-from kanachan.config import ObjectiveConfig
-from kanachan.data.batch import TokenLayout
+from kanachan.config import TrainConfig
 
-_EMBEDDING = "encoder.token_embedding.weight"
+_EMBEDDING = "encoder.hidden_embedding.weight"
 
 
 class HiddenShare:
-    """The probability with which a hidden token is in the batches of a step, linear from `objective.oracle` to 0.
+    """The probability with which a hidden token is in the batches of a step: falls linearly, then is 0.
 
     Args:
+        start: at the first step.
+        decay: the share of the steps in which it falls.
         total_steps: of the run.
     """
 
-    def __init__(self, config: ObjectiveConfig, total_steps: int) -> None:
-        self._start = config.oracle
-        self._last = max(1, round(config.oracle_decay * total_steps))
+    def __init__(self, start: float, decay: float, total_steps: int) -> None:
+        self._start = start
+        self._last = max(1, round(decay * total_steps))
 
     def __call__(self, step: int) -> float:
         return self._start * max(0.0, 1 - step / self._last)
 
+    @classmethod
+    def of_run(cls, config: TrainConfig, total_steps: int) -> "HiddenShare | None":
+        """Returns that of a run; None if it is not guided."""
+        settings = config.policy if config.policy.oracle else config.objective
+        return cls(settings.oracle, settings.oracle_decay, total_steps) if settings.oracle else None
 
-def without_hidden_rows(tensors: Mapping[str, Tensor], vocabulary: Vocabulary) -> dict[str, Tensor]:
-    """Returns the tensors of a network without the rows of hidden tokens in its embedding."""
-    num_tokens = TokenLayout(vocabulary).num_tokens
-    return {**tensors, _EMBEDDING: tensors[_EMBEDDING][:num_tokens]}
+
+def blind(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Returns the tensors of a network without those that only guided networks have."""
+    return {name: tensor for name, tensor in tensors.items() if name != _EMBEDDING}

@@ -31,6 +31,7 @@ from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
 from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
 from kanachan.policy_config import SelfPlayConfig
+from kanachan.training.devices import World, devices_of, is_launched, this_rank
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
 from kanachan.training.phases import Phase, PhaseStopped, run_phase
@@ -86,12 +87,15 @@ class Iteration:
         """Yields what comes before the gate, by name."""
         yield "games", Phase("selfplay", self._selfplay(), lambda: "test" in splits_in(self.games))
         if self.config.policy.reward is None:
-            yield "reward", self._train("reward", self.reward, [])
+            # the network is small, and its batches cannot be shared by any number of devices
+            yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
         if self.fits_critic:
             assert self.critic is not None
             policy = self.config.policy
             fit = ["--critic.reward", self.reward, "--critic.utility", policy.utility]
             fit += ["--critic.points", str(list(policy.points))] if policy.utility == "ranks" else []
+            devices = self.config.run.devices
+            fit += [] if devices is None else ["--run.devices", str(devices)]
             yield "critic", self._train("critic", self.critic, fit)
         file, is_trained = self.folder / "update.yaml", (self.update / WEIGHTS_NAME).is_file
         save_config(self._update_config(), file)
@@ -115,7 +119,7 @@ class Iteration:
     def _selfplay(self) -> list[str]:
         selfplay = self.config.selfplay
         assert selfplay.games is not None
-        player = f"{self.policy}@{selfplay.temperature:g}"
+        player = f"{self.policy}{'!int8' if selfplay.int8 else ''}@{selfplay.temperature:g}"
         seats = [f"{player}={selfplay.share_of_policy:.9g}", *selfplay.opponents] if selfplay.opponents else [player]
         options = ["-n", str(selfplay.games), "--explore", f"{selfplay.explore:g}"]
         options += ["--rules", selfplay.rules, "--style", selfplay.style]
@@ -159,10 +163,15 @@ def run_iterations(config: TrainConfig) -> int:
     """Runs the iterations that the folder lacks; returns the exit status.
 
     Raises:
+        ValueError: this is one of several processes, or several machines are to train.
         OSError: something cannot be written, another process uses the folder, or a command failed.
     """
     policy = config.init
     assert policy is not None, "checked with the settings"
+    world = devices_of(config.run).world
+    if world.size > 1 and this_rank():
+        return 1  # the first process says why
+    _require_one_process(world)
     out = Path(config.run.out)
     out.mkdir(parents=True, exist_ok=True)
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
@@ -184,6 +193,20 @@ def run_iterations(config: TrainConfig) -> int:
         write_weights(out / WEIGHTS_NAME, weights.tensors, weights.card)
     print(f"weights: {out / WEIGHTS_NAME}", flush=True)
     return 0
+
+
+def _require_one_process(world: World) -> None:
+    if is_launched() and world.size > 1:
+        raise ValueError(
+            f"{world.size} processes were started for iterations (--selfplay.games), which need one: run the command "
+            "without torchrun or srun. Its trainings then use all GPUs of the machine, or as many as --run.devices "
+            "gives; --selfplay.backend ray plays on several machines"
+        )
+    if world.nodes > 1:
+        raise ValueError(
+            f"run.nodes={world.nodes}: iterations (--selfplay.games) train on one machine; leave it out. "
+            "--selfplay.backend ray plays on several"
+        )
 
 
 def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:

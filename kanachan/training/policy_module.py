@@ -1,5 +1,7 @@
 """Stage policy for Lightning: the network, the policies that it is held near to, its loss, and its validations."""
 
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,8 +15,11 @@ from kanachan.objectives.objective import Objective
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, LoggedModule
+from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient, log_probabilities
 from kanachan.training.throughput import FlopCount, count_flops
+
+_RATE_WITHOUT_HIDDEN = 0.1  # of Suphx
 
 
 class TemperedNetwork:
@@ -46,6 +51,7 @@ class PolicyModule(LoggedModule):
         total_steps, log_every: as for `LoggedModule`.
         model: the sizes of the network, from which its floating-point operations are computed for the log.
         previous: the weights of `old`, which the run's folder gets a copy of.
+        hidden_share: of a step, the probability of a hidden token in its batches; None: the policy is not guided.
     """
 
     network: Network
@@ -61,6 +67,7 @@ class PolicyModule(LoggedModule):
         log_every: int,
         model: ModelConfig,
         previous: PreviousStage | None = None,
+        hidden_share: HiddenShare | None = None,
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
         trains_encoder = optim.encoder_learning_rate != 0
@@ -71,6 +78,7 @@ class PolicyModule(LoggedModule):
         self.entropy_weight: Tensor | float = 0.0
         self._policy, self._fixed = policy, fixed
         self._previous = previous
+        self._hidden_share = hidden_share
         self._entropy_gap: list[Tensor] = []
         self._sums = DistributedSums()
         if not trains_encoder:
@@ -90,11 +98,13 @@ class PolicyModule(LoggedModule):
         self._entropy_gap = []
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
-        parts = self._parts(batch)
+        parts = self._parts(batch, self._limit())
         self._entropy_gap.append(parts.pop("old_entropy") - parts["entropy"])
         for name in ("row_weight", "change", "advantage_change"):
             del parts[name]
         parts["entropy_weight"] = torch.as_tensor(self.entropy_weight)
+        if self._hidden_share is not None:
+            parts["hidden_share"] = torch.tensor(self._hidden_share(self.trainer.global_step))
         self.add_losses(parts, len(batch))
         return parts["loss"]
 
@@ -122,7 +132,8 @@ class PolicyModule(LoggedModule):
         means["covariance"] = means.pop("advantage_change") - means["advantage"] * means.pop("change")
         self.log_validation({f"{PREFIX}{name}": mean for name, mean in means.items()} | {f"{PREFIX}rows": count})
         limit = self.gradient.config.kl_limit
-        if means["divergence"] > limit and self.trainer.state.fn == "fit":
+        is_final = self._sees_nothing_hidden(self.trainer.global_step)
+        if means["divergence"] > limit and is_final and self.trainer.state.fn == "fit":
             self.trainer.should_stop = True
             if self.trainer.is_global_zero:
                 print(
@@ -139,11 +150,28 @@ class PolicyModule(LoggedModule):
         super().on_load_checkpoint(checkpoint)
         self.entropy_weight = checkpoint["entropy_weight"]
 
-    def _parts(self, batch: Batch) -> dict[str, Tensor]:
+    def _rate_factor(self, part: str) -> Callable[[int], float]:
+        factor = super()._rate_factor(part)
+        if self._hidden_share is None:
+            return factor
+        return lambda step: factor(step) * (_RATE_WITHOUT_HIDDEN if self._sees_nothing_hidden(step) else 1.0)
+
+    def _limit(self) -> float | None:
+        """Returns the importance above which decisions are rejected; None if the run is not guided."""
+        if self._hidden_share is None:
+            return None
+        limit = self.gradient.config.oracle_limit
+        return limit if self._sees_nothing_hidden(self.trainer.global_step) else math.inf
+
+    def _sees_nothing_hidden(self, step: int) -> bool:
+        """Returns whether there are no hidden tokens from this step on."""
+        return self._hidden_share is None or self._hidden_share(step) == 0
+
+    def _parts(self, batch: Batch, limit: float | None = None) -> dict[str, Tensor]:
         with torch.no_grad():
             old_BA, *others = (each.to(self.device)(batch) for each in self._fixed)
         log = LogProbabilities(self._policy(batch), old_BA, others[0] if others else old_BA)
-        return self.gradient(log, batch, self.entropy_weight)
+        return self.gradient(log, batch, self.entropy_weight, limit)
 
 
 def _work(model: ModelConfig, trains_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:

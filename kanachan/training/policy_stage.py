@@ -17,10 +17,12 @@ from kanachan.training.devices import Devices
 from kanachan.training.forgetting import INIT_NAME, open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
+from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.played_decisions import PlayedDecisions, spread_rows
 from kanachan.training.policy_gradient import PolicyGradient
 from kanachan.training.policy_module import PolicyModule, TemperedNetwork
 from kanachan.training.run_folder import holds_run
+from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
 
 _MOST_COMPARED = 256
@@ -32,7 +34,9 @@ class PolicyStage:
 
     @staticmethod
     def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return PlayedSource(config, devices)
+        source = PlayedSource(config, devices)
+        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.batch, source)))
+        return source
 
     @staticmethod
     def make_learner(
@@ -63,6 +67,7 @@ class PolicyStage:
             config.run.log_every,
             config.model,
             previous,
+            HiddenShare.of_run(config, steps),
         )
         return Learner(
             module,

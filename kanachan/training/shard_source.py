@@ -19,7 +19,7 @@ class ShardSource:
         world: number of processes that share the rows.
         varlen: make the batches for varlen attention (`kanachan.models.attention`).
         hidden: read hidden hands too.
-        sees_hidden: make batches with hidden tokens.
+        sees_hidden: make batches with hidden tokens among the tiles.
         reads_hidden: read what hidden tokens need: hidden hands and, where there are any, the columns of self-play.
         selecting: selects the rows of a split, if not all are taken.
         labelling: makes what computes the soft labels of a split, if there are any.
@@ -46,7 +46,7 @@ class ShardSource:
         self.seed = seed
         self.varlen = varlen
         self._sees_hidden = sees_hidden
-        self._hidden_share: Callable[[int], float] | None = (lambda step: 1.0) if sees_hidden else None
+        self._hidden_share: Callable[[int], float] | None = None
         reads_hidden = reads_hidden or sees_hidden
         present = splits_in(config.path)
         self._shards = {
@@ -95,8 +95,9 @@ class ShardSource:
     def description(self) -> dict[str, Any]:
         return {"path": self.config.path, **self._shards["train"].made}
 
-    def guide(self, hidden_share: Callable[[int], float]) -> None:
-        """Puts hidden tokens into training batches, each with the probability that the function gives for the step."""
+    def guide(self, hidden_share: Callable[[int], float] | None) -> None:
+        """Adds hidden tokens to training batches (`kanachan.data.batch.with_hidden`), each with the probability that
+        the function gives for the step; None: none."""
         self._hidden_share = hidden_share
 
     def train_batches(self, share: Share) -> TrainLoader:
@@ -134,5 +135,6 @@ class ShardSource:
             varlen=self.varlen,
             pin=pin,
             labeller=self._labellers.get("train"),
+            sees_hidden=self._sees_hidden,
             hidden_share=self._hidden_share,
         )

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import lightning as L
-from torch import Tensor
 
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
@@ -13,7 +12,7 @@ from kanachan.objectives.stages import REWARD
 from kanachan.training.checkpointing import BEST_NAME, LAST_NAME, CheckpointCallback, read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
-from kanachan.training.oracle_guiding import without_hidden_rows
+from kanachan.training.oracle_guiding import blind
 from kanachan.training.run_folder import CHECKPOINTS, plain
 from kanachan.training.strategies import network_tensors, tensors_of_network
 
@@ -38,15 +37,14 @@ class WeightsWriter:
         """Writes the current network. Every rank must call it."""
         tensors = network_tensors(trainer)
         if trainer.is_global_zero:
-            write_weights(path, self._without_hidden_rows(tensors), self._card(metrics, trainer.global_step))
+            write_weights(path, blind(tensors), self._card(metrics, trainer.global_step))
 
     def write_last(self, metrics: dict[str, float], last_step: int, best_step: int | None) -> list[dict[str, Any]]:
         """Writes the weights file, from the last checkpoint or the best step, and the card next to it; returns the
         lineage, this stage last."""
         if best_step is None:
             checkpoint = read_checkpoint(self.out / CHECKPOINTS / LAST_NAME)
-            tensors = averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint)
-            tensors = self._without_hidden_rows(tensors)
+            tensors = blind(averaged(tensors_of_network(checkpoint["state_dict"]), checkpoint))
         else:
             tensors = read_weights(self.out / CHECKPOINTS / BEST_NAME).tensors
         card = self._card(metrics, last_step if best_step is None else best_step)
@@ -54,9 +52,6 @@ class WeightsWriter:
         write_card(self.out / CARD_NAME, card)
         write_weights(self.out / WEIGHTS_NAME, tensors, card)
         return lineage_of(read_weights(self.out))
-
-    def _without_hidden_rows(self, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-        return without_hidden_rows(tensors, self.data.vocabulary) if self.config.objective.oracle else tensors
 
     def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
         config = self.config

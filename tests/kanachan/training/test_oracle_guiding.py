@@ -3,28 +3,29 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
-from torch import Tensor
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.cli.evaluate import main as evaluate
-from kanachan.config import DataConfig, ObjectiveConfig
-from kanachan.data.batch import Batch, TokenLayout
+from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig
+from kanachan.data.batch import WALL_TILES, Batch, TokenLayout, collate, with_hidden
 from kanachan.data.columns import Columns, Ragged
 from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
+from kanachan.objectives.networks import build_network
 from kanachan.training.data_source import Share
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.shard_source import ShardSource
 from tests.support.played_folders import played_folder
 from tests.support.tiny_runs import pack_decisions, rows_of, run, same_weights
 
-FIRST = TokenLayout(FOUR_PLAYERS).num_tokens
 ALONE = Share(0, 1)
 ORACLE = ("--objective.oracle", "1")
+SHARE = HiddenShare(1.0, 0.75, 20)
 
 
 @pytest.fixture(scope="module")
@@ -35,17 +36,17 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def batches(games: Path, *, share: Share = ALONE, varlen: bool = False) -> list[Batch]:
     """The micro-batches of 20 steps, of which the last five have no hidden tokens any more."""
     source = ShardSource(DataConfig(path=str(games), batch=8, micro_batch=4), 0, varlen=varlen, reads_hidden=True)
-    source.guide(HiddenShare(ObjectiveConfig(oracle=1.0), 20))
+    source.guide(SHARE)
     loaded = source.train_batches(share)
     return [batch for _, batch in zip(range(40 // share.world), loaded, strict=False)]
 
 
 def hidden_per_decision(batch: Batch) -> float:
-    return float((batch.tile_BT >= FIRST).sum()) / len(batch)
+    return 0 if batch.hidden_BU is None else float((batch.hidden_BU != 0).sum()) / len(batch)
 
 
 def test_the_share_of_hidden_tokens_falls_from_the_start_to_nothing(games: Path) -> None:
-    share = HiddenShare(ObjectiveConfig(oracle=0.8, oracle_decay=0.5), 100)
+    share = HiddenShare(0.8, 0.5, 100)
     assert [share(step) for step in (0, 25, 50, 99)] == [0.8, 0.4, 0, 0]
     counts = [hidden_per_decision(batch) for batch in batches(games)]
     assert min(counts[:2]) > 40 and all(30 > count > 0 for count in counts[18:29])
@@ -53,23 +54,55 @@ def test_the_share_of_hidden_tokens_falls_from_the_start_to_nothing(games: Path)
 
 
 @pytest.mark.parametrize("varlen", [False, True])
-def test_without_hidden_tokens_batches_are_those_of_an_ordinary_run(games: Path, varlen: bool) -> None:
+def test_but_for_hidden_tokens_batches_are_those_of_an_ordinary_run(games: Path, varlen: bool) -> None:
     plain = ShardSource(DataConfig(path=str(games), batch=8, micro_batch=4), 0, varlen=varlen)
     expected = [batch for _, batch in zip(range(40), plain.train_batches(ALONE), strict=False)]
-    found = batches(games, varlen=varlen)
-    for ours, theirs in zip(found[30:], expected[30:], strict=True):
-        assert torch.equal(ours.tile_BT, theirs.tile_BT) and torch.equal(ours.event_GE, theirs.event_GE)
+    for ours, theirs in zip(batches(games, varlen=varlen), expected, strict=True):
+        for name in ("tile_BT", "event_GE", "chosen_B"):
+            assert torch.equal(getattr(ours, name), getattr(theirs, name))
         assert not varlen or (ours.varlen is not None and torch.equal(ours.varlen.tile_Y, theirs.varlen.tile_Y))  # type: ignore[union-attr]
-    for ours, theirs in zip(found, expected, strict=True):
-        assert torch.equal(ours.chosen_B, theirs.chosen_B)
-        seen = [sorted(t for t in row.tolist() if 0 < t < FIRST) for row in ours.tile_BT]
-        assert seen == [sorted(t for t in row.tolist() if t) for row in theirs.tile_BT]
+
+
+def test_hidden_tokens_are_those_of_the_decision(games: Path) -> None:
+    shards = open_shards(games, "train", hidden=True, behaviour=True)
+    columns, layout = shards.gather(np.arange(50)), TokenLayout(FOUR_PLAYERS)
+    batch = with_hidden(collate(columns, layout), columns, layout, 1.0, np.random.default_rng(0))
+    assert columns.hidden is not None and columns.wall is not None and batch.hidden_BU is not None
+    hands, walls = (np.split(column.values, column.starts[1:-1]) for column in (columns.hidden, columns.wall))
+    num_hands = FOUR_PLAYERS.hidden["hand"].size
+    for row in range(len(columns)):
+        hand = 1 + hands[row].astype(int) - FOUR_PLAYERS.hidden["hand"].first
+        wall = walls[row][:WALL_TILES].astype(int) - FOUR_PLAYERS.hidden["wall"].first
+        places = 1 + num_hands + FOUR_PLAYERS.hidden["wall"].size * np.arange(len(wall)) + wall
+        assert [t for t in batch.hidden_BU[row].tolist() if t] == [*hand.tolist(), *places.tolist()]
+    assert int(batch.hidden_BU.max()) <= layout.num_hidden
+
+
+@pytest.mark.parametrize("varlen", [False, True])
+def test_a_guided_network_starts_as_the_weights_that_it_is_made_of(games: Path, varlen: bool) -> None:
+    first, last = (batches(games, varlen=varlen)[number] for number in (0, -1))
+    networks = []
+    for is_guided in (False, True):
+        torch.manual_seed(0)
+        networks.append(
+            build_network("imitation", MODEL_SIZES["tiny"], ObjectiveConfig(), FOUR_PLAYERS, is_guided=is_guided)[0]
+        )
+    plain, guided = networks
+    for batch in (first, last):
+        assert torch.equal(plain(batch).candidate_BAK, guided(batch).candidate_BAK)
+    with torch.no_grad():
+        assert guided.encoder.hidden_embedding is not None
+        guided.encoder.hidden_embedding.weight[1:] = 1 + torch.randn_like(guided.encoder.hidden_embedding.weight[1:])
+    assert not torch.allclose(plain(first).candidate_BAK, guided(first).candidate_BAK)
+    assert torch.equal(plain(last).candidate_BAK, guided(last).candidate_BAK)
+    guided(last).candidate_BAK.sum().backward()
+    assert guided.encoder.hidden_embedding.weight.grad is not None  # which DDP waits for
 
 
 def test_scrambling_hidden_tokens_changes_nothing_once_their_share_is_0(
     games: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = [batch.tile_BT for batch in batches(games)]
+    before = [batch.hidden_BU for batch in batches(games)]
     hidden = TokenLayout.hidden
 
     def scrambled(layout: TokenLayout, columns: Columns) -> object:
@@ -78,15 +111,18 @@ def test_scrambling_hidden_tokens_changes_nothing_once_their_share_is_0(
         return hidden(layout, replace(columns, hidden=turned))
 
     monkeypatch.setattr(TokenLayout, "hidden", scrambled)
-    after = [batch.tile_BT for batch in batches(games)]
-    assert [torch.equal(one, other) for one, other in zip(before, after, strict=True)] == [False] * 30 + [True] * 10
+    after = [batch.hidden_BU for batch in batches(games)]
+    assert before[30:] == after[30:] == [None] * 10
+    for one, other in zip(before[:28], after[:28], strict=True):
+        assert one is not None and other is not None and not torch.equal(one, other)
 
 
 def test_ranks_share_the_hidden_tokens_of_one_process(games: Path) -> None:
     def rows(found: list[Batch]) -> list[list[int]]:
-        return sorted(sorted(row.tolist())[-30:] for batch in found for row in batch.tile_BT)
+        return sorted(sorted(row.tolist())[-9:] for batch in found[:10] for row in batch.hidden_BU)  # type: ignore[union-attr]
 
-    assert rows([b for rank in range(2) for b in batches(games, share=Share(rank, 2))]) == rows(batches(games))
+    ranks = (batches(games, share=Share(rank, 2)) for rank in range(2))
+    assert rows([batch for pair in zip(*ranks, strict=True) for batch in pair]) == rows(batches(games))
 
 
 def test_the_share_of_a_step_is_the_same_after_a_stop(games: Path) -> None:
@@ -94,16 +130,17 @@ def test_the_share_of_a_step_is_the_same_after_a_stop(games: Path) -> None:
         return TrainLoader(
             open_shards(games, "train", hidden=True, behaviour=True),
             **{"batch": 8, "micro_batch": 4, "seed": 0, "exchange_suits": True, "actor_first": True},
-            hidden_share=HiddenShare(ObjectiveConfig(oracle=1.0), 20),
+            hidden_share=SHARE,
         )
 
-    def tiles(loaded: TrainLoader, count: int) -> list[Tensor]:
-        return [batch.tile_BT for _, batch in zip(range(count), loaded, strict=False)]
+    def hidden(loaded: TrainLoader, count: int) -> list[list[list[int]]]:
+        found = [batch.hidden_BU for _, batch in zip(range(count), loaded, strict=False)]
+        return [hidden_BU.tolist() for hidden_BU in found if hidden_BU is not None]
 
-    expected, stopped, resumed = tiles(loader(), 16), loader(), loader()
-    tiles(stopped, 8)
+    expected, stopped, resumed = hidden(loader(), 16), loader(), loader()
+    hidden(stopped, 8)
     resumed.load_state_dict(stopped.state_dict())
-    assert all(torch.equal(a, b) for a, b in zip(tiles(resumed, 8), expected[8:], strict=True))
+    assert len(expected) == 16 and hidden(resumed, 8) == expected[8:]
 
 
 def test_the_weights_of_a_guided_run_are_like_any_others(
@@ -124,8 +161,8 @@ def test_the_weights_of_a_guided_run_are_like_any_others(
 
 def test_validations_have_no_hidden_tokens(games: Path) -> None:
     source = ShardSource(DataConfig(path=str(games), validation_batch=64), 0, reads_hidden=True)
-    source.guide(HiddenShare(ObjectiveConfig(oracle=1.0), 20))
-    assert all(int(batch.tile_BT.max()) < FIRST for batch in source.validation_batches(ALONE, 4))
+    source.guide(SHARE)
+    assert all(batch.hidden_BU is None for batch in source.validation_batches(ALONE, 4))
 
 
 def test_a_resumed_run_ends_with_the_same_weights(games: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import torch
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
-from kanachan.training.policy_iteration import POLICY_NAME, SHARES, Gate, Iteration, _Durations
+from kanachan.training.policy_iteration import POLICY_NAME, SHARES, Gate, Iteration, _Durations, run_iterations
 from kanachan.training.run_folder import load_config
 from tests.support.tiny_weights import written
 
@@ -53,11 +53,47 @@ def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path
     assert found == [
         f"kanachan-selfplay old@0.7=0.75 rule=0.25 -n 6 --explore 0 --rules tenhou --style south --seed 2 "
         f"--fractions 0.7,0.1,0.2 -o {folder}/games --device cpu",
-        f"kanachan-train --stage reward {train}/reward {shared}",
+        f"kanachan-train --stage reward --run.devices 1 {train}/reward {shared}",
         f"kanachan-train --stage critic --critic.reward {folder}/reward --critic.utility ranks "
         f"--critic.points '[1.5, 0.5, -0.5, -1.5]' {train}/critic {shared}",
         f"kanachan-train --config {folder}/update.yaml --resume auto",
     ]
+
+
+def test_a_policy_may_play_with_int8_matrices(tmp_path: Path) -> None:
+    found = commands(Iteration(config(tmp_path, int8=True, opponents=("rule=0.25",)), 0, "old"))
+    assert found[0].startswith("kanachan-selfplay 'old!int8@0.7=0.75' rule=0.25 -n 6")
+    with pytest.raises(ValueError, match="selfplay.int8=True needs selfplay.device=cpu, not cuda"):
+        SelfPlayConfig(int8=True, device="cuda")
+
+
+def test_trainings_share_the_devices_but_that_of_the_reward_predictor(tmp_path: Path) -> None:
+    given = config(tmp_path)
+    iteration = Iteration(replace(given, run=replace(given.run, devices=2)), 0, "old")
+    _, reward, critic, _ = commands(iteration)
+    assert "--run.devices 1 " in reward and "--run.devices 2 " in critic
+    assert load_config(iteration.folder / "update.yaml").run.devices == 2
+
+
+@pytest.mark.parametrize(
+    ("environment", "nodes", "message"),
+    [
+        ({"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2"}, None, "2 processes were started"),
+        ({}, 2, "run.nodes=2: iterations .* train on one machine; leave it out"),
+    ],
+)
+def test_several_processes_are_refused_before_anything_is_written(
+    environment: dict[str, str], nodes: int | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    given = config(tmp_path)
+    given = replace(given, run=replace(given.run, nodes=nodes, accelerator="cpu"))
+    with pytest.raises(ValueError, match=message):
+        run_iterations(given)
+    monkeypatch.setenv("RANK", "1")
+    assert run_iterations(given) == 1 or not environment  # the others end without a message
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_reward_predictor_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:

@@ -1,20 +1,26 @@
 """Stage policy, end to end on tiny games of self-play."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from kanachan.cli import train
 from kanachan.config import DataConfig, TrainConfig
+from kanachan.data.batch import TokenLayout, collate, with_hidden
+from kanachan.data.columns import Ragged
+from kanachan.data.shards import open_shards
 from kanachan.inference.behaviour import Behaviour
 from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
+from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.data_source import Share
 from kanachan.training.devices import Devices, World
-from kanachan.training.metric_names import POLICY
+from kanachan.training.metric_names import GUIDING, POLICY
 from kanachan.training.policy_gradient import Played
 from kanachan.training.policy_module import TemperedNetwork
 from kanachan.training.policy_stage import PlayedSource
@@ -74,6 +80,7 @@ def test_a_run_moves_the_policy_a_little_and_writes_weights_with_a_card(trained:
     assert card["metrics"].keys() >= {"loss", "magnet_divergence", "entropy", "importance", "advantage", "covariance"}
     assert not same_weights(trained, played.weights.parent)
     assert {name for panel in POLICY.values() for name in panel} <= rows[0].keys()
+    assert not {name for panel in GUIDING.values() for name in panel} & rows[0].keys()
 
 
 def test_a_magnet_is_another_policy_than_that_of_the_start(played: PlayedGames, tmp_path: Path) -> None:
@@ -102,6 +109,67 @@ def test_a_run_ends_when_the_policy_has_moved_too_far(
     assert read_weights(tmp_path / "run").card["steps"] == 4
 
 
+GUIDED = ("--policy.oracle", "1", "--policy.oracle_decay", "0.5", "--policy.oracle_limit", "1.000001")
+
+
+@pytest.fixture(scope="module")
+def guided(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of which the last four of eight steps have no hidden tokens."""
+    out = tmp_path_factory.mktemp("runs") / "guided"
+    assert run(played, out, *GUIDED, "--policy.kl_limit", "1", "--optim.warmup", "0", "--optim.final_factor", "1") == 0
+    return out
+
+
+def test_a_guided_run_starts_from_the_policy_that_played_and_loses_sight_of_hidden_tiles(guided: Path) -> None:
+    rows = [row for row in rows_of(guided) if row["train/loss"]]
+    assert [float(row["train/hidden_share"]) for row in rows] == [1, 0.75, 0.5, 0.25, 0, 0, 0, 0]
+    assert float(rows[0]["train/divergence"]) == 0 < float(rows[1]["train/divergence"])
+    rates = [float(row["train/learning_rate"]) for row in rows]  # of the next step
+    assert rates == pytest.approx([1e-4] * 3 + [1e-5] * 5)
+    rejected = [float(row["train/rejected"]) for row in rows]
+    assert not any(rejected[:4]) and all(0 < share < 1 for share in rejected[4:])
+    assert not any(row["validation/rejected"] for row in rows_of(guided) if "validation/rejected" in row)
+
+
+def test_the_weights_of_a_guided_run_are_like_any_others_and_see_nothing_hidden(
+    guided: Path, trained: Path, played: PlayedGames
+) -> None:
+    ours, plain = read_weights(guided).tensors, read_weights(trained).tensors
+    assert {name: tensor.shape for name, tensor in ours.items()} == {name: t.shape for name, t in plain.items()}
+    learned = read_checkpoint(guided / "checkpoints/last.ckpt")["state_dict"]["network.encoder.hidden_embedding.weight"]
+    assert bool(learned.any())  # and yet they are not in the file
+    shards = open_shards(played.shards, "train", hidden=True, behaviour=True)
+    columns = shards.gather(np.arange(64))
+    assert columns.hidden is not None
+    scrambled = replace(columns, hidden=Ragged((columns.hidden.values + 7) % 408, columns.hidden.starts))
+    network, objective, _ = load_network(guided)
+    layout, random = TokenLayout(shards.vocabulary), np.random.default_rng(0)
+    with torch.no_grad():
+        one, other = (
+            objective.score(network(with_hidden(collate(each, layout), each, layout, 1.0, random)))
+            for each in (columns, scrambled)
+        )
+    assert torch.equal(one, other)
+
+
+def test_a_guided_run_that_is_resumed_ends_with_the_same_weights(guided: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(guided, half)
+    (half / "weights.safetensors").unlink()
+    (half / "checkpoints" / "previous.ckpt").replace(half / "checkpoints" / "last.ckpt")  # of step 4
+    assert train.main(["--resume", str(half)]) == 0
+    assert same_weights(guided, half)
+    assert rows_of(guided) == rows_of(half)
+
+
+def test_a_guided_run_does_not_end_by_its_divergence_before_the_hidden_tiles_are_gone(
+    played: PlayedGames, tmp_path: Path
+) -> None:
+    more = ("--policy.kl_limit", "1e-9", "--optim.learning_rate", "1e-2", "--run.validate_every", "2")
+    assert run(played, tmp_path / "run", *GUIDED, *more) == 0
+    assert read_weights(tmp_path / "run").card["steps"] == 4  # of 8: not at 2
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -109,6 +177,7 @@ def test_a_run_ends_when_the_policy_has_moved_too_far(
         (["--policy.critic", "reference"], "a critic is expected here"),
         (["--policy.magnet", "reference/rank"], "of stage rank, which has no probabilities of actions"),
         (["--policy.reward", "reference"], "a reward predictor is expected here"),
+        (["--policy.oracle", "1", "--optim.encoder_learning_rate", "0"], "policy.oracle=1.0 needs an encoder that is"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_line(
@@ -126,6 +195,10 @@ def test_what_does_not_fit_is_refused_in_a_line(
         (["--policy.keep", "0"], "policy.keep must be a share above 0 and at most 1, not 0"),
         (["--policy.clip", "0"], "policy.clip must be positive, not 0"),
         (["--policy.kl", "-1"], "policy.kl must not be negative, not -1"),
+        (["--policy.oracle", "2"], "policy.oracle must be in [0, 1], not 2.0"),
+        (["--policy.oracle_decay", "0"], "policy.oracle_decay must be in (0, 1], not 0.0"),
+        (["--policy.oracle_limit", "1"], "policy.oracle_limit must be above 1, not 1.0"),
+        (["--objective.oracle", "1"], "objective.oracle=1.0 has no effect in stage policy"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_refused_at_once(
