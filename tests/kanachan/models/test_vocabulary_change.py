@@ -1,6 +1,6 @@
 """Weights of a network for one vocabulary as the start of a network for another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from annotate.vocabulary import FOUR_PLAYERS, NUM_GRADES, THREE_PLAYERS, Vocabulary
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import TokenLayout
+from kanachan.models.critic_network import CriticNetwork
 from kanachan.models.transformer import Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import read_weights
@@ -20,14 +21,22 @@ TINY = MODEL_SIZES["tiny"]
 NORTH, RED_FIVE = 33, 10
 
 
-def network_of(vocabulary: Vocabulary, *, sees_hidden: bool = False) -> Network:
+def network_of(vocabulary: Vocabulary) -> Network:
     torch.manual_seed(len(vocabulary.numeric))
-    return build_network("imitation", TINY, ObjectiveConfig(), vocabulary, sees_hidden=sees_hidden)[0]
+    return build_network("imitation", TINY, ObjectiveConfig(), vocabulary)[0]
 
 
-def changed(old: Vocabulary, new: Vocabulary, part: str, **layout: bool) -> tuple[nn.Module, nn.Module, nn.Module]:
+def critic_of(vocabulary: Vocabulary) -> CriticNetwork:
+    """A network that sees hidden tokens."""
+    torch.manual_seed(len(vocabulary.numeric))
+    return CriticNetwork(TINY, vocabulary, scale=1.0, is_zero_sum=False)
+
+
+def changed(
+    old: Vocabulary, new: Vocabulary, part: str, build: Callable[[Vocabulary], nn.Module] = network_of
+) -> tuple[nn.Module, nn.Module, nn.Module]:
     """A part of a network for `old`, of a new one for `new`, and the latter with the rows of the former."""
-    given, current, taken = (getattr(network_of(v, **layout), part) for v in (old, new, new))
+    given, current, taken = (getattr(build(vocabulary), part) for vocabulary in (old, new, new))
     taken.load_state_dict(VocabularyChange(old, new).tensors(given.state_dict(), current.state_dict()))
     return given, current, taken
 
@@ -132,7 +141,7 @@ def test_numbers_and_seats_keep_their_rows_by_name() -> None:
 
 
 def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
-    four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", sees_hidden=True)
+    four, new, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", critic_of)
     first, theirs = (TokenLayout(v, hidden=True).hidden_first for v in (THREE_PLAYERS, FOUR_PLAYERS))
     hands = taken.token_embedding.weight[first : first + 2 * 136]
     assert torch.equal(hands[:136], four.token_embedding.weight[theirs : theirs + 136])
