@@ -6,6 +6,12 @@ from typing import Literal
 
 RANK_POINTS = (1.5, 0.5, -0.5, -1.5)
 """utility of each rank: every place counts as much as any other"""
+UtilityKind = Literal["ranks", "grading_points", "round_points"]
+
+
+def needs_reward(kind: UtilityKind) -> bool:
+    """Returns whether what a round brought in this utility is known only by a reward predictor."""
+    return kind != "round_points"
 
 
 def require(condition: bool, message: str) -> None:
@@ -20,9 +26,10 @@ class CriticConfig:
 
     reward: str | None = None
     """weights of a reward predictor (stage reward), which gives the expected utility before and after each round;
-    needed"""
-    utility: Literal["ranks", "grading_points"] = "ranks"
-    """what the end of a game is worth: critic.points of the final rank, or grading points"""
+    needed, except with utility round_points"""
+    utility: UtilityKind = "ranks"
+    """what the end of a game is worth: critic.points of the final rank, or grading points; or with round_points, what
+    each round changes in the score"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, with utility ranks"""
 
@@ -30,6 +37,10 @@ class CriticConfig:
         require(
             self.utility == "ranks" or self.points == RANK_POINTS,
             f"critic.points={list(self.points)} has no effect with critic.utility={self.utility}; remove it",
+        )
+        require(
+            self.reward is None or needs_reward(self.utility),
+            f"critic.reward={self.reward} has no effect with critic.utility={self.utility}; remove it",
         )
 
 
@@ -39,11 +50,12 @@ class PolicyConfig:
 
     reward: str | None = None
     """weights of a reward predictor (stage reward): a decision is credited with what its round changed in the utility
-    that it expects; needed"""
+    that it expects; needed, except with utility round_points"""
     critic: str | None = None
     """weights of a critic (stage critic), whose expectation at the decision is subtracted; null: nothing is"""
-    utility: Literal["ranks", "grading_points"] = "ranks"
-    """what the end of a game is worth: policy.points of the final rank, or grading points"""
+    utility: UtilityKind = "ranks"
+    """what the end of a game is worth: policy.points of the final rank, or grading points; or with round_points, what
+    each round changes in the score"""
     points: tuple[float, ...] = RANK_POINTS
     """points of each rank, with utility ranks"""
     advantage_scale: float | None = None
@@ -86,6 +98,10 @@ class PolicyConfig:
         require(
             self.utility == "ranks" or self.points == RANK_POINTS,
             f"policy.points={list(self.points)} has no effect with policy.utility={self.utility}; remove it",
+        )
+        require(
+            self.reward is None or needs_reward(self.utility),
+            f"policy.reward={self.reward} has no effect with policy.utility={self.utility}; remove it",
         )
 
 

@@ -55,8 +55,9 @@ def evaluate_critics(arguments: argparse.Namespace) -> None:
     found = {}
     for path, critic in critics.items():
         shards.require(critic.vocabulary, path)
-        predictor = RewardPredictor.load(arguments.baseline or critic.card[CRITIC_KEY]["reward"])
-        return_BS = RoundReturns(rounds, predictor, critic.utility).of(columns)
+        reward = (arguments.baseline or critic.card[CRITIC_KEY]["reward"]) if critic.utility.needs_reward else None
+        predictor = None if reward is None else RewardPredictor.load(reward)
+        return_BS = RoundReturns(rounds, predictor, critic.utility, critic.vocabulary).of(columns)
         value_BS = critic.of(columns, arguments.batch)
         found[path] = evaluate_critic(value_BS, return_BS, columns, arguments.bootstrap)
     header = {

@@ -2,7 +2,7 @@
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from tqdm import tqdm
 
@@ -11,7 +11,7 @@ from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
-from kanachan.policy_config import RANK_POINTS
+from kanachan.policy_config import RANK_POINTS, UtilityKind
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,9 +41,9 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--utility",
-        choices=("ranks", "grading_points"),
-        help="what the end of a game is worth: the points of the final rank, or grading points (default: that of the "
-        "critic; without one, ranks)",
+        choices=get_args(UtilityKind),
+        help="what the end of a game is worth: the points of the final rank, or grading points; or what each round "
+        "changes in the score (default: that of the critic; without one, ranks)",
     )
     group.add_argument(
         "--points",
@@ -55,8 +55,8 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--reward",
         metavar="WEIGHTS",
-        help="reward predictor, whose predictions before and after a round are what the round brought (default: that "
-        f"of the critic; without one, {SHIPPED_BASELINE})",
+        help="reward predictor, whose predictions before and after a round are what the round brought; not with "
+        f"--utility round_points (default: that of the critic; without one, {SHIPPED_BASELINE})",
     )
     group.add_argument(
         "--critic",
@@ -135,7 +135,7 @@ class _Returns(NamedTuple):
     """Where the returns come from."""
 
     utility: "Utility"
-    reward: str
+    reward: str | None
     critic: "Critic | None"
 
     @property
@@ -143,7 +143,7 @@ class _Returns(NamedTuple):
         """Of the returns, in words."""
         if self.utility.kind == "ranks":
             return "ranks" if self.utility.points == RANK_POINTS else "points"
-        return "grading points"
+        return {"grading_points": "grading points", "round_points": "points of rounds"}[self.utility.kind]
 
 
 def _returns(arguments: argparse.Namespace) -> _Returns:
@@ -159,12 +159,16 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
     critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
     utility = Utility() if critic is None else critic.utility
     if arguments.utility is not None or arguments.points is not None:
-        kind: Literal["ranks", "grading_points"] = arguments.utility or "ranks"
+        kind: UtilityKind = arguments.utility or "ranks"
         if kind != "ranks" and arguments.points is not None:
             raise ValueError(f"--points has no effect with --utility {kind}; leave it out")
         utility = Utility(kind, RANK_POINTS if arguments.points is None else arguments.points)
     if critic is not None and critic.utility != utility:
         raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
+    if not utility.needs_reward:
+        if arguments.reward is not None:
+            raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
+        return _Returns(utility, None, critic)
     reward = SHIPPED_BASELINE if critic is None else critic.card[CRITIC_KEY]["reward"]
     return _Returns(utility, arguments.reward or reward, critic)
 
@@ -184,12 +188,12 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
 
     shards, device = seats.shards, chosen_device(arguments.device)
     new, old = (_policy(path, seats, device) for path in arguments.weights)
-    predictor = RewardPredictor.load(returns.reward)
+    predictor = None if returns.reward is None else RewardPredictor.load(returns.reward)
     for whose in (predictor, returns.critic):
         if whose is not None:
             shards.require(whose.vocabulary, "the returns")
     rounds = open_rounds(shards.folder, shards.split, verify=True)
-    of_rounds = RoundReturns(rounds, predictor, returns.utility)
+    of_rounds = RoundReturns(rounds, predictor, returns.utility, shards.vocabulary)
     values = None if returns.critic is None else value_of_actor
     meter = GainMeter(new, old, seats.behaviour, of_rounds.of, values, arguments.batch)
     num_rows = num_rows_of(shards, arguments.limit)

@@ -102,11 +102,11 @@ def read_critic(path: str | Path) -> Weights:
     return weights
 
 
-def critic_card(utility: Utility, reward: str, sha256: str) -> dict[str, Any]:
+def critic_card(utility: Utility, reward: str | None, sha256: str | None) -> dict[str, Any]:
     """Returns the entry `CRITIC_KEY` of the card of a critic.
 
     Args:
-        reward: the reward predictor's path, and of its file the `sha256`.
+        reward: the reward predictor's path, and of its file the `sha256`; None if the utility needs none.
     """
     return {"utility": asdict(utility), "reward": reward, "sha256": sha256}
 

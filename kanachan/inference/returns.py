@@ -3,45 +3,45 @@
 A reward predictor gives the expected utility at the start of each round. The return of a round is the change from its
 start to the start of the next one, or after the last round to the utility that the game has brought. Returns of the
 rounds of a game thus add up to the utility of the game less what was expected at its start, and the actions of a round
-are credited with what followed in this round alone.
+are credited with what followed in this round alone. Without a reward predictor, the return is the points of the round.
 
 Shapes: N rounds, S seats, B decisions, O orders of the seats, R ranks.
 """
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
 from kanachan.data.round_columns import RoundColumns, RoundIndex
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.reward import Outcome
-from kanachan.objectives.value import Grading
-from kanachan.policy_config import RANK_POINTS
-
-UTILITY_KINDS = ("ranks", "grading_points")
+from kanachan.objectives.value import Grading, RoundDelta
+from kanachan.policy_config import RANK_POINTS, UtilityKind, needs_reward
 
 
 @dataclass(frozen=True)
 class Utility:
-    """What the end of a game is worth to a seat.
+    """What the end of a game, or of a round, is worth to a seat.
 
     Raises:
         ValueError: the kind is unknown, or the points are not finite or all equal.
     """
 
-    kind: Literal["ranks", "grading_points"] = "ranks"
-    """ranks: `points` of the final rank; grading_points: those of the platform"""
+    kind: UtilityKind = "ranks"
+    """ranks: `points` of the final rank; grading_points: those of the platform; round_points: what a round changes in
+    the score"""
     points: tuple[float, ...] = RANK_POINTS
-    """of each rank, the first one first; grading_points does not use them"""
+    """of each rank, the first one first; only ranks uses them"""
 
     def __post_init__(self) -> None:
-        if self.kind not in UTILITY_KINDS:
-            raise ValueError(f"a utility must be one of {', '.join(UTILITY_KINDS)}, not {self.kind}")
+        if self.kind not in get_args(UtilityKind):
+            raise ValueError(f"a utility must be one of {', '.join(get_args(UtilityKind))}, not {self.kind}")
         if self.kind == "ranks" and not all(map(math.isfinite, self.points)):
             raise ValueError(f"the points of the ranks must be finite numbers, not {list(self.points)}")
         if self.kind == "ranks" and len(set(self.points)) < 2:
@@ -55,7 +55,14 @@ class Utility:
     @property
     def scale(self) -> float:
         """A number of the order of its differences between seats."""
-        return float(np.std(self.points)) if self.kind == "ranks" else Grading.scale
+        if self.kind == "ranks":
+            return float(np.std(self.points))
+        return Grading.scale if self.kind == "grading_points" else RoundDelta.scale
+
+    @property
+    def needs_reward(self) -> bool:
+        """Whether the return of a round is known only by a reward predictor."""
+        return needs_reward(self.kind)
 
     def require(self, num_seats: int) -> None:
         """Raises ValueError if there is not one number of points for each rank."""
@@ -63,7 +70,8 @@ class Utility:
             raise ValueError(f"{num_seats} points are needed, one for each rank, not {list(self.points)}")
 
     def expected(self, outcome: Outcome) -> NDArray[np.float32]:
-        """Returns the expected utility of every seat [N, S] of predictions [N, S, …]."""
+        """Returns the expected utility at the end of the game of every seat [N, S] of predictions [N, S, …]."""
+        assert self.needs_reward
         if self.kind == "grading_points":
             return outcome.grading_points.cpu().numpy().astype(np.float32)
         log_NSO = outcome.order_log_probability.cpu()
@@ -74,6 +82,7 @@ class Utility:
 
     def achieved(self, rounds: RoundColumns) -> NDArray[np.float32]:
         """Returns the utility that the game of each round has brought every seat [N, S]."""
+        assert self.needs_reward
         if self.kind == "grading_points":
             return rounds.grading_delta.astype(np.float32)
         return np.array(self.points, np.float32)[rounds.rank]
@@ -84,20 +93,26 @@ class RoundReturns:
 
     Args:
         rounds: sorted by game and, within a game, by their order.
+        predictor: None if the utility does not need it.
 
     Raises:
         ValueError: the utility does not fit the number of seats.
     """
 
-    def __init__(self, rounds: RoundColumns, predictor: RewardPredictor, utility: Utility) -> None:
-        vocabulary = predictor.vocabulary
+    def __init__(
+        self, rounds: RoundColumns, predictor: RewardPredictor | None, utility: Utility, vocabulary: Vocabulary
+    ) -> None:
         utility.require(vocabulary.num_seats)
         self.utility = utility
         self._vocabulary = vocabulary
         self._index = RoundIndex(rounds)
         self.return_NS: NDArray[np.float32] = np.zeros((0, vocabulary.num_seats), np.float32)
         """of each round, NaN where it is not known what followed it"""
-        if len(rounds):
+        if predictor is None:
+            assert not utility.needs_reward
+            self.return_NS = rounds.delta.astype(np.float32)
+        elif len(rounds):
+            assert utility.needs_reward and predictor.vocabulary is vocabulary
             before_NS = utility.expected(predictor.of_rounds(rounds))
             after_NS = np.where(rounds.is_last[:, None], utility.achieved(rounds), np.roll(before_NS, -1, axis=0))
             self.return_NS = np.where(rounds.is_whole[:, None], after_NS - before_NS, np.float32(np.nan))

@@ -10,6 +10,7 @@ from kanachan.models.critic_network import CriticNetwork
 from kanachan.models.weights import lineage_of, load_tensors, read_weights
 from kanachan.objectives.networks import inherit_encoder
 from kanachan.objectives.stages import CRITIC, REWARD
+from kanachan.policy_config import needs_reward
 from kanachan.training.critic_module import CriticModule
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
@@ -30,7 +31,7 @@ class CriticStage:
     def make_learner(
         config: TrainConfig, devices: Devices, data: DataSource, steps: int, *, is_resumed: bool
     ) -> Learner:
-        assert isinstance(data, CriticSource) and config.critic.reward is not None
+        assert isinstance(data, CriticSource)
         labelling = data.labelling
         network = build_critic(config.model, labelling.utility, data.vocabulary)
         network.encoder.recomputes = config.run.recompute
@@ -56,7 +57,7 @@ class CriticSource(ShardSource):
     """
 
     def __init__(self, config: TrainConfig, devices: Devices) -> None:
-        if config.critic.reward is None:
+        if config.critic.reward is None and needs_reward(config.critic.utility):
             raise ValueError(
                 f"stage {config.stage} needs a reward predictor: --critic.reward WEIGHTS (kanachan-train --stage "
                 f"{REWARD})"

@@ -80,7 +80,6 @@ class PlayedDecisions:
     """
 
     def __init__(self, config: PolicyConfig, weights: str, device: str = "cpu") -> None:
-        assert config.reward is not None, "checked before"
         self._config = config
         self._weights = weights
         utility = Utility(config.utility, config.points)

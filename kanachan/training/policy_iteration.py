@@ -30,7 +30,7 @@ from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
 from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
-from kanachan.policy_config import SelfPlayConfig
+from kanachan.policy_config import SelfPlayConfig, needs_reward
 from kanachan.training.devices import World, devices_of, is_launched, this_rank
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
@@ -78,7 +78,8 @@ class Iteration:
         self.games = self.folder / "games"
         self.update = self.folder / "update"
         self.result = self.folder / POLICY_NAME
-        self.reward = config.policy.reward or str(self.folder / "reward")
+        self.fits_reward = config.policy.reward is None and needs_reward(config.policy.utility)
+        self.reward = str(self.folder / "reward") if self.fits_reward else config.policy.reward
         self.fits_critic = config.selfplay.critic and config.policy.critic is None
         self.critic = str(self.folder / "critic") if self.fits_critic else config.policy.critic
         self._seed = str(config.run.seed + number)
@@ -86,13 +87,15 @@ class Iteration:
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields what comes before the gate, by name."""
         yield "games", Phase("selfplay", self._selfplay(), lambda: "test" in splits_in(self.games))
-        if self.config.policy.reward is None:
+        if self.fits_reward:
+            assert self.reward is not None
             # the network is small, and its batches cannot be shared by any number of devices
             yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
         if self.fits_critic:
             assert self.critic is not None
             policy = self.config.policy
-            fit = ["--critic.reward", self.reward, "--critic.utility", policy.utility]
+            fit = ["--critic.utility", policy.utility]
+            fit += [] if self.reward is None else ["--critic.reward", self.reward]
             fit += ["--critic.points", str(list(policy.points))] if policy.utility == "ranks" else []
             devices = self.config.run.devices
             fit += [] if devices is None else ["--run.devices", str(devices)]
@@ -151,7 +154,8 @@ class Iteration:
 
     def _gain(self, share: float, report: Path) -> list[str]:
         policy = self.config.policy
-        arguments = ["--gain", str(self.candidate(share)), self.policy, str(self.games), "--reward", self.reward]
+        arguments = ["--gain", str(self.candidate(share)), self.policy, str(self.games)]
+        arguments += [] if self.reward is None else ["--reward", self.reward]
         arguments += [] if self.critic is None else ["--critic", self.critic]
         arguments += ["--utility", policy.utility]
         if policy.utility == "ranks":  # with =, as the first number may be negative

@@ -12,6 +12,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
+from kanachan.policy_config import needs_reward
 
 _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
@@ -72,7 +73,7 @@ def require_played(config: TrainConfig) -> None:
         return
     if config.init is None:
         raise ValueError(f"stage {POLICY} needs --init: the weights with which the games were played")
-    if config.policy.reward is None and config.selfplay.games is None:
+    if config.policy.reward is None and config.selfplay.games is None and needs_reward(config.policy.utility):
         raise ValueError(
             f"stage {POLICY} needs --policy.reward: weights of a reward predictor (kanachan-train --stage {REWARD})"
         )

@@ -36,20 +36,22 @@ class ReturnLabelling:
     """Makes the labels of a split.
 
     Args:
-        reward: weights of a reward predictor.
+        reward: weights of a reward predictor; None if the utility needs none.
 
     Raises:
         ValueError: it is not one.
     """
 
-    def __init__(self, reward: str, utility: Utility) -> None:
+    def __init__(self, reward: str | None, utility: Utility) -> None:
         self.utility = utility
-        self._predictor = RewardPredictor.load(reward)
-        self.sha256 = hashlib.sha256(weights_file(reward).read_bytes()).hexdigest()
+        self._predictor = None if reward is None else RewardPredictor.load(reward)
+        self.sha256 = None if reward is None else hashlib.sha256(weights_file(reward).read_bytes()).hexdigest()
         """of the reward predictor's file"""
 
     def __call__(self, shards: Shards) -> ReturnLabels:
         """Returns the labels of a split; raises ValueError if there are no rounds of it, or of another vocabulary."""
-        shards.require(self._predictor.vocabulary, "the reward predictor")
-        returns = RoundReturns(open_rounds(shards.folder, shards.split), self._predictor, self.utility)
+        if self._predictor is not None:
+            shards.require(self._predictor.vocabulary, "the reward predictor")
+        rounds = open_rounds(shards.folder, shards.split)
+        returns = RoundReturns(rounds, self._predictor, self.utility, shards.vocabulary)
         return ReturnLabels(returns, hashlib.sha256(f"{self.sha256} {self.utility}".encode()).hexdigest())

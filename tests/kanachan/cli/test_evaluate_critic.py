@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
@@ -43,7 +44,9 @@ def test_a_critic_is_measured_on_the_returns_of_the_split(
     shards = open_shards(folder / "shards", "test", hidden=True, behaviour=True)
     columns = shards.gather(np.arange(len(shards)))
     predictor, critic = RewardPredictor.load(folder / "reward.safetensors"), Critic.load(folder / "run")
-    return_BS = RoundReturns(open_rounds(folder / "shards", "test"), predictor, critic.utility).of(columns)
+    return_BS = RoundReturns(open_rounds(folder / "shards", "test"), predictor, critic.utility, FOUR_PLAYERS).of(
+        columns
+    )
     error_BS = critic.of(columns) - return_BS
     (entry,) = content["weights"]
     of_all = entry["mean_squared_error"]["of all seats"]["value"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.evaluate import main
 from kanachan.cli.selfplay import main as selfplay
 from kanachan.data.round_shards import open_rounds
@@ -85,6 +86,20 @@ def test_the_unit_is_that_of_the_utility(folder: Path, tmp_path: Path, options: 
     assert estimated(folder, "near", tmp_path / "gain.json", *options, "--limit", "300")["unit"] == unit
 
 
+def test_points_of_rounds_need_no_reward_predictor(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policies = (folder / "near", folder / "old", folder / "games")
+    command = [*map(str, policies), "--utility", "round_points", "--bootstrap", "50"]
+    assert main(["--gain", *command, "--json", str(tmp_path / "gain.json")]) == 0
+    content = json.loads((tmp_path / "gain.json").read_text())
+    assert content["reward"] is None and content["unit"] == "points of rounds"
+    assert content["gain"]["low"] < content["gain"]["high"]
+    capsys.readouterr()
+    error = refused(capsys, *command, "--reward", folder / "reward")
+    assert "--reward has no effect with --utility round_points; leave it out" in error
+
+
 def test_a_critic_brings_its_utility_and_its_reward_predictor(folder: Path, tmp_path: Path) -> None:
     critic = written_critic(tmp_path / "critic", str(folder / "reward"), Utility(points=(3.0, 1.0, 0.0, -4.0)))
     out = tmp_path / "gain.json"
@@ -127,7 +142,10 @@ def test_recorded_probabilities_that_the_network_does_not_reproduce_are_refused(
     shards = open_shards(folder / "games", "test", behaviour=True)
     old, seats = Policy.load(folder / "old"), LearnerSeats(shards, str(folder / "old"))
     returns = RoundReturns(
-        open_rounds(folder / "games", "test"), RewardPredictor.load(folder / "reward"), Utility("grading_points")
+        open_rounds(folder / "games", "test"),
+        RewardPredictor.load(folder / "reward"),
+        Utility("grading_points"),
+        FOUR_PLAYERS,
     )
     meter = GainMeter(old, old, Behaviour(1.0, seats.behaviour.explore), returns.of)
     with pytest.raises(ValueError, match="does not give the actions the probabilities with which they were played"):

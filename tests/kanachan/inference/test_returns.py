@@ -33,7 +33,7 @@ def predictor(tmp_path_factory: pytest.TempPathFactory) -> RewardPredictor:
 def test_the_returns_of_a_game_add_up_to_its_utility_less_what_was_expected(
     predictor: RewardPredictor, utility: Utility
 ) -> None:
-    return_NS = RoundReturns(ROUNDS, predictor, utility).return_NS
+    return_NS = RoundReturns(ROUNDS, predictor, utility, FOUR_PLAYERS).return_NS
     before_NS = utility.expected(predictor.of_rounds(ROUNDS))
     for game in set(ROUNDS.game.tolist()):
         (rows,) = np.nonzero(ROUNDS.game == game)
@@ -42,9 +42,14 @@ def test_the_returns_of_a_game_add_up_to_its_utility_less_what_was_expected(
 
 
 def test_what_one_seat_wins_in_rank_the_others_lose(predictor: RewardPredictor) -> None:
-    return_NS = RoundReturns(ROUNDS, predictor, Utility()).return_NS
+    return_NS = RoundReturns(ROUNDS, predictor, Utility(), FOUR_PLAYERS).return_NS
     assert np.abs(return_NS).max() > 0.1
     np.testing.assert_allclose(return_NS.sum(axis=1), 0, atol=1e-4)
+
+
+def test_the_points_of_a_round_need_no_reward_predictor() -> None:
+    return_NS = RoundReturns(ROUNDS, None, Utility("round_points"), FOUR_PLAYERS).return_NS
+    np.testing.assert_array_equal(return_NS, ROUNDS.delta)
 
 
 def test_certain_ranks_are_worth_their_points(predictor: RewardPredictor) -> None:
@@ -63,7 +68,7 @@ def test_a_round_before_one_that_is_missing_has_no_return(predictor: RewardPredi
     missing = int(rows[len(rows) // 2])
     assert (ROUNDS.delta[missing] != 0).any()
     without = ROUNDS.take(np.arange(len(ROUNDS)) != missing)
-    is_unknown_N = np.isnan(RoundReturns(without, predictor, Utility()).return_NS).all(axis=1)
+    is_unknown_N = np.isnan(RoundReturns(without, predictor, Utility(), FOUR_PLAYERS).return_NS).all(axis=1)
     assert np.flatnonzero(is_unknown_N).tolist() == [missing - 1]
 
 
@@ -72,7 +77,7 @@ def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: Rewar
     assert pack.main(["--train", lines, "-o", str(tmp_path / "shards")]) == 0
     shards, rounds = open_shards(tmp_path / "shards", "train"), open_rounds(tmp_path / "shards", "train")
     columns = shards.gather(np.arange(len(shards)))
-    returns = RoundReturns(rounds, predictor, Utility())
+    returns = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS)
     dealer_B = token_value(columns.sparse, FOUR_PLAYERS, "round")
     row_B = RoundIndex(rounds).rows_of(columns, FOUR_PLAYERS)
     np.testing.assert_array_equal(rounds.dealer[row_B], dealer_B)
@@ -83,14 +88,14 @@ def test_a_decision_has_the_return_of_its_round(tmp_path: Path, predictor: Rewar
 def test_a_decision_of_an_unknown_round_has_none(predictor: RewardPredictor) -> None:
     columns = columns_of_annotations(random_annotations(5, seed=1), FOUR_PLAYERS)
     for rounds in (ROUNDS, ROUNDS.rows(0, 0)):
-        return_BS = RoundReturns(rounds, predictor, Utility()).of(columns)
+        return_BS = RoundReturns(rounds, predictor, Utility(), FOUR_PLAYERS).of(columns)
         assert return_BS.shape == (5, 4) and np.isnan(return_BS).all()
 
 
 @pytest.mark.parametrize(
     ("kind", "points", "words"),
     [
-        ("points", (1.0, 0.0), "one of ranks, grading_points, not points"),
+        ("points", (1.0, 0.0), "one of ranks, grading_points, round_points, not points"),
         ("ranks", (1.0, float("nan")), "finite"),
         ("ranks", (1.0, 1.0), "all equal"),
     ],
@@ -102,4 +107,4 @@ def test_an_impossible_utility_is_refused(kind: str, points: tuple[float, ...], 
 
 def test_points_of_other_numbers_of_seats_are_refused(predictor: RewardPredictor) -> None:
     with pytest.raises(ValueError, match="4 points are needed"):
-        RoundReturns(ROUNDS, predictor, Utility("ranks", (1.0, 0.0, -1.0)))
+        RoundReturns(ROUNDS, predictor, Utility("ranks", (1.0, 0.0, -1.0)), FOUR_PLAYERS)

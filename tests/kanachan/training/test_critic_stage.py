@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import train
 from kanachan.data.round_shards import open_rounds
 from kanachan.data.shards import open_shards
@@ -54,7 +55,9 @@ def test_the_weights_that_are_read_back_explain_the_returns_of_the_rounds(
 ) -> None:
     opened = open_shards(shards, "train", hidden=True, behaviour=True)
     columns = opened.gather(np.arange(len(opened)))
-    return_BS = RoundReturns(open_rounds(shards, "train"), RewardPredictor.load(reward), Utility()).of(columns)
+    return_BS = RoundReturns(open_rounds(shards, "train"), RewardPredictor.load(reward), Utility(), FOUR_PLAYERS).of(
+        columns
+    )
     value_BS = Critic.load(trained).of(columns)
     assert np.isfinite(return_BS).all()
     assert np.mean((value_BS - return_BS) ** 2) < 0.8 * np.mean(return_BS**2)
@@ -110,7 +113,7 @@ def test_grading_points_are_another_utility(shards: Path, reward: Path, tmp_path
         (["--objective.round_winner", "1"], "objective.round_winner=1.0 has no effect in stage critic"),
         (["--reward.width", "8"], "reward.width=8 has no effect in stage critic"),
         (["--run.compile", "true"], "run.compile=True has no effect in stage critic"),
-        (["--critic.utility", "rank"], "critic.utility: one of ranks, grading_points expected"),
+        (["--critic.utility", "rank"], "critic.utility: one of ranks, grading_points, round_points expected"),
         (
             ["--critic.utility", "grading_points", "--critic.points", "[1,0,0,-1]"],
             "critic.points=[1.0, 0.0, 0.0, -1.0] has no effect with critic.utility=grading_points",

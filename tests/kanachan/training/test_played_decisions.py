@@ -56,7 +56,9 @@ def test_a_decision_is_labelled_with_its_probability_and_the_return_of_its_seat(
     label_B3 = made.label(made.select(shards))(columns)
     assert columns.log_probability is not None
     assert np.array_equal(label_B3[:, 0], columns.log_probability)
-    returns = RoundReturns(open_rounds(played.shards, "train"), RewardPredictor.load(played.reward), Utility())
+    returns = RoundReturns(
+        open_rounds(played.shards, "train"), RewardPredictor.load(played.reward), Utility(), FOUR_PLAYERS
+    )
     return_B = returns.of(columns)[np.arange(len(columns)), columns.seat]
     np.testing.assert_allclose(label_B3[:, 1], (return_B - return_B.mean()) / 2, atol=1e-5)
     assert (label_B3[:, 2] == 1).all()
