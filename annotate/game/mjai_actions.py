@@ -8,13 +8,15 @@ from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
 PASS = "none"
 """type of mjai's event for a pass"""
+KITA = ("kita", "nukidora")
+"""types of the event for a North set aside: mjai's, and that of other programs"""
 
 
 def choice_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: bool = False) -> Choice:
     """Returns the option of `turn` that an event plays.
 
     Args:
-        event: dahai, chi, pon, daiminkan, ankan, kakan, kita, hora, ryukyoku or none; of the seat of `turn`.
+        event: dahai, chi, pon, daiminkan, ankan, kakan, kita (nukidora), hora, ryukyoku or none; of the seat of `turn`.
         is_riichi: whether the discard declares riichi.
 
     Raises:
@@ -52,7 +54,7 @@ def token_of_event(turn: Turn, event: Event, vocabulary: Vocabulary, is_riichi: 
         return block["skip"].first
     if kind == "ryukyoku":
         return block["kyushu"].first
-    if kind == "kita":
+    if kind in KITA:
         return block["kita"].first
     if kind == "ankan":
         return block["ankan"].token(tile34_of(TILE_OF_MJAI[event["consumed"][0]]))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from tqdm import tqdm
 
+from annotate.game.grading import FIRST_DAN, require_mjsoul_points, tenhou_delta
 from annotate.game.settings import DEFAULT_GRADE, STYLES, parse_grades
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, locking
@@ -17,14 +18,30 @@ from annotate.runtime.json_output import write_json
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
+from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_report import report_int8
 from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
-from kanachan.cli.player_options import PlayerFormatter, add_execution_options, hashes_of, kind_of_device
+from kanachan.cli.player_options import (
+    PlayerFormatter,
+    add_execution_options,
+    add_players_option,
+    hashes_of,
+    kind_of_device,
+    vocabulary_of_players,
+)
 from kanachan.play.agent import IllegalAction
-from kanachan.play.agent_spec import SPEC_HELP, parse_agent
+from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
 from kanachan.play.journal import Journal
-from kanachan.play.match import PLAYERS, Format, GameResult, Match, num_seatings
+from kanachan.play.match import (
+    PLAYERS,
+    Format,
+    GameResult,
+    Match,
+    default_format,
+    num_seatings,
+    vocabulary_of_format,
+)
 from kanachan.play.match_runner import MatchRun, MatchRunner
 from kanachan.play.workers import ExecutionConfig
 
@@ -34,6 +51,7 @@ if TYPE_CHECKING:
 
 PROGRAM = "kanachan-arena"
 FORMAT_VERSION = 2
+_SEVEN_DAN = FIRST_DAN + 6
 _LEAST_DIFFERENCE, _GREATEST_DIFFERENCE = 0.0001, 3.0
 _DESCRIPTION = """Plays duplicate games between two players, A and B: each wall is played once in each seating, so that
 both get the same tiles. Prints ranks, points and habits of both and the differences, with 95 % intervals from a
@@ -84,18 +102,19 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--format",
         choices=get_args(Format),
-        default="1v3",
         help="1v3: A in each seat in turn against three of B, 4 games a wall; 2v2: two of A and two of B, then with "
-        "seats swapped, 2 games a wall (default: %(default)s)",
+        "seats swapped, 2 games a wall; of three players 1v2: A in each seat in turn against two of B, and 2v1: B "
+        "against two of A, 3 games a wall (default: 1v3 or 1v2)",
     )
+    add_players_option(parser)
     _add_rules(parser)
     parser.add_argument("--seed", type=int, default=0, help="other seeds give other walls (default: %(default)s)")
     parser.add_argument(
         "--points",
         type=_points,
-        default=(90.0, 45.0, 0.0, -135.0),
-        metavar="P,P,P,P",
-        help="rank points of the 1st to the 4th place (default: 90,45,0,-135, Tenhou's Houou for 7 dan)",
+        metavar="P,P,P[,P]",
+        help="rank points of the 1st to the last place (default: 90,45,0,-135, of three 135,0,-135: Tenhou's Houou for "
+        "7 dan)",
     )
     parser.add_argument(
         "--difference",
@@ -141,13 +160,14 @@ def _points(text: str) -> tuple[float, ...]:
         points = tuple(float(part) for part in text.split(","))
     except ValueError:
         points = ()
-    if len(points) != 4 or not all(map(math.isfinite, points)):
-        raise argparse.ArgumentTypeError(f"four numbers expected, not {text}")
+    if len(points) not in NUMS_OF_SEATS or not all(map(math.isfinite, points)):
+        raise argparse.ArgumentTypeError(f"{' or '.join(map(str, NUMS_OF_SEATS))} numbers expected, not {text}")
     return points
 
 
 def _run(arguments: argparse.Namespace) -> int:
     match = _match(arguments)
+    arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
     with _locked(arguments.json) as json_path:
         journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
         journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
@@ -183,18 +203,45 @@ def _run(arguments: argparse.Namespace) -> int:
 def _match(arguments: argparse.Namespace) -> Match:
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
     require_policies(*(path for spec in specs for path in spec.files))
+    format_, style = _format(arguments, specs), STYLES.index(arguments.style)
+    require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
     return Match(
         players=(arguments.a, arguments.b),
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),
-        format=arguments.format,
+        format=format_,
         rules=arguments.rules,
-        style=STYLES.index(arguments.style),
+        style=style,
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
         precision=arguments.precision,
         device=kind_of_device(arguments.device, specs),
     )
+
+
+def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format:
+    given: Format | None = arguments.format
+    num_seats: int | None = arguments.players
+    if given is not None and num_seats is None and not any(spec.files for spec in specs):
+        return given
+    vocabulary = vocabulary_of_players(specs, num_seats)
+    if given is None:
+        return default_format(vocabulary)
+    if (of_format := vocabulary_of_format(given)) is not vocabulary:
+        raise ValueError(
+            f"--format {given}: for games of {of_format.num_seats} players, but --players or the weights are for "
+            f"{vocabulary.num_seats}"
+        )
+    return given
+
+
+def _points_of(given: tuple[float, ...] | None, num_seats: int) -> tuple[float, ...]:
+    """Returns the rank points, first to last: those given, or those of 7 dan."""
+    if given is None:
+        return tuple(float(tenhou_delta(rank, _SEVEN_DAN, "houou", 1, num_seats)) for rank in range(num_seats))
+    if len(given) != num_seats:
+        raise ValueError(f"--points {','.join(f'{p:g}' for p in given)}: one for each of {num_seats} places expected")
+    return given
 
 
 @contextmanager
@@ -265,6 +312,7 @@ def _print_results(run: MatchRun, num_games: int, match: Match, arguments: argpa
                 "games": len(results),
                 "games_wanted": num_games,
                 "rounds": sum(result.rounds for result in results),
+                "draws": sum(result.draws for result in results),
                 "decisions": _decisions(results),
                 "illegal_actions": num_illegal,
                 **as_json(statistics),
@@ -301,12 +349,13 @@ def _report(
     from kanachan.play.statistics import FEWEST_WALLS
 
     test = statistics.test
+    rounds, draws = sum(result.rounds for result in results), sum(result.draws for result in results)
     so_far = f" of {num_games:,}" if len(results) < num_games else ""
     lines = [f"{letter}: {name}" for letter, name in zip(PLAYERS, match.players, strict=True)]
     lines += [
         f"{match.format}, {match.rules}, {STYLES[match.style]}, room {match.room}, grades "
         f"{','.join(map(str, match.grades))}, seed {match.seed}, {match.precision}",
-        f"{len(results):,}{so_far} games on {test.walls:,} walls, {sum(result.rounds for result in results):,} rounds",
+        f"{len(results):,}{so_far} games on {test.walls:,} walls, {rounds:,} rounds, {draws / rounds:.1%} drawn",
         f"[brackets]: 95 % intervals from {arguments.bootstrap:,} bootstrap samples of whole walls",
     ]
 
@@ -320,6 +369,7 @@ def _report(
     rows = [
         cells(name, [statistics.players["A"][name], statistics.players["B"][name], statistics.differences[name]])
         for name in _LABELS
+        if name in statistics.differences
     ]
     if so_far:
         lines.append("short games end first: those that were not finished at the stop are missing")

@@ -1,13 +1,14 @@
-"""What the commands that play games share: the help about players, the options of how games are played, and what
-results depend on besides the players' names."""
+"""What the commands that play games share: the help about players, how many play, the options of how games are played,
+and what results depend on besides the players' names."""
 
 import argparse
 from collections.abc import Sequence
 from typing import get_args
 
 from annotate.runtime.workers import num_cores
+from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
 from kanachan.cli.options import add_device_option
-from kanachan.models.card import weights_hash
+from kanachan.models.card import read_card, weights_hash
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.match import Precision
 from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
@@ -53,6 +54,38 @@ def add_execution_options(parser: argparse._ActionsContainer, *, processes: str 
 def hashes_of(spec: AgentSpec) -> tuple[str, ...]:
     """Returns hashes of a player's weights files, so that a run cannot be resumed with other players."""
     return tuple(map(weights_hash, spec.files))
+
+
+def vocabulary_of_players(specs: Sequence[AgentSpec], num_seats: int | None) -> Vocabulary:
+    """Returns the vocabulary of the games of these players: that of their weights, else of so many seats.
+
+    Args:
+        num_seats: that was asked for; None: it follows from the weights, and without any it is the greatest.
+
+    Raises:
+        ValueError: there are weights for another number, or for several.
+    """
+    seats_of = {
+        path: vocabulary_named(read_card(path)["vocabulary"]).num_seats for spec in specs for path in spec.files
+    }
+    wanted = num_seats or next(iter(seats_of.values()), NUMS_OF_SEATS[-1])
+    for path, found in seats_of.items():
+        if found != wanted:
+            whose = f"--players {num_seats} was given" if num_seats else f"{next(iter(seats_of))} for {wanted}"
+            raise ValueError(
+                f"{path}: weights for games of {found} players, but {whose}: all players of a game need the same number"
+            )
+    return vocabulary_of_seats(wanted)
+
+
+def add_players_option(parser: argparse._ActionsContainer) -> None:
+    """Adds --players, for `vocabulary_of_players`."""
+    parser.add_argument(
+        "--players",
+        type=int,
+        choices=NUMS_OF_SEATS,
+        help=f"players of a game (default: those that the weights are for; without weights {NUMS_OF_SEATS[-1]})",
+    )
 
 
 def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:

@@ -24,7 +24,7 @@ class Journal:
     def __init__(self, path: Path | None, match: Match, *, resume: bool = False, force: bool = False) -> None:
         self.path = path
         self.results: dict[GameKey, GameResult] = {}
-        self._header = json.dumps({"arena": 2, **asdict(match)})
+        self._header = json.dumps({"arena": 3, **asdict(match)})
         content = path.read_bytes() if path is not None and path.exists() else b""
         # the game of a line that was cut off is played again
         whole = content[: content.rfind(b"\n") + 1]

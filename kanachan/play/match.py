@@ -12,10 +12,15 @@ from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.play.agent import GameKey
 from kanachan.play.game import GameSetup
 
-Format = Literal["1v3", "2v2"]
+Format = Literal["1v3", "2v2", "1v2", "2v1"]
 Precision = Literal["fp32", "bf16"]
 PLAYERS = ("A", "B")
-_VOCABULARY_OF_FORMAT: Mapping[Format, str] = {"1v3": "kanachan-4p", "2v2": "kanachan-4p"}
+_VOCABULARY_OF_FORMAT: Mapping[Format, str] = {
+    "1v3": "kanachan-4p",
+    "2v2": "kanachan-4p",
+    "1v2": "kanachan-3p",
+    "2v1": "kanachan-3p",
+}
 _PARTNERS = (2, 1, 3)  # of seat 0 in 2v2, wall after wall
 
 
@@ -43,7 +48,7 @@ class Match:
     @property
     def vocabulary(self) -> Vocabulary:
         """The vocabulary of the games, by the number of seats that the format has."""
-        return _vocabulary_of(self.format)
+        return vocabulary_of_format(self.format)
 
     @property
     def key(self) -> str:
@@ -71,23 +76,30 @@ class Match:
         )
 
 
-def _vocabulary_of(format_: Format) -> Vocabulary:
+def vocabulary_of_format(format_: Format) -> Vocabulary:
+    """Returns the vocabulary of the games of a format."""
     return vocabulary_named(_VOCABULARY_OF_FORMAT[format_])
+
+
+def default_format(vocabulary: Vocabulary) -> Format:
+    """Returns the format of matches in which one A plays against B in all other seats."""
+    return next(format_ for format_, name in _VOCABULARY_OF_FORMAT.items() if name == vocabulary.name)
 
 
 def num_seatings(format_: Format) -> int:
     """Returns how many games are played on a wall."""
-    return _vocabulary_of(format_).num_seats if format_ == "1v3" else 2
+    return 2 if format_ == "2v2" else vocabulary_of_format(format_).num_seats
 
 
 def players_by_seat(format_: Format, game: GameKey) -> tuple[str, ...]:
-    """Returns the player of each seat, "A" or "B". 1v3: A is in every seat in turn. 2v2: A is in seat 0 and a partner
-    seat, which changes from wall to wall, then in the two other seats."""
-    num_seats = _vocabulary_of(format_).num_seats
-    if format_ == "1v3":
-        return tuple("A" if seat == game.seating else "B" for seat in range(num_seats))
-    first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
-    return tuple("A" if (seat in first) == (game.seating == 0) else "B" for seat in range(num_seats))
+    """Returns the player of each seat, "A" or "B". 1v3, 1v2: A is in every seat in turn; 2v1: B is. 2v2: A is in seat 0
+    and a partner seat, which changes from wall to wall, then in the two other seats."""
+    num_seats = vocabulary_of_format(format_).num_seats
+    if format_ == "2v2":
+        first = {0, _PARTNERS[game.wall % len(_PARTNERS)]}
+        return tuple("A" if (seat in first) == (game.seating == 0) else "B" for seat in range(num_seats))
+    alone, others = ("B", "A") if format_ == "2v1" else ("A", "B")
+    return tuple(alone if seat == game.seating else others for seat in range(num_seats))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,8 @@ class GameResult:
     scores: list[int]
     grading_deltas: list[int]
     rounds: int
+    draws: int
+    """rounds that nobody won"""
     wins: list[int]
     won_points: list[int]
     """points gained by all wins, honba and deposits included"""

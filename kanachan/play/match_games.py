@@ -62,6 +62,7 @@ def result_of(game: Game, events: list[Event]) -> GameResult:
         scores=game.table.scores,
         grading_deltas=game.grading_deltas,
         rounds=len(rounds),
+        draws=sum(of_round[-1]["type"] != "hora" for of_round in rounds),
         wins=wins,
         won_points=won_points,
         deal_ins=deal_ins,

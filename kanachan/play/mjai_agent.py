@@ -20,8 +20,8 @@ from typing import Any
 
 from annotate.game.decisions import kind_of, prefer
 from annotate.game.engine import Turn
-from annotate.game.mjai_actions import PASS, choice_of_event
-from annotate.game.record import Event
+from annotate.game.mjai_actions import KITA, PASS, choice_of_event
+from annotate.game.record import START_SCORE, Event
 from annotate.vocabulary import Vocabulary
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, illegal
@@ -31,9 +31,8 @@ ANSWER_SECONDS = 120.0
 _END_SECONDS = 5.0
 _CONCURRENT = BatchKey(None, 16)
 """programs compute their answers at the same time"""
-_MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku")
+_MOVES = ("dahai", "reach", "ankan", "hora", "ryukyoku", *KITA)
 """the types of event that answer the first draw of a seat"""
-_NAMES = ["", "", "", ""]
 
 
 class ProgramEnded(ValueError):
@@ -48,12 +47,13 @@ class Program:
         answers_all: whether the program answers every line; None: `probe` finds out.
     """
 
-    def __init__(self, command: Sequence[str], seat: int, answers_all: bool | None = None) -> None:
+    def __init__(self, command: Sequence[str], seat: int, num_seats: int, answers_all: bool | None = None) -> None:
         words = [word.replace("{seat}", str(seat)) for word in command]
         if words == list(command):
             words.append(str(seat))
         self.name = " ".join(words)
         self.seat = seat
+        self.num_seats = num_seats
         self.last_sent: Sequence[Mapping[str, Any]] = ()
         """the events that were sent last"""
         self.is_between_games = False
@@ -77,7 +77,7 @@ class Program:
         Raises:
             ValueError: the program answers some of the lines before the draw but not all, or the draw not by a move.
         """
-        before, after = _made_up_game(self.seat)
+        before, after = _made_up_game(self.seat, self.num_seats)
         self.send(before)
         answers = [self._read()]
         while answers[-1]["type"] == PASS and len(answers) < len(before):
@@ -177,19 +177,19 @@ class Program:
         self._process.stdout.close()
 
 
-def _made_up_game(seat: int) -> tuple[list[Event], list[Event]]:
+def _made_up_game(seat: int, num_seats: int) -> tuple[list[Event], list[Event]]:
     """Returns the events of a game that is aborted by nine terminals and honours at the first draw, as the dealer sees
     them: up to the draw, and after it."""
-    hand = "1m 9m 1p 9p 1s 9s E S W N 4m 5p 6s".split()
+    hand = "1m 9m 1p 9p 1s 9s E S W N 4p 5p 6s".split()
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
-    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(len(_NAMES))]
-    scores = [25_000] * len(_NAMES)
+    hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
+    scores = [START_SCORE[num_seats]] * num_seats
     before: list[Event] = [
-        {"type": "start_game", "id": seat, "names": _NAMES},
+        {"type": "start_game", "id": seat, "names": [""] * num_seats},
         {**start, "scores": scores, "tehais": hands, "dora_marker": "P"},
-        {"type": "tsumo", "actor": seat, "pai": "7m"},
+        {"type": "tsumo", "actor": seat, "pai": "7p"},
     ]
-    draw = {"type": "ryukyoku", "reason": "kyushu_kyuhai", "deltas": [0] * len(_NAMES)}
+    draw = {"type": "ryukyoku", "reason": "kyushu_kyuhai", "deltas": [0] * num_seats}
     return before, [draw, {"type": "end_kyoku"}, {"type": "end_game", "scores": scores}]
 
 
@@ -238,7 +238,8 @@ class _Seated:
                 self._num_rounds += 1
                 self._num_in_round = 1
             if kind == "start_game":
-                event = {"type": kind, "id": self.program.seat, "names": _NAMES}
+                names = [""] * self.program.num_seats
+                event = {"type": kind, "id": self.program.seat, "names": names}
             lines.append(event)
         return lines
 
@@ -284,9 +285,9 @@ class MjaiAgent:
         """Returns a program that is not in a game."""
         idle = self._idle.setdefault(seat, [])
         if self._answers_all is None:
-            idle.append(Program(self._command, seat))
+            idle.append(Program(self._command, seat, self._vocabulary.num_seats))
             self._answers_all = idle[-1].probe()
-        return idle.pop() if idle else Program(self._command, seat, self._answers_all)
+        return idle.pop() if idle else Program(self._command, seat, self._vocabulary.num_seats, self._answers_all)
 
     def _answer(self, seated: _Seated, request: ActRequest) -> int:
         event = self._first_answer(seated)
@@ -317,7 +318,7 @@ class MjaiAgent:
             if not program.is_between_games:
                 raise
         program.close()
-        seated.program = Program(self._command, program.seat, self._answers_all)
+        seated.program = Program(self._command, program.seat, program.num_seats, self._answers_all)
         seated.program.send(program.last_sent)
         return seated.program.answer()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from kanachan.cli.arena import main
 from kanachan.play.agent import GameKey, Opening
-from kanachan.play.match import GameResult, players_by_seat
+from kanachan.play.match import Format, GameResult, num_seatings, players_by_seat
 from tests.support.paths import PROGRAMS
 from tests.support.rounds import start_of_round
 
@@ -56,23 +56,25 @@ def opening_of_round(**start: Any) -> Opening:
     return Opening("mjsoul", 1, 4, (14,) * 4, start_of_round(**start))
 
 
-def random_results(seed: int, walls: int = 30) -> list[GameResult]:
-    """Returns random results of 1v3 games."""
+def random_results(seed: int, walls: int = 30, format_: Format = "1v3") -> list[GameResult]:
+    """Returns random results of games in which one A plays."""
     rng = np.random.default_rng(seed)
     results = []
-    for wall, seating in product(range(walls), range(4)):
-        counts = {name: rng.integers(0, 4, 4).tolist() for name in ("wins", "deal_ins", "calls", "riichis")}
+    num_seats = num_seatings(format_)
+    for wall, seating in product(range(walls), range(num_seats)):
+        counts = {name: rng.integers(0, 4, num_seats).tolist() for name in ("wins", "deal_ins", "calls", "riichis")}
         results.append(
             GameResult(
                 wall=wall,
                 seating=seating,
-                players="".join(players_by_seat("1v3", GameKey(wall, seating))),
-                ranks=rng.permutation(4).tolist(),
-                scores=[25_000] * 4,
-                grading_deltas=rng.integers(-100, 100, 4).tolist(),
+                players="".join(players_by_seat(format_, GameKey(wall, seating))),
+                ranks=rng.permutation(num_seats).tolist(),
+                scores=[25_000] * num_seats,
+                grading_deltas=rng.integers(-100, 100, num_seats).tolist(),
                 rounds=int(rng.integers(4, 14)),
+                draws=0,
                 won_points=[1000 * wins for wins in counts["wins"]],
-                decisions=[60] * 4,
+                decisions=[60] * num_seats,
                 **counts,
             )
         )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.game import grading, results
+from annotate.game.mjai_actions import KITA
 from annotate.game.origin import Origin, log_in, players_of
 from annotate.game.record import (
     ENOUGH,
@@ -29,7 +30,6 @@ from annotate.vocabulary import vocabulary_of_seats
 _THREE_PLAYERS = "a three-player game: three players are not supported by the bot"
 _PER_SEAT = ("scores", "tehais", "deltas", "delta")
 """fields with an element for each seat, or for each of four where a game of three has an empty one"""
-_KITA = ("kita", "nukidora")
 
 
 @dataclass(slots=True)
@@ -86,7 +86,7 @@ def seen_event(event: Event) -> Event:
     """
     kind = event["type"]
     seen = fields_of(4).seen
-    if kind in _KITA or any(type(event.get(name)) is list and len(event[name]) == 3 for name in _PER_SEAT):
+    if kind in KITA or any(type(event.get(name)) is list and len(event[name]) == 3 for name in _PER_SEAT):
         raise ValueError(_THREE_PLAYERS)
     if kind not in seen:
         raise ValueError("an unknown type of event")
@@ -248,7 +248,7 @@ def _start_kyoku(event: Event, fields: Sequence[Field]) -> Event:
 
 
 def _round_event(event: Event, events: Sequence[Event], num_seats: int) -> Event:
-    kind = "kita" if event["type"] in _KITA else event["type"]
+    kind = "kita" if event["type"] in KITA else event["type"]
     fields = fields_of(num_seats).events
     if kind not in fields:
         is_known = kind in ("chi", "kita")

@@ -14,18 +14,19 @@ from typing import Any
 
 import pytest
 
+from annotate.game.record import Rules
 from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
 from annotate.runtime.files import locking, reading_text
-from annotate.vocabulary import FOUR_PLAYERS as V
+from annotate.vocabulary import THREE_PLAYERS, Vocabulary
 from kanachan.cli.arena import main
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
-from kanachan.play.match import Match, num_seatings, players_by_seat
+from kanachan.play.match import Format, Match, num_seatings, players_by_seat
 from kanachan.play.match_games import match_games
 from tests.support.matches import SHORT, arena, journal, left_of, mjai, random_results, result_of
 from tests.support.paths import ROOT
@@ -40,17 +41,30 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def run_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of three players."""
+    folder = tmp_path_factory.mktemp("run-of-three")
+    options = ["--records", str(folder / "records"), "--together", "1", "--players", "3"]
+    assert arena(folder, *options, games=5) == 0
+    return folder
+
+
 # Walls and seats -----------------------------------------------------------------------------------------------------
 
 
-def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(run: Path) -> None:
+@pytest.mark.parametrize(("folder", "num_seatings"), [("run", 4), ("run_of_three", 3)])
+def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
+    folder: str, num_seatings: int, request: pytest.FixtureRequest
+) -> None:
+    run: Path = request.getfixturevalue(folder)
     walls: dict[int, list[list[Any]]] = {}
     for path in sorted((run / "records").iterdir()):
         with reading_text(str(path)) as lines:
             events = [json.loads(line) for line in lines]
         wall = int(path.name.split("-")[2])
         walls.setdefault(wall, []).append([(r[0]["tehais"], r[0]["kanachan"]) for r in rounds_of(events)])
-    assert [len(games) for games in walls.values()] == [4, 4]
+    assert [len(games) for games in walls.values()] == [num_seatings] * 2
     for games in walls.values():
         for rounds in zip(*games, strict=False):  # games do not have equally many rounds
             deals = [sorted(map(sorted, tehais)) for tehais, _ in rounds]
@@ -66,6 +80,12 @@ def test_everyone_sits_everywhere_equally_often() -> None:
     pairs = ["".join(players_by_seat("2v2", GameKey(w, s))) for w, s in product(range(3), range(num_seatings("2v2")))]
     assert sorted(pairs) == ["AABB", "ABAB", "ABBA", "BAAB", "BABA", "BBAA"]
     assert all({"A": "B", "B": "A"}[a] == b for w in range(3) for a, b in zip(*pairs[2 * w : 2 * w + 2], strict=True))
+
+
+@pytest.mark.parametrize(("format_", "seats"), [("1v2", ["ABB", "BAB", "BBA"]), ("2v1", ["BAA", "ABA", "AAB"])])
+def test_of_three_players_each_seat_is_taken_in_turn(format_: Format, seats: list[str]) -> None:
+    found = [players_by_seat(format_, GameKey(7, seating)) for seating in range(num_seatings(format_))]
+    assert ["".join(each) for each in found] == seats
 
 
 # What changes nothing ------------------------------------------------------------------------------------------------
@@ -262,22 +282,32 @@ def test_an_external_program_plays_whole_games(tmp_path: Path, capsys: pytest.Ca
 # Records -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("rules, style", [("mjsoul", 0), ("tenhou", 1)])
-def test_a_record_gives_the_tokens_that_the_players_saw(rules, style: int, tmp_path: Path) -> None:
-    match = Match(players=("rule:bold", "rule:flush"), format="2v2", rules=rules, style=style, room=2, grades=(9, 7))
-    watched = [Watched(name, letter) for letter, name in zip("AB", match.players, strict=True)]
+@pytest.mark.parametrize(
+    "format_, rules, style, grades",
+    [
+        ("2v2", "mjsoul", 0, (7, 9, 7, 9)),
+        ("2v2", "tenhou", 1, (7, 9, 7, 9)),
+        ("2v1", "mjsoul", 1, (9, 7, 9)),
+        ("1v2", "tenhou", 1, (7, 9, 7)),
+    ],
+)
+def test_a_record_gives_the_tokens_that_the_players_saw(
+    format_: Format, rules: Rules, style: int, grades: tuple[int, ...], tmp_path: Path
+) -> None:
+    match = Match(players=("rule:bold", "rule:flush"), format=format_, rules=rules, style=style, room=2, grades=(9, 7))
+    watched = [Watched(name, letter, match.vocabulary) for letter, name in zip("AB", match.players, strict=True)]
     running = match_games(match, dict(zip("AB", watched, strict=True)), tmp_path)  # type: ignore[arg-type]
     running.begin(GameKey(3, 1))
     while len(running):
         running.advance()
     (path,) = tmp_path.iterdir()
     (game,) = read_games(str(path))
-    assert game.id == f"arena-{match.key}-000003-1" and game.grades == (7, 9, 7, 9)
+    assert game.id == f"arena-{match.key}-000003-1" and game.grades == grades
     report = annotate_game(game)
     assert not report.left_out and not report.notes
     seen = {(*s.observation, s.observation.actions.index(token)) for player in watched for s, token in player.seen}
     annotated = [(*a.observation, a.chosen) for a in report.annotations]
-    assert len(annotated) == len(seen) - report.num_unknown > 200
+    assert len(annotated) == len(seen) - report.num_unknown > 120
     assert set(annotated) <= seen
 
 
@@ -286,8 +316,8 @@ class Watched:
 
     plays_forced = False
 
-    def __init__(self, name: str, letter: str) -> None:
-        self._player = make_agent(parse_agent(name), SeededSampler(0, letter), V)
+    def __init__(self, name: str, letter: str, vocabulary: Vocabulary) -> None:
+        self._player = make_agent(parse_agent(name), SeededSampler(0, letter), vocabulary)
         self.seen: list[tuple[ActRequest, int]] = []
         self.group, self.end, self.close = self._player.group, self._player.end, self._player.close
 
@@ -359,11 +389,11 @@ def test_from_walls_that_were_cut_short_no_number_of_games_needed_is_computed(
     [
         (["--games", "0"], "--games must be at least 1, not 0"),
         (["-n", "4", "--grades", "16"], "1 or 2 grades 0 ... 15 expected, such as 14, not '16'"),
-        (["-n", "4", "--points", "1,2"], "four numbers expected, not 1,2"),
-        (["-n", "4", "--points", "1,2,nan,4"], "four numbers expected, not 1,2,nan,4"),
+        (["-n", "4", "--points", "1,2"], "3 or 4 numbers expected, not 1,2"),
+        (["-n", "4", "--points", "1,2,nan,4"], "3 or 4 numbers expected, not 1,2,nan,4"),
         (["-n", "4", "--resume"], "name it"),
         (["-n", "4", "--grades", "x"], "1 or 2 grades 0 ... 15 expected, such as 14, not 'x'"),
-        (["-n", "4", "--points", "1,2,3,x"], "four numbers expected, not 1,2,3,x"),
+        (["-n", "4", "--points", "1,2,3,x"], "3 or 4 numbers expected, not 1,2,3,x"),
         (["-n", "4", "--difference", "0"], "--difference must be from 0.0001 to 3.0, not 0.0"),
         (["-n", "4", "--difference", "inf"], "--difference must be from 0.0001 to 3.0, not inf"),
     ],
@@ -374,6 +404,46 @@ def test_an_option_that_makes_no_sense_is_refused(
     with pytest.raises(SystemExit):
         main(["rule", "random", *options])
     assert message in capsys.readouterr().err
+
+
+def test_the_weights_determine_how_many_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = str(written(tmp_path / "weights", vocabulary=THREE_PLAYERS))
+    options = ["--records", str(tmp_path / "records")]
+    assert arena(tmp_path, *options, players=(f"{weights}@1", "rule"), games=1) == 0
+    table = capsys.readouterr().out
+    assert "1v2, tenhou" in table and "3rd %" in table and "4th %" not in table
+    assert result_of(tmp_path)["points"] == [135, 0, -135]
+    games = [game for path in (tmp_path / "records").iterdir() for game in read_games(str(path))]
+    assert [game.vocabulary for game in games] == [THREE_PLAYERS] * 3
+    assert all(annotate_game(game).left_out == [] for game in games)
+
+
+@pytest.mark.parametrize(
+    ("players", "options", "message"),
+    [
+        (("{three}", "{four}"), [], "{four}: weights for games of 4 players, but {three} for 3: all players of a game"),
+        (("{three}", "rule"), ["--players", "4"], "{three}: weights for games of 3 players, but --players 4 was given"),
+        (("{four}", "rule"), ["--format", "1v2"], "--format 1v2: for games of 3 players, but --players or the weights"),
+        (("rule", "rule"), ["--format", "2v1", "--players", "4"], "--format 2v1: for games of 3 players"),
+        (
+            ("rule", "rule"),
+            ["--players", "3", "--room", "0"],
+            "room 0: its grading points with 3 players",
+        ),
+        (("rule", "rule"), ["--points", "1,2,3"], "--points 1,2,3: one for each of 4 places expected"),
+    ],
+)
+def test_games_of_three_and_of_four_are_not_mixed(
+    players: tuple[str, str],
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    paths = {"four": str(written(tmp_path / "four")), "three": str(written(tmp_path, vocabulary=THREE_PLAYERS))}
+    assert main([*(player.format(**paths) for player in players), "-n", "3", *options]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"kanachan-arena: error: {message.format(**paths)}")
 
 
 def test_a_player_that_does_not_exist_is_one_clean_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,13 +16,16 @@ from annotate.game.record import Event
 from annotate.game.tiles import RED_IDS
 from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V
+from annotate.vocabulary import THREE_PLAYERS as V3
+from annotate.vocabulary import VOCABULARIES, Vocabulary
+from kanachan.config import StageName
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
 from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import AgentSpec, parse_agent
-from kanachan.play.match import GameResult, Match
+from kanachan.play.match import GameResult, Match, default_format
 from kanachan.play.match_games import match_games
 from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyAgent
@@ -32,21 +35,35 @@ from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
 KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "adapted", "mjai", *INT8)
+VALUES: dict[str, StageName] = {V.name: "rank", V3.name: "round_delta"}
 Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
+Names = dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
     """The specification of each kind on a command line."""
-    folder = tmp_path_factory.mktemp("weights")
-    imitation, rank = written(folder / "imitation"), written(folder / "rank", "rank", seed=1)
+    return _names(tmp_path_factory.mktemp("weights"), V)
+
+
+@pytest.fixture(scope="module")
+def names_of(tmp_path_factory: pytest.TempPathFactory, names: Names) -> Mapping[str, Names]:
+    """The specifications by vocabulary."""
+    return {V.name: names, V3.name: _names(tmp_path_factory.mktemp("weights"), V3)}
+
+
+def _names(folder: Path, vocabulary: Vocabulary) -> Names:
+    imitation = written(folder / "imitation", vocabulary=vocabulary)
+    values = written(folder / "values", VALUES[vocabulary.name], seed=1, vocabulary=vocabulary)
     return {
         "random": "random",
         "rule": "rule:careful",
         "greedy": str(imitation),
         "sampled": f"{imitation}@0.7",
-        "absolute seats": str(written(folder / "absolute", actor_first=False)),
-        "advantage": f"{imitation}+{rank}~20",
+        "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
+        "advantage": f"{imitation}+{values}~20",
         "adapted": f"{imitation}!adapt=2@0.7",
         "mjai": mjai(),
         "int8": f"{imitation}!int8",
@@ -76,11 +93,13 @@ class Watched:
         self.player.close()
 
 
-def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_000) -> tuple[list[GameResult], Watched]:
+def played(
+    name: str, games: Sequence[GameKey], together: int, most: int = 10_000, vocabulary: Vocabulary = V
+) -> tuple[list[GameResult], Watched]:
     """East games of A against random players, or the first `most` moves of them."""
-    match = Match(players=(name, "random"), style=0)
+    match = Match(players=(name, "random"), style=0, format=default_format(vocabulary))
     players: Mapping[str, Watched] = {
-        letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), V))
+        letter: Watched(make_agent(parse_agent(text), SeededSampler(5, letter), vocabulary))
         for letter, text in zip("AB", match.players, strict=True)
     }
     running, waiting, results = match_games(match, players), list(games), []
@@ -98,7 +117,8 @@ def played(name: str, games: Sequence[GameKey], together: int, most: int = 10_00
     return sorted(results, key=lambda result: result.game), players["A"]
 
 
-GAMES = [GameKey(0, 1), GameKey(1, 0), GameKey(1, 3)]
+GAMES = [GameKey(0, 1), GameKey(1, 0), GameKey(1, 2)]
+every_vocabulary = pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
 
 
 WHOLE_GAMES = ("random", "rule", "mjai")
@@ -106,11 +126,15 @@ MOVES = {kind: 10_000 if kind in WHOLE_GAMES else 120 for kind in KINDS}
 """networks take longer, and a round or two show how they play"""
 
 
+@every_vocabulary
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_actions_of_a_player_do_not_depend_on_the_other_games(kind: str, names: dict[str, str]) -> None:
+def test_the_actions_of_a_player_do_not_depend_on_the_other_games(
+    kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
+) -> None:
+    name = names_of[vocabulary.name][kind]
     # among others a game waits now and then, and has fewer turns after as many moves
-    together, watched = played(names[kind], GAMES, together=3, most=3 * MOVES[kind])
-    alone, watched_alone = played(names[kind], GAMES[1:2], together=1, most=MOVES[kind])
+    together, watched = played(name, GAMES, together=3, most=3 * MOVES[kind], vocabulary=vocabulary)
+    alone, watched_alone = played(name, GAMES[1:2], together=1, most=MOVES[kind], vocabulary=vocabulary)
     chosen, chosen_alone = (
         {key: token for key, token in w.chosen.items() if key[0] == GAMES[1]} for w in (watched, watched_alone)
     )
@@ -122,11 +146,13 @@ def test_the_actions_of_a_player_do_not_depend_on_the_other_games(kind: str, nam
         assert [result for result in together if result.game == GAMES[1]] == alone
 
 
+@every_vocabulary
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_player_chooses_possible_actions_and_is_queried_about_forced_ones_only_if_it_plays_them(
-    kind: str, names: dict[str, str]
+    kind: str, vocabulary: Vocabulary, names_of: Mapping[str, Names]
 ) -> None:
-    _, watched = played(names[kind], GAMES[:1], together=1, most=MOVES[kind])
+    name = names_of[vocabulary.name][kind]
+    _, watched = played(name, GAMES[:1], together=1, most=MOVES[kind], vocabulary=vocabulary)
     assert all(token in watched.requests[key].observation.actions for key, token in watched.chosen.items())
     has_forced = any(len(request.observation.actions) == 1 for request in watched.requests.values())
     assert has_forced <= watched.plays_forced
@@ -135,12 +161,12 @@ def test_a_player_chooses_possible_actions_and_is_queried_about_forced_ones_only
 
 def scores_of(policy: Policy, requests: Sequence[ActRequest]) -> list[np.ndarray]:
     """Returns the scores of the policy outside of the arena."""
-    columns = columns_of_observations([request.observation for request in requests], V)
+    columns = columns_of_observations([request.observation for request in requests], policy.vocabulary)
     return [prediction.score for prediction in policy.predict(policy.batch(columns))]
 
 
 @pytest.mark.parametrize("kind", ["greedy", "absolute seats", "advantage"])
-def test_a_policy_takes_the_action_of_the_highest_score(kind: str, names: dict[str, str]) -> None:
+def test_a_policy_takes_the_action_of_the_highest_score(kind: str, names: Names) -> None:
     _, watched = played(names[kind], GAMES[:1], together=1, most=60)
     for (key, request), score_A in zip(
         watched.requests.items(), scores_of(plain_policy(names[kind]), list(watched.requests.values())), strict=True
@@ -158,14 +184,18 @@ def plain_policy(name: str) -> Policy:
     return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
 
 
-@pytest.mark.parametrize(("use_bf16", "largest", "typical"), [(False, 1e-4, 1e-5), (True, 0.5, 0.05)])
+@pytest.mark.parametrize(
+    ("vocabulary", "use_bf16", "largest", "typical"),
+    [(V, False, 1e-4, 1e-5), (V, True, 0.5, 0.05), (V3, False, 1e-4, 1e-5)],
+)
 def test_scores_with_cached_events_equal_those_computed_from_scratch(
-    use_bf16: bool, largest: float, typical: float, names: dict[str, str]
+    vocabulary: Vocabulary, use_bf16: bool, largest: float, typical: float, names_of: Mapping[str, Names]
 ) -> None:
     found: dict[tuple[GameKey, int, int], np.ndarray] = {}
-    player = make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), V, use_bf16=use_bf16)
+    names = names_of[vocabulary.name]
+    player = make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), vocabulary, use_bf16=use_bf16)
     assert isinstance(player, PolicyAgent)
-    _, watched = played("random", GAMES, together=3, most=120)
+    _, watched = played("random", GAMES, together=3, most=120, vocabulary=vocabulary)
     for key, request in watched.requests.items():
         (found[key],) = evaluated(player, [request])
     wanted = scores_of(plain_policy(names["greedy"]), list(watched.requests.values()))
@@ -177,7 +207,7 @@ def test_scores_with_cached_events_equal_those_computed_from_scratch(
 
 
 @pytest.mark.parametrize(("kind", "use_bf16"), [("greedy", False), ("greedy", True), *((kind, False) for kind in INT8)])
-def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: bool, names: dict[str, str]) -> None:
+def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: bool, names: Names) -> None:
     _, watched = played("random", GAMES, together=3, most=120)
     by_number: dict[int, list[ActRequest]] = {}
     for (_, _, number), request in watched.requests.items():
@@ -194,7 +224,7 @@ def test_a_score_does_not_depend_on_the_rest_of_its_batch(kind: str, use_bf16: b
             np.testing.assert_array_equal(score_A, alone_A)
 
 
-def test_sampled_choices_follow_the_softmax_of_the_scores(names: dict[str, str]) -> None:
+def test_sampled_choices_follow_the_softmax_of_the_scores(names: Names) -> None:
     _, watched = played("random", GAMES[:1], together=1)
     (request,) = [s for s in watched.requests.values() if len(s.observation.actions) > 8][:1]
     (score_A,) = scores_of(plain_policy(names["greedy"]), [request])
@@ -212,7 +242,7 @@ def evaluated(player: PolicyAgent, requests: Sequence[ActRequest]) -> list[np.nd
     return [p.score for p in player.policy.evaluate([request.observation for request in requests], seats)]
 
 
-def test_two_players_of_one_name_draw_different_random_numbers(names: dict[str, str]) -> None:
+def test_two_players_of_one_name_draw_different_random_numbers(names: Names) -> None:
     _, watched = played("random", GAMES[:1], together=1)
     drawn = [[SeededSampler(0, letter).of(request) for request in watched.requests.values()] for letter in "AB"]
     assert not set(drawn[0]) & set(drawn[1])
@@ -255,7 +285,7 @@ for line in sys.stdin:
 
 
 def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
-    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, answers_all=False)
+    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, 4, answers_all=False)
     try:
         program.send([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
         assert program.answer()["pai"] == "5m"
@@ -267,7 +297,7 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
 
 
 def test_a_program_that_closes_its_output_is_named() -> None:
-    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, answers_all=False)) as program:
+    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, 4, answers_all=False)) as program:
         program.send([{"type": "start_game"}])
         with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
             program.answer()
@@ -307,7 +337,9 @@ def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
 def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_game(tmp_path: Path) -> None:
     """After a ron on the first discard the others have no turn."""
     path = tmp_path / "received"
-    program = Program([sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(path)], 3)
+    program = Program(
+        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(path)], 3, 4
+    )
     seated = _Seated(program)
     first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
     rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
@@ -321,9 +353,9 @@ def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_g
 
 def test_the_seat_replaces_its_placeholder_or_is_appended() -> None:
     for command in (["{seat}x"], ["--seat={seat}", "y"]):
-        with Stopped(Program(["echo", *command], 3)) as program:
+        with Stopped(Program(["echo", *command], 3, 4)) as program:
             assert program.name == " ".join(["echo", *command]).replace("{seat}", "3")
-    with Stopped(Program(["echo", "x"], 3)) as program:
+    with Stopped(Program(["echo", "x"], 3, 4)) as program:
         assert program.name == "echo x 3"
 
 
@@ -362,7 +394,7 @@ class Stopped:
         ("no/such/folder!adapt=8", "no player of this name, and no weights there"),
     ],
 )
-def test_a_name_that_is_none_is_refused(text: str, message: str, names: dict[str, str]) -> None:
+def test_a_name_that_is_none_is_refused(text: str, message: str, names: Names) -> None:
     with pytest.raises(ValueError, match=message):
         parse_agent(text.format(weights=names["greedy"]))
 
@@ -373,23 +405,23 @@ def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
     assert parse_agent(f"{weights.parent}@2").temperature == 2
 
 
-def test_int8_comes_before_the_temperature(names: dict[str, str]) -> None:
+def test_int8_comes_before_the_temperature(names: Names) -> None:
     spec = parse_agent(f"{names['greedy']}!int8@0.7")
     assert (spec.files, spec.is_int8, spec.temperature) == ([names["greedy"]], True, 0.7)
 
 
-def test_the_number_of_rollouts_comes_before_the_temperature(names: dict[str, str]) -> None:
+def test_the_number_of_rollouts_comes_before_the_temperature(names: Names) -> None:
     spec = parse_agent(f"{names['greedy']}!adapt=32@0.7")
     assert (spec.files, spec.rollouts, spec.temperature) == ([names["greedy"]], 32, 0.7)
 
 
-def test_the_parts_of_a_name_are_read(names: dict[str, str]) -> None:
+def test_the_parts_of_a_name_are_read(names: Names) -> None:
     spec: AgentSpec = parse_agent(names["advantage"] + "@1.5")
     assert (spec.points, spec.temperature) == (20, 1.5)
-    assert [Path(path).parent.name for path in spec.files] == ["imitation", "rank"]
+    assert [Path(path).parent.name for path in spec.files] == ["imitation", "values"]
 
 
-def test_values_without_a_prior_of_imitation_are_refused(names: dict[str, str]) -> None:
+def test_values_without_a_prior_of_imitation_are_refused(names: Names) -> None:
     prior, _, rest = names["advantage"].partition("+")
     values = rest.partition("~")[0]
     make: Callable[[], object] = lambda: make_agent(parse_agent(f"{values}+{prior}~5"), SeededSampler(0, "A"), V)  # noqa: E731

@@ -35,7 +35,7 @@ def test_a_game_is_stored_although_a_program_answers_its_end_with_an_error(
 def test_of_rounds_without_a_request_a_program_receives_only_its_own_hand(tmp_path: Path) -> None:
     path = tmp_path / "received"
     events = simulate_game(V, 5, 0, style=0, annotated=False).events
-    program = Program([sys.executable, "-c", LISTENS, str(path)], 3)
+    program = Program([sys.executable, "-c", LISTENS, str(path)], 3, 4)
     seated = _Seated(program)
     seated._new([dict(event) for event in events[:3]])
     seated.end(events)

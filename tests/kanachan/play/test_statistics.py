@@ -6,30 +6,36 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kanachan.play.match import Match
+from kanachan.play.match import Format, Match
 from kanachan.play.statistics import PairedTest, match_statistics, rank_difference
 from tests.support.matches import random_results
 
 POINTS = (90.0, 45.0, 0.0, -135.0)
+POINTS_OF_THREE = (135.0, 0.0, -135.0)
+of_four_and_three = pytest.mark.parametrize(("format_", "points"), [("1v3", POINTS), ("1v2", POINTS_OF_THREE)])
 
 
-def test_metrics_equal_counts_by_hand() -> None:
-    results = random_results(0)
-    statistics = match_statistics(results[::-1], Match(players=("x", "y")), POINTS, replicates=20)
+@of_four_and_three
+def test_metrics_equal_counts_by_hand(format_: Format, points: tuple[float, ...]) -> None:
+    results, num_seats = random_results(0, format_=format_), len(points)
+    match = Match(players=("x", "y"), format=format_)
+    statistics = match_statistics(results[::-1], match, points, replicates=20)
     for letter in "AB":
-        at = [(r, seat) for r in results for seat in range(4) if r.players[seat] == letter]
+        at = [(r, seat) for r in results for seat in range(num_seats) if r.players[seat] == letter]
         rounds = sum(r.rounds for r, _ in at)
         ranks = [r.ranks[seat] for r, seat in at]
         found = {name: estimate.value for name, estimate in statistics.players[letter].items()}
         assert found["mean_rank"] == pytest.approx(1 + sum(ranks) / len(at))
-        assert [found[f"rank_{k + 1}"] for k in range(4)] == pytest.approx([ranks.count(k) / len(at) for k in range(4)])
-        assert found["points"] == pytest.approx(sum(POINTS[rank] for rank in ranks) / len(at))
+        shares = [ranks.count(place) / len(at) for place in range(num_seats)]
+        assert [found[f"rank_{place + 1}"] for place in range(num_seats)] == pytest.approx(shares)
+        assert f"rank_{num_seats + 1}" not in found
+        assert found["points"] == pytest.approx(sum(points[rank] for rank in ranks) / len(at))
         assert found["grading_points"] == pytest.approx(sum(r.grading_deltas[seat] for r, seat in at) / len(at))
         assert found["win_rate"] == pytest.approx(sum(r.wins[seat] for r, seat in at) / rounds)
         assert found["deal_in_rate"] == pytest.approx(sum(r.deal_ins[seat] for r, seat in at) / rounds)
         assert found["won_points"] == pytest.approx(1000)
-        gained = 90 * ranks.count(0) + 45 * ranks.count(1)
-        assert found["stable_dan"] == pytest.approx(gained / (15 * ranks.count(3)) - 2)
+        gained = points[0] * ranks.count(0) + points[1] * ranks.count(1)
+        assert found["stable_dan"] == pytest.approx(gained / (15 * ranks.count(num_seats - 1)) - 2)
     for name, estimate in statistics.differences.items():
         a, b = (statistics.players[letter][name].value for letter in "AB")
         assert estimate.value == pytest.approx(a - b)
@@ -47,11 +53,16 @@ def test_stable_dan_is_unbounded_where_fourth_places_are_rare() -> None:
     assert math.isfinite(estimate.value) and math.isfinite(estimate.low) and estimate.high == math.inf
 
 
-def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables() -> None:
-    """7 dan wins 90 + 45 and loses 135."""
-    # A is in seat 0, 1, 2, 3 in turn
-    results = [replace(result, ranks=[0, 1, 2, 3]) for result in random_results(0, walls=1)]
-    statistics = match_statistics(results, Match(players=("x", "y")), POINTS, replicates=5)
+@of_four_and_three
+def test_equal_ranks_everywhere_are_seven_dan_at_tenhous_houou_tables(
+    format_: Format, points: tuple[float, ...]
+) -> None:
+    """7 dan wins 90 + 45 and loses 135; of three players it wins 135."""
+    # A is in every seat in turn
+    results = [
+        replace(result, ranks=list(range(len(points)))) for result in random_results(0, walls=1, format_=format_)
+    ]
+    statistics = match_statistics(results, Match(players=("x", "y"), format=format_), points, replicates=5)
     assert statistics.players["A"]["stable_dan"].value == pytest.approx(7)
     assert statistics.players["B"]["stable_dan"].value == pytest.approx(7)
 

@@ -23,7 +23,9 @@ def main(habit: str, seat: int) -> None:
             assert event["id"] == seat
         elif event["type"] == "start_kyoku":
             rounds += 1
-            assert [hand[0] == "?" for hand in event["tehais"]] == [each != seat for each in range(4)]
+            assert [hand[0] == "?" for hand in event["tehais"]] == [
+                each != seat for each in range(len(event["scores"]))
+            ]
         elif event["type"] == "tsumo":
             assert (event["pai"] == "?") == (event["actor"] != seat)
             if event["actor"] == seat:
