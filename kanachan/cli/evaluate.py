@@ -298,7 +298,8 @@ def _report(
     evaluations: dict[_Subject, "Evaluation"],
     comparisons: dict[_Subject, "Comparison"],
 ) -> str:
-    from kanachan.evaluation.tables import comparison_tables, stage_tables, table
+    from kanachan.evaluation.comparison_tables import comparison_tables
+    from kanachan.evaluation.tables import stage_tables, table
 
     limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
     averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
@@ -360,8 +361,8 @@ def _about(subject: _Subject) -> dict[str, Any]:
 
 
 def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
-    names = ("agreement", "values", "log_likelihood", "less_scores", "by_round", "reliability", "against_first")
-    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "chance")}
+    names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "by_round", "reliability")
+    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "against_first", "chance")}
     return metrics | {"verdict": plain(evaluation.verdict._asdict())}
 
 

@@ -17,9 +17,11 @@ from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, clust
 from kanachan.evaluation.decision_metrics import decision_statistics
 from kanachan.evaluation.evaluator import Predictions
 from kanachan.evaluation.reliability import Mask
+from kanachan.evaluation.separate_questions import question_statistics
 from kanachan.evaluation.value_metrics import explained_variance_statistic
 
 _AGREEMENT = ("top1", "nll", "accuracy", "exact", "recall")
+_QUESTIONS = ("accuracy", "balanced_accuracy", "log_likelihood")
 _LIKELIHOODS = ("rank/action", "rank/situation", "order/situation")
 
 
@@ -96,6 +98,9 @@ def _statistics(predictions: Predictions, starts: Mapping[str, Mask]) -> dict[st
     numbers = predictions.numbers
     agreement = decision_statistics(predictions.decisions, has_probability="target" not in numbers)
     found = {f"agreement/{name}": f for name, f in agreement.items() if name.rpartition("/")[2] in _AGREEMENT}
+    if predictions.answers is not None:
+        questions = question_statistics(predictions.answers)
+        found |= {f"questions/{name}": f for name, f in questions.items() if name.partition("/")[2] in _QUESTIONS}
     for predictor in ("action", "situation"):
         if predictor in numbers:
             value_B, target_B = numbers[predictor], numbers["target"]

@@ -41,6 +41,7 @@ from kanachan.evaluation.reliability import (
     of_ranks_at_starts,
     rounds_of_the_game,
 )
+from kanachan.evaluation.separate_questions import AnswerMeter, Answers, question_metrics
 from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metrics
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
@@ -53,6 +54,7 @@ from kanachan.objectives.targets import Results, final_rank
 Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
 _NONE: dict[str, dict[str, Estimate]] = {}
+_NO_QUESTIONS: dict[str, Estimate] = {}
 _RANKS = "rank_probability/action"
 
 
@@ -62,6 +64,8 @@ class Predictions(NamedTuple):
     decisions: DecisionRows
     numbers: dict[str, Floats]
     """by name, [B] or [B, R]; see `kanachan.objectives.objective.Objective.measured`"""
+    answers: Answers | None = None
+    """where scores are logits"""
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,8 @@ class Evaluation:
     stage: StageName
     agreement: dict[str, Estimate]
     """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
+    questions: dict[str, Estimate]
+    """imitation: `kanachan.evaluation.separate_questions.question_metrics`"""
     values: dict[str, dict[str, Estimate]]
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
     scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
@@ -199,17 +205,22 @@ def held_out_rows(
 def predictions_of(policy: Policy, columns: Columns, batch: int, progress: Callable[[int], object]) -> Predictions:
     """Evaluates a network on every row, `batch` at a time; `progress` is called with the number of rows done."""
     meter = DecisionMeter(policy.vocabulary)
+    answer_meter = None if policy.objective.has_value else AnswerMeter(policy.vocabulary)
     decisions: list[DecisionRows] = []
+    answers: list[Answers] = []
     numbers: list[dict[str, Floats]] = []
     for first in range(0, len(columns), batch):
         rows = policy.batch(columns.rows(first, first + batch)).to(policy.device)
         output = policy.output(rows)
-        decisions.append(meter.rows(policy.objective.score(output), rows))
+        score_BA = policy.objective.score(output)
+        decisions.append(meter.rows(score_BA, rows))
+        if answer_meter is not None:
+            answers.append(answer_meter.rows(score_BA, rows))
         found = policy.objective.measured(output, rows)
         numbers.append({name: tensor.double().cpu().numpy() for name, tensor in found.items()})
         progress(len(rows))
     joined = {name: np.concatenate([part[name] for part in numbers]) for name in numbers[0]}
-    return Predictions(DecisionRows.concatenate(decisions), joined)
+    return Predictions(DecisionRows.concatenate(decisions), joined, Answers.concatenate(answers) if answers else None)
 
 
 def mixture_of(predictions: Iterable[Predictions], held_out: HeldOut) -> Floats | None:
@@ -238,12 +249,15 @@ def evaluated(
     """
     against_first = {} if first is None else _against(first, predictions, held_out)
     if not objective.has_value:
+        assert predictions.answers is not None, "scores are logits"
+        questions = question_metrics(predictions.answers, held_out.replicates)
         agreement = decision_metrics(predictions.decisions, replicates=held_out.replicates)
         bins = of_actions(predictions.decisions, held_out.replicates)
         gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
         less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
         verdict = verdict_on_imitation(less_chance, held_out.num_games)
-        return Evaluation(objective.stage, agreement, {}, {}, {}, {}, bins, against_first, held_out.chance, verdict)
+        found = (agreement, questions, *(_NONE,) * 4, bins, against_first)
+        return Evaluation(objective.stage, *found, held_out.chance, verdict)
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
@@ -267,7 +281,7 @@ def evaluated(
     }
     agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
     verdict = _verdict(values, log_likelihood, less_scores, held_out)
-    metrics = (agreement, values, log_likelihood, less_scores, by_round, bins, against_first)
+    metrics = (agreement, _NO_QUESTIONS, values, log_likelihood, less_scores, by_round, bins, against_first)
     return Evaluation(objective.stage, *metrics, held_out.chance, verdict)
 
 

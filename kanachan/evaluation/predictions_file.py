@@ -25,6 +25,7 @@ from kanachan.data.text import read_blocks
 from kanachan.evaluation.bootstrap import REPLICATES
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
 from kanachan.evaluation.evaluator import HeldOut, Predictions
+from kanachan.evaluation.separate_questions import AnswerMeter, Answers
 from kanachan.inference.reward_predictor import RewardPredictor
 
 SUM_TOLERANCE = 1e-3
@@ -86,15 +87,16 @@ def predictions_in(path: str, lines: Lines) -> Predictions:
     """
     found = list(_probabilities(path, lines))
     columns, vocabulary = lines.held_out.columns, lines.held_out.vocabulary
-    meter, layout = DecisionMeter(vocabulary), TokenLayout(vocabulary)
-    parts = []
+    meter, answer_meter, layout = DecisionMeter(vocabulary), AnswerMeter(vocabulary), TokenLayout(vocabulary)
+    parts, answers = [], []
     for first in range(0, len(columns), _ROWS_AT_ONCE):
         batch = collate(columns.rows(first, first + _ROWS_AT_ONCE), layout)
         score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
         for row, line in enumerate(lines.order[first : first + _ROWS_AT_ONCE]):
             score_BA[row, : len(found[line])] = torch.tensor(found[line], dtype=torch.float64).log().float()
         parts.append(meter.rows(score_BA, batch))
-    return Predictions(DecisionRows.concatenate(parts), {})
+        answers.append(answer_meter.rows(score_BA, batch))
+    return Predictions(DecisionRows.concatenate(parts), {}, Answers.concatenate(answers))
 
 
 def _probabilities(path: str, lines: Lines) -> Iterator[list[float]]:

@@ -1,21 +1,20 @@
 """Formats evaluations as text, at most 100 columns wide."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
-from typing import NamedTuple
 
-from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
-from kanachan.evaluation.comparison import Comparison, Difference
+from kanachan.evaluation.bootstrap import Estimate
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
+from kanachan.evaluation.separate_questions import DISCARD, QUESTIONS
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.objective import RankObjective
 
 WIDTH = 100
 _GAP = "  "
-_MISSING = "-"
-_PREDICTORS = {
+MISSING = "-"
+PREDICTORS = {
     "action": "action taken",
     "situation": "situation alone",
 }
@@ -27,24 +26,11 @@ _LIKELIHOOD_TITLES = {
     "order/start": "order, at starts of rounds",
     "order/last": "order, at starts of last rounds",
 }
+_OF_QUESTION = (
+    *("accuracy", "balanced_accuracy", "recall", "log_likelihood"),
+    *("taken", "majority/accuracy", "majority/log_likelihood", "less_majority"),
+)
 _Lettered = Mapping[str, Evaluation]
-
-
-class _Measure(NamedTuple):
-    """How a metric is shown in a comparison."""
-
-    label: str
-    digits: int
-    scale: float = 1.0
-    is_better_low: bool = False
-
-
-_ACCURACY, _RECALL = _Measure("accuracy %", 2, 100), _Measure("recall %", 2, 100)
-_NLL = _Measure("NLL", 4, is_better_low=True)
-_EXPLAINED = _Measure("explained variance %", 2, 100)
-_ERROR = _Measure("mean absolute error", 1, is_better_low=True)
-_LIKELIHOODS = {what: _Measure(f"{what} log-likelihood", 4) for what in ("rank", "order")}
-_STARTS = {"order/start": "starts of rounds", "order/last": "starts of last rounds"}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], flush_left: int = 1) -> str:
@@ -69,7 +55,7 @@ def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, si
         sign: "+" shows the sign of positive numbers too.
     """
     if estimate is None or not math.isfinite(estimate.value):
-        return _MISSING
+        return MISSING
     value, low, high = (f"{number * scale:{sign}z,.{digits}f}" for number in estimate[:3])
     # where all resamples are equal, as with one game, the spread is unknown
     return value if estimate.low == estimate.high else f"{value} [{low}, {high}]"
@@ -86,7 +72,7 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
     parts = [f"{title}\n{'=' * len(title)}"]
     if not objective.has_value:
         parts += [_verdict_lines(evaluations), _decision_table(evaluations, has_probability=True)]
-        parts.append(_calibration_line(evaluations))
+        parts += [_calibration_line(evaluations), *_question_tables(evaluations)]
         return "\n\n".join([*parts, *_comparison(evaluations)])
     parts += [_verdict_lines(evaluations), _value_table(evaluations)]
     if issubclass(objective, RankObjective):
@@ -107,7 +93,7 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
 def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
     header = ["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"]
     rows = []
-    for label, accuracy, prefix in _decision_rows():
+    for label, accuracy, prefix in decision_rows():
         for letter, evaluation in evaluations.items():
             agreement = evaluation.agreement
             estimate = agreement.get(accuracy)
@@ -119,7 +105,7 @@ def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
                 [
                     f"{label} {letter}".rstrip(),
                     f"{estimate.decisions:,}",
-                    _MISSING if taken is None else f"{taken.value:.1%}",
+                    MISSING if taken is None else f"{taken.value:.1%}",
                     with_interval(estimate, 1, 100),
                     *([with_interval(nll, 3)] if has_probability else []),
                     with_interval(agreement.get(f"{prefix}recall"), 1, 100),
@@ -132,7 +118,7 @@ def _chance_rows(evaluation: Evaluation, *, has_probability: bool) -> list[list[
     """Formats the metrics of a uniform choice among the possible actions; beyond imitation only of all decisions and of
     discards."""
     chance, rows = evaluation.chance, []
-    for label, accuracy, prefix in _decision_rows() if has_probability else _decision_rows()[:2]:
+    for label, accuracy, prefix in decision_rows() if has_probability else decision_rows()[:2]:
         estimate = chance.get(accuracy)
         if estimate is None:
             continue
@@ -140,11 +126,11 @@ def _chance_rows(evaluation: Evaluation, *, has_probability: bool) -> list[list[
         likelihood = [with_interval(nll, 3)] if has_probability else []
         recall = with_interval(chance.get(f"{prefix}recall"), 1, 100)
         name, decisions = f"{label}, chance", f"{estimate.decisions:,}"
-        rows.append([name, decisions, _MISSING, with_interval(estimate, 1, 100), *likelihood, recall])
+        rows.append([name, decisions, MISSING, with_interval(estimate, 1, 100), *likelihood, recall])
     return rows
 
 
-def _decision_rows() -> list[tuple[str, str, str]]:
+def decision_rows() -> list[tuple[str, str, str]]:
     """Returns the label, the name of the accuracy and the prefix of the other metrics of each row."""
     rows = [("all", "top1", "")]
     for kind in KINDS:
@@ -153,6 +139,51 @@ def _decision_rows() -> list[tuple[str, str, str]]:
         else:
             rows.append((kind, f"{kind}/accuracy", f"{kind}/"))
     return rows
+
+
+def question_label(kind: str) -> str:
+    """Returns the name of a separate question."""
+    return "which discard" if kind == DISCARD else f"{kind}?"
+
+
+def _question_tables(evaluations: _Lettered) -> list[str]:
+    """Formats the metrics of `kanachan.evaluation.separate_questions`."""
+    right, further = [], []
+    for kind in QUESTIONS:
+        for letter, evaluation in evaluations.items():
+            of = {name: evaluation.questions.get(f"{kind}/{name}") for name in _OF_QUESTION}
+            if of["accuracy"] is None:
+                continue
+            label = f"{question_label(kind)} {letter}".rstrip()
+            taken, majority = of["taken"], of["majority/accuracy"]
+            right.append(
+                [
+                    label,
+                    f"{of['accuracy'].decisions:,}",
+                    MISSING if taken is None else f"{taken.value:.1%}",
+                    with_interval(of["accuracy"], 1, 100),
+                    MISSING if majority is None else f"{majority.value:.1%}".removesuffix("%"),
+                    with_interval(of["less_majority"], 1, 100, sign="+"),
+                ]
+            )
+            base = of["majority/log_likelihood"]
+            further.append(
+                [
+                    label,
+                    with_interval(of["balanced_accuracy"], 1, 100),
+                    with_interval(of["recall"], 1, 100),
+                    with_interval(of["log_likelihood"], 3),
+                    MISSING if base is None else f"{base.value:z.3f}",
+                ]
+            )
+    if not right:
+        return []
+    title = "As separate questions: which of 34 kinds of tile is discarded; is an action of the kind taken"
+    return [
+        title,
+        table(["", "decisions", "yes", "accuracy %", "majority %", "accuracy less majority"], right),
+        table(["", "balanced accuracy %", "recall %", "log-likelihood", "majority"], further),
+    ]
 
 
 def _verdict_lines(evaluations: _Lettered) -> str:
@@ -180,14 +211,14 @@ def _value_table(evaluations: _Lettered) -> str:
     for letter, evaluation in evaluations.items():
         rows += [
             [f"{letter} {label}".lstrip(), *_value_cells(evaluation, predictor)]
-            for predictor, label in _PREDICTORS.items()
+            for predictor, label in PREDICTORS.items()
             if predictor in evaluation.values
         ]
     first = next(iter(evaluations.values()))
     rows += [
         [label, *_value_cells(first, predictor)] for predictor, label in _OF_ALL.items() if predictor in first.values
     ]
-    rows.append(["chance (the mean of all)", f"{0:.1f}", _MISSING, _MISSING])
+    rows.append(["chance (the mean of all)", f"{0:.1f}", MISSING, MISSING])
     return table(header, rows)
 
 
@@ -215,7 +246,7 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
         for letter, evaluation in evaluations.items():
             rows += [
                 [f"{letter} {label}".lstrip(), *_likelihood_cells(evaluation, predictor, whats)]
-                for predictor, label in _PREDICTORS.items()
+                for predictor, label in PREDICTORS.items()
                 if any(predictor in evaluation.log_likelihood[what] for what in whats)
             ]
         first = next(iter(evaluations.values()))
@@ -224,7 +255,7 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
             rows += [
                 [f"{letter} {label}, less scores".lstrip(), *_less_scores_cells(evaluation, predictor, whats)]
                 for letter, evaluation in evaluations.items()
-                for predictor, label in _PREDICTORS.items()
+                for predictor, label in PREDICTORS.items()
                 if any(predictor in evaluation.less_scores.get(what, {}) for what in whats)
             ]
         rows.append(["chance", *(chance[what] for what in whats)])
@@ -292,65 +323,3 @@ def _reliability_table(evaluations: _Lettered, what: str) -> str:
             rows.append(row)
         tables.append(table(header, rows))
     return "\n\n".join(tables)
-
-
-def comparison_tables(reference: str, comparisons: Mapping[str, Comparison]) -> str:
-    """Formats the differences of networks, by their letters, from the first, whose letter is `reference`."""
-    title = f"Differences from {reference}, on the same decisions and the same resamples of games"
-    parts = [f"{title}\n{'=' * len(title)}"]
-    for letter, comparison in comparisons.items():
-        header = [f"{letter} - {reference}", "of", "decisions", reference, letter, "difference", ""]
-        rows = [
-            [measure.label, of, *_difference_cells(comparison.differences[name], measure)]
-            for name, measure, of in _compared_metrics()
-            if name in comparison.differences
-        ]
-        text = table(header, rows, flush_left=2)
-        parts.append("\n".join([text, *_not_comparable(comparison)]))
-    parts.append(
-        "*: the interval excludes zero, as one in twenty does by chance where networks are equally good\n"
-        f"few games: the decisions are of fewer than {FEWEST_GAMES} games, too few for reliable intervals"
-    )
-    return "\n\n".join(parts)
-
-
-def _not_comparable(comparison: Comparison) -> list[str]:
-    """Formats a line for each reason; a measure of which nothing is comparable is named without its kinds."""
-    shared = {measure for name, measure, _ in _compared_metrics() if name in comparison.differences}
-    labels: dict[str, dict[str, None]] = {}
-    for name, measure, of in _compared_metrics():
-        if name in comparison.not_comparable:
-            label = measure.label.removesuffix(" %") + (f" of {of}" if measure in shared else "")
-            labels.setdefault(comparison.not_comparable[name], {})[label] = None
-    lines = [f"not comparable ({reason}): {', '.join(found)}" for reason, found in labels.items()]
-    return [fill(line, WIDTH, subsequent_indent="  ", break_on_hyphens=False) for line in lines]
-
-
-def _difference_cells(found: Difference, measure: _Measure) -> list[str]:
-    sides = [_MISSING if math.isnan(v) else f"{v * measure.scale:z,.{measure.digits}f}" for v in found[:2]]
-    mark = ""
-    if found.games < FEWEST_GAMES:
-        mark = "few games"
-    elif found.excludes_zero:
-        mark = "worse *" if (found.difference.value < 0) != measure.is_better_low else "better *"
-    difference = with_interval(found.difference, measure.digits, measure.scale, sign="+")
-    return [f"{found.difference.decisions:,}", *sides, difference, mark]
-
-
-def _compared_metrics() -> Iterator[tuple[str, _Measure, str]]:
-    """Yields the name, the measure and what it is computed over, in the order of the rows."""
-    kinds = list(_decision_rows())
-    for label, accuracy, _ in kinds:
-        yield f"agreement/{accuracy}", _ACCURACY, label
-    for name, measure in (("nll", _NLL), ("recall", _RECALL)):
-        for label, accuracy, prefix in kinds:
-            if not accuracy.endswith("exact"):
-                yield f"agreement/{prefix}{name}", measure, label
-    for predictor, label in _PREDICTORS.items():
-        yield f"values/{predictor}/explained_variance", _EXPLAINED, label
-        yield f"values/{predictor}/mean_absolute_error", _ERROR, label
-    for what, measure in _LIKELIHOODS.items():
-        for predictor, label in _PREDICTORS.items():
-            yield f"log_likelihood/{what}/{predictor}", measure, label
-    for what, label in _STARTS.items():
-        yield f"log_likelihood/{what}/situation", _LIKELIHOODS["order"], label

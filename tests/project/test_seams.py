@@ -30,6 +30,7 @@ NAMING_A_RESULT = {
     "kanachan/cli/models.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/evaluator.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/reliability.py": "a group of metrics, in the JSON of kanachan-evaluate",
+    "kanachan/evaluation/comparison_tables.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/evaluation/tables.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/objectives/targets.py": "the result of a decision; so is round_delta",
     "kanachan/review/report.py": "the result of a decision",

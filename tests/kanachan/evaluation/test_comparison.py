@@ -184,12 +184,13 @@ def test_the_command_shows_and_writes_each_network_less_the_first(
     assert "comparison" not in first
     assert {entry["comparison"]["reference"] for entry in (second, third, again)} == {str(a)}
     for name, found in second["comparison"]["differences"].items():
-        _, _, metric = name.partition("/")
-        sides = [entry["agreement"][metric]["value"] for entry in (first, second)]
+        group, _, metric = name.partition("/")
+        sides = [entry[group][metric]["value"] for entry in (first, second)]
         assert [found["reference"], found["other"]] == pytest.approx(sides)
         assert found["difference"]["value"] == pytest.approx(sides[1] - sides[0])
         assert set(found["difference"]) == {"value", "low", "high", "decisions"}
     assert second["comparison"]["not_comparable"] == {}
+    assert {"agreement/top1", "questions/pon/accuracy"} <= second["comparison"]["differences"].keys()
     assert "agreement/top1" in third["comparison"]["differences"]
     assert third["comparison"]["not_comparable"]["agreement/nll"] == "only the reference has it"
     whole = again["comparison"]["differences"]["agreement/nll"]

@@ -1,0 +1,158 @@
+"""Metrics of decisions as separate questions, against plain loops over the decisions."""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from annotate.annotation import Annotation
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary, tile34_of
+from kanachan.data.batch import Labels, batch_of_annotations
+from kanachan.evaluation.bootstrap import Estimate
+from kanachan.evaluation.decision_metrics import NO_TILE
+from kanachan.evaluation.separate_questions import YES_OR_NO, AnswerMeter, Answers, question_metrics
+from tests.support.random_annotations import altered, random_annotations
+
+NUM_ROWS = 600
+
+
+@pytest.fixture(scope="module")
+def annotations() -> list[Annotation]:
+    return random_annotations(NUM_ROWS, seed=9, games=30)
+
+
+@pytest.fixture(scope="module")
+def scores(annotations: list[Annotation]) -> list[list[float]]:
+    generator = torch.Generator().manual_seed(1)
+    return [(2 * torch.randn(len(a.actions), generator=generator)).tolist() for a in annotations]
+
+
+def answers_of(
+    annotations: Sequence[Annotation], scores: Sequence[Sequence[float]], vocabulary: Vocabulary = FOUR_PLAYERS
+) -> Answers:
+    """In two batches, so that they are padded differently."""
+    meter, first = AnswerMeter(vocabulary), (1 + len(annotations)) // 3
+    parts = []
+    for rows in (slice(0, first), slice(first, None)):
+        if not annotations[rows]:
+            continue
+        batch = batch_of_annotations(annotations[rows], vocabulary)
+        score_BA = torch.full(batch.candidate_BA.shape, -math.inf)
+        for row, values in enumerate(scores[rows]):
+            score_BA[row, : len(values)] = Tensor(values)
+        parts.append(meter.rows(score_BA, batch))
+    return Answers.concatenate(parts)
+
+
+def kind_of(action: int, vocabulary: Vocabulary = FOUR_PLAYERS) -> str:
+    block, factors = vocabulary.action.describe(action)
+    if block == "discard":
+        return "riichi" if factors["riichi"] else "discard"
+    return "kan" if block in ("ankan", "kakan", "daiminkan") else block
+
+
+def tile_of(action: int) -> int | None:
+    block, factors = FOUR_PLAYERS.action.describe(action)
+    return tile34_of(factors["tile"]) if block == "discard" else None
+
+
+@pytest.fixture(scope="module")
+def metrics(annotations: list[Annotation], scores: list[list[float]]) -> dict[str, Estimate]:
+    return question_metrics(answers_of(annotations, scores), replicates=50)
+
+
+def mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def test_the_question_of_the_tile_is_that_of_the_tiles_alone(
+    annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
+) -> None:
+    right, likelihood, of_tile = [], [], defaultdict(list)
+    for annotation, row in zip(annotations, scores, strict=True):
+        weight: dict[int, float] = defaultdict(float)
+        for action, score in zip(annotation.actions, row, strict=True):
+            tile = tile_of(action)
+            if tile is not None:
+                weight[tile] += math.exp(score)
+        taken = tile_of(annotation.actions[annotation.chosen])
+        if taken is None or len(weight) < 2:
+            continue
+        right.append(float(max(weight, key=lambda tile: weight[tile]) == taken))
+        likelihood.append(math.log(weight[taken] / sum(weight.values())))
+        of_tile[taken].append(right[-1])
+    assert metrics["discard/accuracy"].decisions == len(right) > 100
+    assert metrics["discard/accuracy"].value == pytest.approx(mean(right))
+    assert metrics["discard/log_likelihood"].value == pytest.approx(mean(likelihood), abs=1e-6)
+    assert metrics["discard/balanced_accuracy"].value == pytest.approx(mean([mean(v) for v in of_tile.values()]))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in YES_OR_NO if kind != "kita"])
+def test_a_yes_or_no_question_sums_over_the_actions_of_the_kind(
+    kind: str, annotations: list[Annotation], scores: list[list[float]], metrics: dict[str, Estimate]
+) -> None:
+    found = []
+    for annotation, row in zip(annotations, scores, strict=True):
+        weights = [math.exp(score) for score in row]
+        of_kind = [kind_of(action) == kind for action in annotation.actions]
+        if any(of_kind):
+            share = sum(w for w, is_of_kind in zip(weights, of_kind, strict=True) if is_of_kind) / sum(weights)
+            found.append((of_kind[annotation.chosen], share))
+    yes, no = ([share for taken, share in found if taken is which] for which in (True, False))
+    assert yes and no
+    hits, rejections = [share > 0.5 for share in yes], [share <= 0.5 for share in no]
+    base = len(yes) / len(found)
+    expected = {
+        "accuracy": mean([*hits, *rejections]),
+        "balanced_accuracy": (mean(hits) + mean(rejections)) / 2,
+        "recall": mean(hits),
+        "log_likelihood": mean([*map(math.log, yes), *(math.log(1 - share) for share in no)]),
+        "taken": base,
+        "majority/accuracy": max(base, 1 - base),
+        "majority/log_likelihood": base * math.log(base) + (1 - base) * math.log(1 - base),
+        "less_majority": mean([*hits, *rejections]) - max(base, 1 - base),
+    }
+    assert {name for name in metrics if name.startswith(f"{kind}/")} == {f"{kind}/{name}" for name in expected}
+    for name, value in expected.items():
+        assert metrics[f"{kind}/{name}"].value == pytest.approx(value, abs=1e-5), name
+        assert metrics[f"{kind}/{name}"].low <= metrics[f"{kind}/{name}"].high
+
+
+def test_riichi_is_the_answer_although_no_discard_with_it_is_the_most_probable_action() -> None:
+    discard = FOUR_PLAYERS.action["discard"]
+    actions = tuple(sorted(discard.token(tile, 0, riichi) for tile in (2, 7, 12) for riichi in (0, 1)))
+    is_riichi = [kind_of(action) == "riichi" for action in actions]
+    assert sum(is_riichi) == 3
+    annotation = altered(random_annotations(1, seed=0)[0], actions=actions, chosen=is_riichi.index(True))
+    logits = [0.0 if riichi else -9.0 for riichi in is_riichi]
+    logits[is_riichi.index(False)] = 0.5
+    metrics = question_metrics(answers_of([annotation, annotation], [logits, logits]))
+    assert metrics["riichi/accuracy"].value == metrics["riichi/recall"].value == 1
+    assert "riichi/balanced_accuracy" not in metrics  # nobody declined
+
+
+def test_a_discard_without_a_choice_of_tiles_is_no_question() -> None:
+    discard = THREE_PLAYERS.action["discard"]
+    kita, north = THREE_PLAYERS.action["kita"].token(), discard.token(33, 1, 0)
+    batch = batch_of_annotations(random_annotations(1, seed=0), FOUR_PLAYERS)
+    labels = Labels(batch.game_B, torch.tensor([0]), batch.result_BR)
+    batch.candidate_BA, batch.labels = torch.tensor([[1 + north, 1 + kita]], dtype=torch.int32), labels
+    answers = AnswerMeter(THREE_PLAYERS).rows(torch.tensor([[0.0, 2.0]]), batch)
+    assert answers.tile_B.tolist() == [NO_TILE]
+    kita_q = YES_OR_NO.index("kita")
+    assert answers.is_possible_BQ[0, kita_q] and not answers.is_taken_BQ[0, kita_q]
+    assert answers.log_odds_BQ[0, kita_q] == pytest.approx(2.0)
+    metrics = question_metrics(answers)
+    assert not any(name.startswith("discard/") for name in metrics)
+    assert (metrics["kita/accuracy"].value, metrics["kita/less_majority"].value) == (0, -1)
+
+
+def test_certain_answers_have_finite_likelihoods() -> None:
+    skip, pon = FOUR_PLAYERS.action["skip"].token(), FOUR_PLAYERS.action["pon"].token(0, 5)
+    annotation = altered(random_annotations(1, seed=0)[0], actions=(skip, pon), chosen=0)
+    metrics = question_metrics(answers_of([annotation], [[500.0, -500.0]]))
+    assert metrics["pon/log_likelihood"].value == 0 and np.isfinite(metrics["pon/majority/log_likelihood"].value)
