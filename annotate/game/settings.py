@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Sequence
 
 from annotate.game.record import Rules
-from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS
+from annotate.vocabulary import NUM_GRADES, NUMS_OF_SEATS, Vocabulary
 
 STYLES = ("east", "south")
 """names of the styles 0 and 1"""
@@ -18,6 +18,12 @@ DEFAULT_GRADE = 14  # 雀聖3
 def table_seed(seed: int, index: int) -> int:
     """Returns 40 bits that differ between games, so that no two games share their walls."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:5], "big")
+
+
+def id_of_made(kind: str, vocabulary: Vocabulary, number: str) -> str:
+    """Returns the id of a game that this program has played: `sim-0-000001`, of three players `sim-3p-0-000001`."""
+    players = "" if vocabulary.num_seats == NUMS_OF_SEATS[-1] else f"{vocabulary.num_seats}p-"
+    return f"{kind}-{players}{number}"
 
 
 def add_assumptions(parser: argparse.ArgumentParser) -> None:

@@ -27,7 +27,7 @@ from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_po
 from annotate.game.record import Event, Rules
 from annotate.game.record_writer import SUFFIX, recorded_events, rounds_of, write_record
 from annotate.game.results import EXHAUSTIVE, NAGASHI
-from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, table_seed
+from annotate.game.settings import DEFAULT_RULES, NUM_ROOMS, STYLES, id_of_made, table_seed
 from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.files import check_output, reading_text, writing_text
@@ -57,8 +57,7 @@ class SimulatedGame:
 
 def game_id(seed: int, index: int, vocabulary: Vocabulary) -> str:
     """Returns the id of game number `index` of `seed`."""
-    players = "" if vocabulary.num_seats == NUMS_OF_SEATS[-1] else f"{vocabulary.num_seats}p-"
-    return f"sim-{players}{seed}-{index:06}"
+    return id_of_made("sim", vocabulary, f"{seed}-{index:06}")
 
 
 def simulate_game(

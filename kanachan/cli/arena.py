@@ -221,7 +221,7 @@ def _match(arguments: argparse.Namespace) -> Match:
 
 def _format(arguments: argparse.Namespace, specs: Sequence[AgentSpec]) -> Format:
     given: Format | None = arguments.format
-    num_seats: int | None = arguments.players
+    num_seats: int | None = arguments.num_seats
     if given is not None and num_seats is None and not any(spec.files for spec in specs):
         return given
     vocabulary = vocabulary_of_players(specs, num_seats)

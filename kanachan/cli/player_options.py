@@ -82,6 +82,7 @@ def add_players_option(parser: argparse._ActionsContainer) -> None:
     """Adds --players, for `vocabulary_of_players`."""
     parser.add_argument(
         "--players",
+        dest="num_seats",
         type=int,
         choices=NUMS_OF_SEATS,
         help=f"players of a game (default: those that the weights are for; without weights {NUMS_OF_SEATS[-1]})",

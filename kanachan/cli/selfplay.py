@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
+from annotate.game.grading import require_mjsoul_points
 from annotate.game.settings import STYLES, add_grades_option
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
@@ -15,7 +16,14 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.int8_report import report_int8
 from kanachan.cli.options import add_table_options, require_policies
-from kanachan.cli.player_options import PlayerFormatter, add_execution_options, hashes_of, kind_of_device
+from kanachan.cli.player_options import (
+    PlayerFormatter,
+    add_execution_options,
+    add_players_option,
+    hashes_of,
+    kind_of_device,
+    vocabulary_of_players,
+)
 from kanachan.data.pack_options import add_options, packing_of
 from kanachan.play.agent_spec import SPEC_HELP
 from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
@@ -66,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_table_options(parser, room=", an input of the models; grading points are Mahjong Soul's of that room")
     add_grades_option(parser, "the players")
+    add_players_option(parser)
     add_options(parser, seed="other seeds give other games, and another order of the rows")
     parser.add_argument("--records", metavar="DIR", help="also write the games as mjai records, one file a game")
     existing = parser.add_mutually_exclusive_group()
@@ -128,13 +137,17 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
+    vocabulary = vocabulary_of_players(mixture.players, arguments.num_seats)
+    style = STYLES.index(arguments.style)
+    require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
     return SelfPlay(
+        vocabulary=vocabulary,
         players=tuple(player.text for player in mixture.players),
         shares=mixture.shares,
         weights=tuple(map(hashes_of, mixture.players)),
         explore=arguments.explore,
         rules=arguments.rules,
-        style=STYLES.index(arguments.style),
+        style=style,
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,

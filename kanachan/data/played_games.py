@@ -98,6 +98,7 @@ class PlayedGames:
         self._packing, self._vocabulary, self._description = packing, vocabulary, description
         self._settings = {
             **settings,
+            "vocabulary": vocabulary.name,
             "fractions": list(packing.fractions),
             "rows per shard": packing.rows_per_shard,
             "version": version("kanachan"),

@@ -120,6 +120,6 @@ def _settings(shards: Shards) -> SelfPlay:
             "from others"
         )
     try:
-        return SelfPlay.of_json(settings)
+        return SelfPlay.of_json(settings, shards.vocabulary)
     except ValueError as error:
         raise ValueError(f"{shards.folder}: {error}") from None

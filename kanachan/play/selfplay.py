@@ -4,14 +4,14 @@ import hashlib
 import json
 from bisect import bisect
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import accumulate
 from string import ascii_uppercase
 from typing import Any
 
 from annotate.game.record import Rules
-from annotate.game.settings import DEFAULT_RULES, grades_by_seat, table_seed
-from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
+from annotate.game.settings import DEFAULT_RULES, grades_by_seat, id_of_made, table_seed
+from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import GameKey, uniform_hash
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.game import GameSetup
@@ -27,6 +27,8 @@ class SelfPlay:
             which leaves nothing to explore; or there are too many players.
     """
 
+    vocabulary: Vocabulary
+    """of the games"""
     players: tuple[str, ...]
     """specifications (`kanachan.play.agent_spec`)"""
     shares: tuple[float, ...]
@@ -62,40 +64,35 @@ class SelfPlay:
         grades_by_seat(self.grades, self.vocabulary.num_seats)
 
     @property
-    def vocabulary(self) -> Vocabulary:
-        """The vocabulary of the games."""
-        return FOUR_PLAYERS
-
-    @property
     def letters(self) -> Mapping[str, str]:
         """The players by letter."""
         return dict(zip(ascii_uppercase, self.players, strict=False))
 
     @property
     def key(self) -> str:
-        """A hash of the settings, 16 hexadecimal digits."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:16]
+        """A hash of the settings without the vocabulary, 16 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(self.as_json(), sort_keys=True).encode()).hexdigest()[:16]
 
     def as_json(self) -> dict[str, Any]:
-        """Returns the settings as JSON values."""
-        values: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        """Returns the settings as JSON values, without the vocabulary, which shards have by themselves."""
+        values: dict[str, Any] = json.loads(json.dumps({name: getattr(self, name) for name in _names()}))
         return values
 
     @classmethod
-    def of_json(cls, values: Mapping[str, Any]) -> "SelfPlay":
+    def of_json(cls, values: Mapping[str, Any], vocabulary: Vocabulary) -> "SelfPlay":
         """Returns the settings of JSON values, among which there may be others.
 
         Raises:
             ValueError: some are missing: another version of the program wrote the values.
         """
-        missing = [f.name for f in fields(cls) if f.name not in values]
+        missing = [name for name in _names() if name not in values]
         if missing:
             raise ValueError(f"the settings of self-play lack {', '.join(missing)}: another version has written them")
-        return cls(**{f.name: _tuples(values[f.name]) for f in fields(cls)})
+        return cls(vocabulary=vocabulary, **{name: _tuples(values[name]) for name in _names()})
 
     def game_id(self, number: int) -> str:
         """Returns the id of a game, which also names its record."""
-        return f"selfplay-{self.key}-{number:08}"
+        return id_of_made("selfplay", self.vocabulary, f"{self.key}-{number:08}")
 
     def seats(self, number: int) -> tuple[str, ...]:
         """Returns the letter of each seat's player in a game."""
@@ -117,6 +114,11 @@ class SelfPlay:
             players=self.letters,
             table_seed=table_seed(self.seed, number),
         )
+
+
+def _names() -> list[str]:
+    """Returns the names of the settings that shards keep with their games."""
+    return [field.name for field in fields(SelfPlay) if field.name != "vocabulary"]
 
 
 def _tuples(value: Any) -> Any:

@@ -28,7 +28,7 @@ from kanachan.play.selfplay_run import Execution, run_selfplay
 from kanachan.play.workers import ExecutionConfig
 
 _PLAYER = "reference@0.7"
-_SETTINGS = SelfPlay(players=(_PLAYER,), shares=(1.0,), style=0)
+_SETTINGS = SelfPlay(vocabulary=FOUR_PLAYERS, players=(_PLAYER,), shares=(1.0,), style=0)
 _MATCH = Match(players=(_PLAYER, _PLAYER), style=0)
 
 

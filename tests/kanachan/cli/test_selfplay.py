@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from annotate.game.engine import Table
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from kanachan.cli.annotate import main as annotate
 from kanachan.cli.pack import main as pack
 from kanachan.cli.selfplay import main
@@ -23,6 +24,7 @@ from kanachan.data.shards import open_shards
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
+every_vocabulary = pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
 HALVES = ["--fractions", "0.5,0.5,0"]
 SHORT = ["--style", "east", *HALVES]
 _COMMAND = """
@@ -56,6 +58,13 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
+def networks(tmp_path_factory: pytest.TempPathFactory, network: str) -> dict[str, str]:
+    """Networks by vocabulary."""
+    of_three = written(tmp_path_factory.mktemp("weights"), vocabulary=THREE_PLAYERS)
+    return {FOUR_PLAYERS.name: network, THREE_PLAYERS.name: str(of_three)}
+
+
+@pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The shards of a run that is not interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "shards"
@@ -63,28 +72,34 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_rows_are_those_of_the_records_of_the_same_games(network: str, tmp_path: Path) -> None:
+@every_vocabulary
+def test_rows_are_those_of_the_records_of_the_same_games(
+    vocabulary: Vocabulary, networks: dict[str, str], tmp_path: Path
+) -> None:
     records, from_games, from_records = (tmp_path / name for name in ("records", "from-games", "from-records"))
-    players = (f"{network}@2=0.5", "rule=0.3", "random=0.2")
+    players = (f"{networks[vocabulary.name]}@2=0.5", "rule=0.3", "random=0.2")
 
     assert selfplay(from_games, "--records", str(records), "--explore", "0.2", players=players, games=4) == 0
     assert annotate([str(records), "--hidden", "--pack", str(from_records), *HALVES, "-j", "1"]) == 0
 
     for split in splits_in(from_records):
         ours, theirs = rows(from_games, split), open_shards(from_records, split, hidden=True)
+        assert theirs.vocabulary is vocabulary
         expected = annotations_of_columns(theirs.gather(np.arange(len(theirs))))
         found = annotations_of_columns(ours)
         assert len(found) == len(expected) > 100
-        wall = 408
+        wall = vocabulary.hidden["wall"].first
         assert [a._replace(hidden=tuple(t for t in a.hidden or () if t < wall)) for a in found] == expected
         rounds, expected_rounds = open_rounds(from_games, split), open_rounds(from_records, split)
         for name in rounds.__slots__:
             assert np.array_equal(getattr(rounds, name), getattr(expected_rounds, name)), name
 
 
-def test_the_wall_is_that_of_the_hidden_field(tmp_path: Path) -> None:
+@every_vocabulary
+def test_the_wall_is_that_of_the_hidden_field(vocabulary: Vocabulary, tmp_path: Path) -> None:
     records, text = tmp_path / "records", tmp_path / "annotations.txt"
-    assert selfplay(tmp_path / "shards", "--records", str(records), players=("random",), games=1) == 0
+    options = ["--records", str(records), "--players", str(vocabulary.num_seats)]
+    assert selfplay(tmp_path / "shards", *options, players=("random",), games=1) == 0
     assert pack(["--unpack", str(tmp_path / "shards"), "-o", str(text)]) == 0
     assert annotate([str(records), "--hidden", "-o", str(tmp_path / "expected.txt"), "-j", "1"]) == 0
     unpacked, expected = (
@@ -183,6 +198,8 @@ def test_an_interrupted_run_is_not_continued_with_other_settings(
     assert "an interrupted run had other settings (seed: 0, now 5)" in error and len(error.splitlines()) == 1
     assert selfplay(tmp_path / "shards", games=2) == 1
     assert "(games: 6, now 2)" in capsys.readouterr().err
+    assert selfplay(tmp_path / "shards", "--players", "3") == 1
+    assert "(vocabulary: kanachan-4p, now kanachan-3p)" in capsys.readouterr().err
     assert selfplay(tmp_path / "shards", "--restart") == 0
     assert contents(tmp_path / "shards") == contents(whole)
 
@@ -242,6 +259,12 @@ def test_a_game_that_the_engine_fails_in_is_left_out_and_named(
         (("reference",), ("--explore", "0.1"), "reference: takes the action of the highest score"),
         (("reference@0",), (), "a temperature must be a positive number, not 0"),
         (("nobody",), (), "nobody: no player of this name"),
+        (
+            ("reference@0.7",),
+            ("--players", "3"),
+            "reference: weights for games of 4 players, but --players 3",
+        ),
+        (("rule",), ("--players", "3", "--room", "1"), "room 1: its grading points with 3 players are not known"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(

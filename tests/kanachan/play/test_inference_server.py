@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from annotate.runtime.signals import StopRequest
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.data.played_games import PlayedGame
 from kanachan.play.agent import SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.inference_server import InferenceServer, RemoteNetwork
+from kanachan.play.match import Precision
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.roller import Roller
 from kanachan.play.selfplay import SelfPlay
@@ -33,20 +34,37 @@ def server() -> Iterator[InferenceServer]:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("weights")
-    return {"imitation": str(written(folder / "imitation")), "rank": str(written(folder / "rank", "rank", seed=1))}
+    return {
+        "imitation": str(written(folder / "imitation")),
+        "rank": str(written(folder / "rank", "rank", seed=1)),
+        "imitation of three": str(written(folder / "three", vocabulary=THREE_PLAYERS)),
+        "values of three": str(written(folder / "three-values", "round_delta", seed=1, vocabulary=THREE_PLAYERS)),
+    }
 
 
 def played(roller: Roller, *numbers: int) -> list[tuple[int, PlayedGame]]:
     return sorted(roller(iter(numbers), StopRequest()))
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize(
+    ("vocabulary", "prior", "values", "precision"),
+    [
+        (FOUR_PLAYERS, "imitation", "rank", "fp32"),
+        (FOUR_PLAYERS, "imitation", "rank", "bf16"),
+        (THREE_PLAYERS, "imitation of three", "values of three", "fp32"),
+    ],
+)
 def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_at_a_time(
-    server: InferenceServer, weights: dict[str, str], precision: str
+    server: InferenceServer,
+    weights: dict[str, str],
+    vocabulary: Vocabulary,
+    prior: str,
+    values: str,
+    precision: Precision,
 ) -> None:
-    players = (f"{weights['imitation']}@0.7", f"{weights['imitation']}+{weights['rank']}~20@1", "rule")
-    selfplay = SelfPlay(players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0, precision=precision)
-    roller = Roller(selfplay=selfplay)
+    players = (f"{weights[prior]}@0.7", f"{weights[prior]}+{weights[values]}~20@1", "rule")
+    settings = SelfPlay(vocabulary=vocabulary, players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0)
+    roller = Roller(selfplay=replace(settings, precision=precision))
     expected = played(roller, 0, 1)
     assert all(game.rows and game.failure is None for _, game in expected)
     with ThreadPoolExecutor(2) as workers:

@@ -1,12 +1,16 @@
 """The settings of self-play, and what follows from them for each game."""
 
+import json
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from kanachan.play.selfplay import SelfPlay
 
-MIXED = SelfPlay(players=("rule", "random", "rule:bold"), shares=(0.6, 0.3, 0.1), seed=3)
+V = FOUR_PLAYERS
+MIXED = SelfPlay(vocabulary=V, players=("rule", "random", "rule:bold"), shares=(0.6, 0.3, 0.1), seed=3)
 
 
 def test_each_seat_is_given_a_player_by_the_shares() -> None:
@@ -16,10 +20,27 @@ def test_each_seat_is_given_a_player_by_the_shares() -> None:
 
 def test_a_game_depends_on_the_seed_and_its_number() -> None:
     assert MIXED.setup(7) == MIXED.setup(7)
-    other = SelfPlay(players=MIXED.players, shares=MIXED.shares, seed=4)
+    other = SelfPlay(vocabulary=V, players=MIXED.players, shares=MIXED.shares, seed=4)
     seeds = {settings.setup(number).table_seed for settings in (MIXED, other) for number in range(50)}
     ids = {settings.setup(number).id for settings in (MIXED, other) for number in range(50)}
     assert len(seeds) == len(ids) == 100
+
+
+def test_three_players_have_three_seats_and_ids_of_their_own() -> None:
+    of_three = replace(MIXED, vocabulary=THREE_PLAYERS)
+    setup = of_three.setup(0)
+    assert (len(setup.seats), setup.grades, setup.vocabulary) == (3, (14,) * 3, THREE_PLAYERS)
+    assert setup.id != MIXED.setup(0).id
+
+
+@pytest.mark.parametrize("vocabulary", VOCABULARIES.values(), ids=lambda vocabulary: vocabulary.name)
+def test_settings_are_read_back(vocabulary: Vocabulary) -> None:
+    settings = replace(MIXED, vocabulary=vocabulary, grades=tuple(range(vocabulary.num_seats)))
+    values = json.loads(json.dumps(settings.as_json()))
+    assert SelfPlay.of_json({**values, "games": 5}, vocabulary) == settings
+    del values["explore"]
+    with pytest.raises(ValueError, match="the settings of self-play lack explore"):
+        SelfPlay.of_json(values, vocabulary)
 
 
 @pytest.mark.parametrize(
@@ -34,9 +55,9 @@ def test_a_game_depends_on_the_seed_and_its_number() -> None:
 )
 def test_invalid_settings_are_refused(settings: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError) as error:
-        SelfPlay(**{"players": ("rule",), "shares": (1.0,), **settings})  # type: ignore[arg-type]
+        SelfPlay(**{"vocabulary": V, "players": ("rule",), "shares": (1.0,), **settings})  # type: ignore[arg-type]
     assert words in str(error.value)
 
 
 def test_players_with_a_temperature_and_those_without_a_network_may_explore() -> None:
-    assert SelfPlay(players=("reference@0.7", "rule"), shares=(0.5, 0.5), explore=0.1).explore == 0.1
+    assert SelfPlay(vocabulary=V, players=("reference@0.7", "rule"), shares=(0.5, 0.5), explore=0.1).explore == 0.1
