@@ -21,9 +21,9 @@ from annotate.vocabulary import NUM_SUITS, NUM_TILES34, RANKS_PER_SUIT, Vocabula
 # kinds of tiles are 0 ... 33 here, and a kind's last physical tile is never a red five
 _FIRST_HONOUR = NUM_SUITS * RANKS_PER_SUIT
 _HONOURS = range(_FIRST_HONOUR, NUM_TILES34)
-_DULL = (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26)
-"""honours and 147m 258p 369s: no pair and no two neighbours, so that nothing can be claimed with them. The honours come
-first, as they may always be discarded after a chi"""
+_DULL = {4: (*_HONOURS, 0, 3, 6, 10, 13, 16, 20, 23, 26), 3: (*_HONOURS, 0, 8, 10, 13, 16, 20, 23, 26)}
+"""by number of seats: honours and 147m (of three players 19m) 258p 369s: no pair and no two neighbours, so that nothing
+can be claimed with them. The honours come first, as they may always be discarded after a chi"""
 _ENDS = ("hora", "ryukyoku")
 _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 """the lowest tiles of nine sequences that share none"""
@@ -76,7 +76,7 @@ class SeatTable(Table):
             "reach": self._declare,
             "dora": self._turn_indicator,
             **dict.fromkeys(("chi", "pon", "daiminkan"), self._claim),
-            **dict.fromkeys(("ankan", "kakan"), self._declare_kan),
+            **dict.fromkeys(("ankan", "kakan", "kita"), self._declare_kan),
             **dict.fromkeys(_ENDS, self._end),
         }
         for other in range(self.vocabulary.num_seats):
@@ -263,7 +263,7 @@ class SeatTable(Table):
         """
         env, hands = self._env, self._env.hands
         kinds = {tile // 4 for tile in tiles}
-        dull = [4 * kind + 3 for kind in _DULL if kind not in kinds]
+        dull = [4 * kind + 3 for kind in _DULL[self.vocabulary.num_seats] if kind not in kinds]
         hands[seat] = [*tiles, *dull][: len(hands[seat])]
         env.hands = hands
         if env.current_player == seat and self._target is None and env.drawn_tile is not None:
@@ -292,7 +292,7 @@ class SeatTable(Table):
         sequences = [
             [4 * (first + i) + 3 for i in range(3)]
             for first in _SEQUENCES
-            if not (melds | avoided) & {first, first + 1, first + 2}
+            if first + 1 in self.vocabulary.kinds and not (melds | avoided) & {first, first + 1, first + 2}
         ]
         honour = next(kind for kind in _HONOURS if kind not in melds | avoided)
         return [tile for sequence in sequences[: count // 3] for tile in sequence] + [4 * honour + 3]

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from annotate.game.record import START_SCORE
 from annotate.game.settings import STYLES, add_grades_option, grades_by_seat
 from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
@@ -16,7 +17,6 @@ from kanachan.cli.options import (
     WEIGHTS_HELP,
     add_device_option,
     add_table_options,
-    require_four_players,
     require_policies,
 )
 from kanachan.cli.policy_options import add_options, check_options, with_prior
@@ -33,16 +33,17 @@ if TYPE_CHECKING:
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
 standard output, {{"type":"none"}} where the seat cannot act or passes (Mortal's program does not answer there). Tiles
-that the seat cannot see may be "?"; they are ignored. An answer has "meta", as Mortal's: q_values and mask_bits over 46
-actions (for the best option of each, the policy's log probability, or the expected points divided by the stage's
-scale), is_greedy, shanten before the draw, at_furiten, kan_select; in addition, for all candidates, probabilities,
-expected_points and rank_probabilities where the weights predict them. A line that is not an event, or cannot follow the
-lines before it, is answered by {{"type":"error","message":...}}, as are all others until the next round or game starts.
-With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a line at which the seat cannot act is answered with
-"meta":{{"mask_bits":0}}, and so is an error, which is reported on standard error; the last line of the output has
-model_tag and phi_matrix: for each round, by seat, the probabilities of the final ranks at the seat's first decision (by
-weights of the stage rank; else from the scores alone). mjai-reviewer requires a program whose only argument is the
-seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
+that the seat cannot see may be "?"; they are ignored. With weights for three players the messages may have a fourth,
+empty seat; a North is set aside by "kita", and "nukidora" is understood too. An answer has "meta", as Mortal's:
+q_values and mask_bits over 46 actions, of three players 44 (for the best option of each, the policy's log probability,
+or the expected points divided by the stage's scale), is_greedy, shanten before the draw, at_furiten, kan_select; in
+addition, for all candidates, probabilities, expected_points and rank_probabilities where the weights predict them. A
+line that is not an event, or cannot follow the lines before it, is answered by {{"type":"error","message":...}}, as are
+all others until the next round or game starts. With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a
+line at which the seat cannot act is answered with "meta":{{"mask_bits":0}}, and so is an error, which is reported on
+standard error; the last line of the output has model_tag and phi_matrix: for each round, by seat, the probabilities of
+the final ranks at the seat's first decision (by weights of the stage rank; else from the scores alone). mjai-reviewer
+requires a program whose only argument is the seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -74,7 +75,6 @@ def _run(arguments: argparse.Namespace) -> None:
 
     torch.set_num_threads(arguments.threads)
     policy = _policy(arguments)
-    require_four_players(policy.vocabulary, arguments.weights)
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
     forecast = _forecast(arguments, policy, style) if is_reviewing else None
@@ -90,20 +90,20 @@ def _run(arguments: argparse.Namespace) -> None:
         forecast=forecast,
         adapt=_adapt(arguments, policy, style, grades),
     )
-    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder), policy.vocabulary.num_seats)
+    _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder))
     serve(Bot(player, is_reviewing), sys.stdin.buffer, sys.stdout)
     if forecast is not None:
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
         write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
 
 
-def _warm_up(player: "MjaiBot", num_seats: int) -> None:
+def _warm_up(player: "MjaiBot") -> None:
     """Computes one answer in advance, as the first one takes ten times as long."""
-    seat = player.seat
-    hand = "1m 4m 7m 2p 5p 8p 3s 6s 9s E S W N".split()
+    seat, num_seats = player.seat, player.num_seats
+    hand = "1m 9m 2p 5p 8p 3s 6s 9s E S W N C".split()
     hands = [hand if owner == seat else ["?"] * len(hand) for owner in range(num_seats)]
     start = {"type": "start_kyoku", "bakaze": "E", "kyoku": seat + 1, "oya": seat, "honba": 0, "kyotaku": 0}
-    player.start_round({**start, "scores": [25_000] * num_seats, "tehais": hands, "dora_marker": "P"})
+    player.start_round({**start, "scores": [START_SCORE[num_seats]] * num_seats, "tehais": hands, "dora_marker": "P"})
     player.follow({"type": "tsumo", "actor": seat, "pai": "F"})
 
 

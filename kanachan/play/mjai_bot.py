@@ -22,7 +22,7 @@ from annotate.runtime.json_output import rounded
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.choice import Prediction, choose
 from kanachan.inference.policy import Policy
-from kanachan.play.mortal_meta import values46
+from kanachan.play.mortal_meta import mask_values
 from kanachan.play.rank_forecast import RankForecast
 
 AdaptToRound = Callable[[Event, SeenDeal], Policy]
@@ -89,6 +89,11 @@ class MjaiBot:
         """options of the decision that `_evaluation` is of"""
         self._evaluation: Evaluation | None = None
         self._chosen = -1
+
+    @property
+    def num_seats(self) -> int:
+        """Players of the games that it plays."""
+        return self._encoder.vocabulary.num_seats
 
     @property
     def is_in_round(self) -> bool:
@@ -190,12 +195,12 @@ class MjaiBot:
         assert self._table is not None
         vocabulary, tokens = self._encoder.vocabulary, tuple(turn.options)
         quality = [0.0] if evaluation is None else evaluation.quality.tolist()
-        coarse = values46(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
+        coarse = mask_values(dict(zip(tokens, quality, strict=True)), vocabulary, after_reach)
         meta: dict[str, Any] = {"mask_bits": coarse["mask_bits"]} if evaluation is None else coarse
         meta["is_greedy"] = evaluation is None or tokens[int(evaluation.score.argmax())] == self._chosen
         # as Mortal's: before the draw, and 0 with a hand that is complete
         held = [tile for tile in turn.hand if tile != turn.drawn]
-        meta["shanten"] = max(0, shanten(held, vocabulary.num_seats))
+        meta["shanten"] = max(0, shanten(held, self.num_seats))
         meta["at_furiten"] = self._table.is_furiten
         if evaluation is None:
             return meta

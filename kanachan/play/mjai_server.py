@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from annotate.game.record import Event
-from annotate.records.mjai.reader import parse_event, require_four_players, seen_event
+from annotate.records.mjai.reader import parse_event, require_seats, seen_event
 from kanachan.play.mortal_meta import NOTHING_TO_DO
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Bot:
         if kind == "start_game":
             self._player.leave_round()
             self._is_in_game = False
-            require_four_players(event)
+            require_seats(event, self._player.num_seats)
             if type(event.get("id")) is int and event["id"] != self._player.seat:
                 raise ValueError(f"the id is {event['id']}, but this program plays seat {self._player.seat}")
             self._is_in_game = True
@@ -67,11 +67,12 @@ class Bot:
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            self._player.start_round(seen_event(event))
+            self._player.start_round(seen_event(event, self._player.num_seats))
         elif kind != "none":
             if not self._player.is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
-            return self._player.follow(seen_event(event), event.get("can_act") is not False)
+            seen = seen_event(event, self._player.num_seats)
+            return self._player.follow(seen, event.get("can_act") is not False)
         return None
 
 

@@ -1,8 +1,10 @@
-"""The `meta` that Mortal's program adds to an answer: values and a bit mask over 46 actions.
+"""The `meta` that Mortal's program adds to an answer: values and a bit mask over 46 actions, of three players 44.
 
-The 46 are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi with any discard,
-38 39 40 chi with the lowest, middle or highest tile, 41 pon, 42 kan, 43 win, 44 abort the round, 45 pass. An action has
-the value of the best of its options, so that the highest value is that of the best option.
+They are coarser than our options: 0 ... 36 discards (34 kinds, then the red fives), 37 riichi with any discard; then of
+four players 38 39 40 chi with the lowest, middle or highest tile, 41 pon, 42 kan, 43 win, 44 abort the round, 45 pass;
+and of three, as the programs for three players that descend from Mortal have it, 38 pon, 39 kan, 40 a North set aside,
+41 win, 42 abort the round, 43 pass. An action has the value of the best of its options, so that the highest value is
+that of the best option.
 """
 
 from collections.abc import Mapping
@@ -13,13 +15,27 @@ from annotate.vocabulary import CHI_TILES, TILES_PER_SUIT, Vocabulary, is_red, t
 
 NOTHING_TO_DO = {"mask_bits": 0}
 _FIRST_RED = 34
-_OF_KIND = {"pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "tsumo": 43, "ron": 43, "kyushu": 44, "skip": 45}
+_OF_KIND = {
+    4: {"pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "tsumo": 43, "ron": 43, "kyushu": 44, "skip": 45},
+    3: {
+        "pon": 38,
+        "daiminkan": 39,
+        "ankan": 39,
+        "kakan": 39,
+        "kita": 40,
+        "tsumo": 41,
+        "ron": 41,
+        "kyushu": 42,
+        "skip": 43,
+    },
+}
+"""by number of seats"""
 _RIICHI = 37
 _FIRST_CHI = 38
 
 
-def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
-    """Returns the one of the 46 actions that includes an option.
+def mask_action(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> int:
+    """Returns the action of the mask that includes an option.
 
     Args:
         after_reach: riichi is declared, and its discard is to be chosen.
@@ -33,7 +49,7 @@ def action46(token: int, vocabulary: Vocabulary, after_reach: bool = False) -> i
     if name == "chi":
         *held, called = map(tile34_of, CHI_TILES[at["chi"]])
         return _FIRST_CHI + sum(tile < called for tile in held)
-    return _OF_KIND[name]
+    return _OF_KIND[vocabulary.num_seats][name]
 
 
 def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
@@ -45,14 +61,14 @@ def masked_values(values: Mapping[int, float]) -> dict[str, Any]:
     }
 
 
-def values46(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
+def mask_values(values: Mapping[int, float], vocabulary: Vocabulary, after_reach: bool = False) -> dict[str, Any]:
     """Returns `q_values` and `mask_bits` of options, given by token; with kans on the seat's own turn also
     `kan_select`, the same by the kind of tile (0 ... 33)."""
     best: dict[int, float] = {}
     best_kan: dict[int, float] = {}
     for token, value in values.items():
         name, at = vocabulary.action.describe(token)
-        _keep_best(best, action46(token, vocabulary, after_reach), value)
+        _keep_best(best, mask_action(token, vocabulary, after_reach), value)
         if name in ("ankan", "kakan"):
             _keep_best(best_kan, at["tile34"] if name == "ankan" else tile34_of(at["tile"]), value)
     return masked_values(best) | ({"kan_select": masked_values(best_kan)} if best_kan else {})

@@ -2,8 +2,8 @@
 
 Weights of the stage `rank` predict them at the seat's first decision of the round. Without such weights, or if the
 round ends before that decision, they depend on the scores alone: each score changes by a normally distributed number,
-whose standard deviation is that of Houou games (4,900 points for a round, measured over 150 games) times the square
-root of the rounds left.
+whose standard deviation is that of Houou games (4,900 points for a round, of three players 7,000, measured over 150
+games) times the square root of the rounds left.
 
 Shapes: S seats, R ranks, N random samples, O orders of the seats.
 """
@@ -19,7 +19,8 @@ from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import Policy
 from kanachan.objectives.objective import RankObjective
 
-_POINTS_PER_ROUND = 4_900.0
+_POINTS_PER_ROUND = {4: 4_900.0, 3: 7_000.0}
+"""by number of seats"""
 _NUM_SAMPLES = 20_000
 
 
@@ -32,7 +33,7 @@ class RankForecast:
     """
 
     def __init__(self, weights: Policy | None, style: int) -> None:
-        self._rounds = 4 * (style + 1)
+        self._winds = style + 1
         self._weights = weights
         self._is_final = False
         self.matrices: list[NDArray[np.float64]] = []
@@ -40,9 +41,10 @@ class RankForecast:
 
     def start_round(self, start: Event) -> None:
         """Appends the matrix of a round, from the scores."""
-        place = WINDS[start["bakaze"]] * 4 + start["kyoku"] - 1
+        num_seats = len(start["scores"])
+        place = WINDS[start["bakaze"]] * num_seats + start["kyoku"] - 1
         self._is_final = self._weights is None
-        self.matrices.append(by_scores(start["scores"], max(1, self._rounds - place)))
+        self.matrices.append(by_scores(start["scores"], max(1, self._winds * num_seats - place)))
 
     def see(self, observation: Observation, seat: int) -> None:
         """Replaces the matrix of the round at the seat's first decision; ignores later ones."""
@@ -83,7 +85,7 @@ def by_weights(weights: Policy, observation: Observation, seat: int) -> NDArray[
 def by_scores(scores: list[int], rounds_left: int) -> NDArray[np.float64]:
     """Returns probability_SR from the scores alone."""
     normal_NS = np.random.default_rng(0).standard_normal((_NUM_SAMPLES, len(scores)))
-    final_NS = np.array(scores) + normal_NS * _POINTS_PER_ROUND * rounds_left**0.5
+    final_NS = np.array(scores) + normal_NS * _POINTS_PER_ROUND[len(scores)] * rounds_left**0.5
     rank_NS = (-final_NS).argsort(axis=1).argsort(axis=1)
     return _counted(rank_NS, np.full(_NUM_SAMPLES, 1 / _NUM_SAMPLES))
 

@@ -10,15 +10,15 @@ from annotate.game.record import Event
 from kanachan.inference.policy import Policy
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
-from tests.support.mjai_table import V
 
 START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
 END_OF_ROUND = {"type": "end_kyoku"}
 
 
 def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = False, **settings: Any) -> Bot:
-    writer = ObservationEncoder(V, 4, style, (14,) * 4)
-    return Bot(MjaiBot(Policy.load(weights), seat, "mjsoul", writer, **settings), is_reviewing)
+    policy = Policy.load(weights)
+    writer = ObservationEncoder(policy.vocabulary, 4, style, (14,) * policy.vocabulary.num_seats)
+    return Bot(MjaiBot(policy, seat, "mjsoul", writer, **settings), is_reviewing)
 
 
 def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:

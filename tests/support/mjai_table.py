@@ -10,7 +10,7 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
 from annotate.records.mjai.reader import seen_event
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 
 V = FOUR_PLAYERS
 
@@ -23,11 +23,14 @@ def hidden_from(seat: int, event: Event) -> Event:
     return {**event, "pai": "?"} if event["type"] == "tsumo" and event["actor"] != seat else event
 
 
-def turns(seat: int, events: Sequence[Event], rules: Rules = "mjsoul") -> Iterator[tuple[SeatTable, Event, Turn]]:
+def turns(
+    seat: int, events: Sequence[Event], rules: Rules = "mjsoul", vocabulary: Vocabulary = V
+) -> Iterator[tuple[SeatTable, Event, Turn]]:
     """The turns of `seat` in one round, from start_kyoku on."""
-    table = SeatTable.of_start(rules, seen_event(hidden_from(seat, events[0])), seat, V)
+    num_seats = vocabulary.num_seats
+    table = SeatTable.of_start(rules, seen_event(hidden_from(seat, events[0]), num_seats), seat, vocabulary)
     for event in events[1:]:
-        turn = table.follow(seen_event(hidden_from(seat, event)))
+        turn = table.follow(seen_event(hidden_from(seat, event), num_seats))
         if turn is not None:
             yield table, event, turn
 
@@ -38,12 +41,14 @@ def at_the_table(
     """The decisions of `seat` in one round: sparse, numeric, progression, actions."""
     return [
         (writer.sparse(turn), writer.numeric(turn), tuple(table.progression), tuple(turn.options))
-        for table, event, turn in turns(seat, events, rules)
+        for table, event, turn in turns(seat, events, rules, writer.vocabulary)
         if len(turn.options) > 1 and event["type"] != "reach"
     ]
 
 
-def as_decided(seat: int, decisions: Iterable[Annotation | Decision]) -> list[tuple[Any, ...]]:
+def as_decided(
+    seat: int, decisions: Iterable[Annotation | Decision], vocabulary: Vocabulary = V
+) -> list[tuple[Any, ...]]:
     """The same of decisions that were taken while the whole game was seen."""
-    own = V.sparse["seat"].token(seat)
+    own = vocabulary.sparse["seat"].token(seat)
     return [d.observation for d in decisions if own in d.observation.sparse]

@@ -7,7 +7,7 @@ Whether the moves are possible is not checked here but by replaying.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from annotate.game import grading, results
 from annotate.game.mjai_actions import KITA
@@ -25,9 +25,8 @@ from annotate.game.record import (
 )
 from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, Field, fields_of, normalised
 from annotate.records.strict_json import objects_of, parse_json
-from annotate.vocabulary import vocabulary_of_seats
+from annotate.vocabulary import NUMS_OF_SEATS, vocabulary_of_seats
 
-_THREE_PLAYERS = "a three-player game: three players are not supported by the bot"
 _PER_SEAT = ("scores", "tehais", "deltas", "delta")
 """fields with an element for each seat, or for each of four where a game of three has an empty one"""
 
@@ -78,28 +77,40 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
         raise ValueError("no start_game")
 
 
-def seen_event(event: Event) -> Event:
-    """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?".
+def seen_event(event: Event, num_seats: int) -> Event:
+    """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?", and a table of
+    three may have an empty fourth seat.
 
     Raises:
-        ValueError: names the field; or it is not an event of a round.
+        ValueError: names the field; or it is not an event of a round of so many players.
     """
-    kind = event["type"]
-    seen = fields_of(4).seen
-    if kind in KITA or any(type(event.get(name)) is list and len(event[name]) == 3 for name in _PER_SEAT):
-        raise ValueError(_THREE_PLAYERS)
+    kind = _kind(event)
+    seen = fields_of(num_seats).seen
     if kind not in seen:
-        raise ValueError("an unknown type of event")
+        raise ValueError(_unknown(kind, num_seats))
     if kind == "start_kyoku":
-        return _start_kyoku(event, seen[kind])
+        _require_scores(event.get("scores"), num_seats)
+        return _start_kyoku(_without_empty_seat(event, num_seats), seen[kind])
     return {"type": kind, **normalised(event, seen[kind])}
 
 
-def require_four_players(start_game: Event) -> None:
-    """Raises ValueError if a start_game is that of a three-player game."""
+def require_seats(start_game: Event, num_seats: int) -> None:
+    """Raises ValueError if the names in a start_game are too few; three players may have four."""
     names = start_game.get("names")
-    if type(names) is list and len(names) == 3:
-        raise ValueError(_THREE_PLAYERS)
+    if type(names) is list and len(names) in NUMS_OF_SEATS and len(names) < num_seats:
+        _refuse(len(names), num_seats)
+
+
+def _require_scores(scores: Any, num_seats: int) -> None:
+    """Raises ValueError if the scores are of another number of players; a fourth of 0 points is none of three."""
+    if type(scores) is list and len(scores) in NUMS_OF_SEATS:
+        found = len(scores) - (len(scores) > num_seats and scores[-1] == 0)
+        if found != num_seats:
+            _refuse(found, num_seats)
+
+
+def _refuse(found: int, num_seats: int) -> NoReturn:
+    raise ValueError(f"a game of {found} players: these weights play games of {num_seats}")
 
 
 def parse_event(line: str) -> Event:
@@ -248,16 +259,25 @@ def _start_kyoku(event: Event, fields: Sequence[Field]) -> Event:
 
 
 def _round_event(event: Event, events: Sequence[Event], num_seats: int) -> Event:
-    kind = "kita" if event["type"] in KITA else event["type"]
+    kind = _kind(event)
     fields = fields_of(num_seats).events
     if kind not in fields:
-        is_known = kind in ("chi", "kita")
-        raise ValueError(f"not possible with {num_seats} players" if is_known else "an unknown type of event")
+        raise ValueError(_unknown(kind, num_seats))
     if not events:
         raise ValueError("outside of a round")
     if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
         raise ValueError("after the end of the round")
     return {"type": kind, **normalised(event, fields[kind])}
+
+
+def _kind(event: Event) -> str:
+    kind: str = event["type"]
+    return "kita" if kind in KITA else kind
+
+
+def _unknown(kind: str, num_seats: int) -> str:
+    is_known = kind in ("chi", "kita")
+    return f"not possible with {num_seats} players" if is_known else "an unknown type of event"
 
 
 def _finish_round(draft: _Draft) -> bool:

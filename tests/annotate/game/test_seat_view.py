@@ -2,7 +2,9 @@
 
 import copy
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,12 +18,53 @@ from annotate.records.reading import read_games
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of
 from annotate.simulation.simulate import rounds_of, simulate_game
+from annotate.vocabulary import Vocabulary
 from tests.support.mjai_table import V, as_decided, at_the_table, turns
 from tests.support.rare_rounds import ROUNDS, TENPAI, events_of
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, play_round, words, writer_of
+from tests.support.rounds import DULL, DULL_3, V3, play_round, play_three, words, writer_of
 
 SEATS = range(V.num_seats)
+NORTH = "4z19m147p258s1235z"
+WAITS_FOR_NORTH = "123p456p789s22z44z"
+ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
+    "norths of all seats": ("0 kita; 0 cut; 1 kita; 2 kita", [NORTH, NORTH, NORTH], {"draws": "6z6z6z"}),
+    "all norths of a seat": (
+        "1 kita; 1 kita; 1 kita; 1 kita",
+        ["19m147p258s12356z", "444z19m147p258s12z", "19m369p369s13567z"],
+        {"draws": "6z4z"},
+    ),
+    "a north drawn in riichi": (
+        "1 riichi 1m; 1 kita",
+        ["", WAITS_FOR_NORTH.replace("44z", "33z"), "19m369p369s13467z"],
+        {"draws": "6z1m7z7z4z"},
+    ),
+    "a north that is won": (
+        "1 riichi 1m; 2 cut; 0 kita; 1 ron",
+        [NORTH, WAITS_FOR_NORTH, "19m369p369s13467z"],
+        {"draws": "6z1m7z7z"},
+    ),
+    "a north that is let pass": (
+        "1 riichi 1m; 2 cut; 0 kita; 1 skip",
+        [NORTH, WAITS_FOR_NORTH, "19m369p369s13467z"],
+        {"draws": "6z1m7z7z"},
+    ),
+    "a north discarded and called": (
+        "0 discard 4z; 1 pon",
+        [NORTH, "44z19m147p258s123z", DULL_3[2]],
+        {"draws": "6z"},
+    ),
+    "kans and a north after them": (
+        "0 ankan 1p; 0 kita; 0 cut",
+        ["1111p4z19m258s135z", "", ""],
+        {"draws": "6z", "rinshan": "5z7z"},
+    ),
+    "a kan of a suit in riichi": (
+        "0 riichi 9s; 0 ankan 1p",
+        ["111p456p789p567s1z", "19m147s258s23467z", "19m258s369s23567z"],
+        {"draws": "9s..1p", "rinshan": "2z"},
+    ),
+}
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
@@ -33,12 +76,27 @@ def test_each_seat_has_the_decisions_of_a_round_that_all_see(name: str, rules: R
 
 
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
-def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(rules: Rules) -> None:
-    game = simulate_game(V, 11, 0 if rules == "mjsoul" else 1, rules=rules, room=2, grades=(6, 7, 8, 8))
-    for seat in SEATS:
-        writer = ObservationEncoder(V, 2, 1, (6, 7, 8, 8))
-        found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
-        assert found == as_decided(seat, game.annotations)
+@pytest.mark.parametrize("name", ROUNDS_OF_THREE)
+def test_each_seat_of_three_has_the_decisions_of_a_round_that_all_see(name: str, rules: Rules) -> None:
+    script, hands, more = ROUNDS_OF_THREE[name]
+    played = play_three(script, hands, rules=rules, **more)
+    for seat in range(V3.num_seats):
+        found = at_the_table(seat, played.events, writer_of(vocabulary=V3), rules)
+        assert found == as_decided(seat, played.decisions, V3)
+
+
+@pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
+@pytest.mark.parametrize(("vocabulary", "numbers"), [(V, (0, 1)), (V3, (0, 1, 2, 3))])
+def test_whole_games_give_the_tokens_that_were_written_while_they_were_played(
+    vocabulary: Vocabulary, numbers: tuple[int, ...], rules: Rules
+) -> None:
+    grades = (6, 7, 8, 8)[: vocabulary.num_seats]
+    for number in numbers[rules == "tenhou" :: 2]:
+        game = simulate_game(vocabulary, 11, number, rules=rules, room=2, grades=grades)
+        for seat in range(vocabulary.num_seats):
+            writer = ObservationEncoder(vocabulary, 2, 1, grades)
+            found = [s for events in rounds_of(game.events) for s in at_the_table(seat, events, writer, rules)]
+            assert found == as_decided(seat, game.annotations, vocabulary)
 
 
 @pytest.mark.parametrize("name", ROUNDS)
@@ -54,7 +112,7 @@ def test_every_option_can_be_said_as_mjai_and_is_understood(name: str) -> None:
 
 def seen_as_record(said: Event) -> Event:
     """The event as another seat sees it."""
-    return said if said["type"] in ("none", "ryukyoku") else seen_event(said)
+    return said if said["type"] in ("none", "ryukyoku") else seen_event(said, V.num_seats)
 
 
 def test_open_tiles_of_others_are_not_looked_at() -> None:
@@ -148,11 +206,17 @@ def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
 
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:
     """By seat, what it decides where the whole record is seen; with the decisions that the record does not show."""
+    vocabulary = writer.vocabulary
     table = Table.of_round(
-        rules, recorded.events[0], wall_of(recorded, V), V, is_wall_true=False, has_external_events=True
+        rules,
+        recorded.events[0],
+        wall_of(recorded, vocabulary),
+        vocabulary,
+        is_wall_true=False,
+        has_external_events=True,
     )
     script = Script(recorded, table)
-    decided: list[list[tuple]] = [[] for _ in SEATS]
+    decided: list[list[tuple]] = [[] for _ in range(vocabulary.num_seats)]
     while not table.done:
         chosen = script.choose(table.turns)
         for turn in table.turns:
@@ -166,11 +230,11 @@ def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> l
 
 def assert_same(game: Game) -> int:
     """Returns the number of decisions."""
-    writer = writer_of(style=game.style)
+    writer = writer_of(style=game.style, vocabulary=game.vocabulary)
     num_decisions = 0
     for recorded in game.rounds:
         decided = played_again(recorded, game.rules[0], writer)
-        for seat in SEATS:
+        for seat in range(game.vocabulary.num_seats):
             assert at_the_table(seat, recorded.events, writer, game.rules[0]) == decided[seat], recorded.name
         num_decisions += sum(map(len, decided))
     return num_decisions
@@ -183,6 +247,7 @@ def games_of(paths: list[Path]) -> list[Game]:
 @pytest.mark.records
 def test_real_games_give_the_same_tokens_from_the_record_and_at_the_table() -> None:
     assert sum(map(assert_same, games_of(real_records("tenhou/houou-4p-2021")[:3]))) > 1000
+    assert sum(map(assert_same, games_of(real_records("tenhou/houou-3p-2020")[:5]))) > 1000
 
 
 @pytest.mark.slow
@@ -190,3 +255,9 @@ def test_real_games_give_the_same_tokens_from_the_record_and_at_the_table() -> N
 def test_a_hundred_real_games_give_the_same_tokens_from_the_record_and_at_the_table() -> None:
     paths = [*real_records("tenhou/houou-4p-2021")[100:170], *real_records("tenhou/houou-4p-2020")[::24]]
     assert sum(map(assert_same, games_of(paths))) > 40_000
+
+
+@pytest.mark.slow
+@pytest.mark.records
+def test_all_real_games_of_three_give_the_same_tokens_from_the_record_and_at_the_table() -> None:
+    assert sum(map(assert_same, games_of(real_records("tenhou/houou-3p-2020")))) > 80_000

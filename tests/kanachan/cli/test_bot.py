@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli.bot import main
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
@@ -21,20 +22,24 @@ def games_in(folder: Path) -> list[list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("modifier, games", [("", 100), ("!adapt=2", 4)])
+@pytest.mark.parametrize(
+    "vocabulary, modifier, games",
+    [(FOUR_PLAYERS, "", 100), (FOUR_PLAYERS, "!adapt=2", 4), (THREE_PLAYERS, "", 60), (THREE_PLAYERS, "!int8", 6)],
+)
 def test_games_over_pipes_are_the_games_of_the_network_itself(
-    modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    vocabulary: Vocabulary, modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arena = pytest.importorskip("kanachan.cli.arena")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    weights = f"{written(tmp_path / 'weights')}{modifier}"
+    weights = f"{written(tmp_path / 'weights', vocabulary=vocabulary)}{modifier}"
+    players = ["--players", str(vocabulary.num_seats)]
     program = tmp_path / "bot.py"
     program.write_text("import sys\nfrom kanachan.cli.bot import main\nsys.exit(main(sys.argv[1:]))\n")
     table = "--rules tenhou --style east --room 3 --grades 9"
     bot = f"mjai:{sys.executable} {program} {weights} {{seat}} {table}"
     for player, folder in ((bot, "bot"), (weights, "network")):
         done = ["--records", str(tmp_path / folder), "--json", str(tmp_path / f"{folder}.json")]
-        assert arena.main([player, "rule", "-n", str(games), *SETTINGS, *done]) == 0
+        assert arena.main([player, "rule", "-n", str(games), *players, *SETTINGS, *done]) == 0
     assert len(games_in(tmp_path / "bot")) == games
     assert games_in(tmp_path / "bot") == games_in(tmp_path / "network")
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0

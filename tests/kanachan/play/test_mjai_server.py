@@ -27,13 +27,13 @@ from kanachan.objectives.rank import Rank
 from kanachan.objectives.stages import STAGES
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
-from kanachan.play.mortal_meta import action46
+from kanachan.play.mortal_meta import mask_action
 from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
 from tests.support.bots import END_OF_ROUND, START, answers, bot_of
 from tests.support.mjai_table import V, hidden_from, turns
 from tests.support.rare_rounds import TENPAI
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, play_round
+from tests.support.rounds import DULL, V3, play_round
 from tests.support.rounds import words as words_of
 from tests.support.tiny_weights import written
 
@@ -50,6 +50,17 @@ def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) 
         event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]
     ]
     return [START, *received, {"type": "end_game"}]
+
+
+@pytest.fixture(scope="module")
+def of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Imitation for three players."""
+    return written(tmp_path_factory.mktemp("weights"), vocabulary=V3)
+
+
+@pytest.fixture(scope="module")
+def rounds_of_three() -> list[list[Event]]:
+    return rounds_of(simulate_game(V3, 5, 0, style=0, annotated=False).events)
 
 
 @pytest.fixture(scope="module")
@@ -79,29 +90,30 @@ def test_its_answers_can_be_played(weights: dict[StageName, Path], rounds: list[
     assert num_answers > 50
 
 
-@pytest.mark.parametrize("stage", ["imitation", "grading"])
+@pytest.mark.parametrize("kind", ["imitation", "grading", "imitation of three"])
 def test_whole_games_are_decided_as_the_network_decides_of_the_record(
-    weights: dict[StageName, Path], stage: StageName
+    weights: dict[StageName, Path], of_three: Path, kind: str
 ) -> None:
-    game = simulate_game(V, 5, 1, style=0, room=4, grades=(14,) * 4)
-    policy = Policy.load(weights[stage])
-    for seat in (0, 3):
-        own = [a for a in game.annotations if V.sparse["seat"].token(seat) in a.sparse]
+    path = {**weights, "imitation of three": of_three}[kind]
+    policy = Policy.load(path)
+    vocabulary = policy.vocabulary
+    game = simulate_game(vocabulary, 5, 1, style=0, room=4, grades=(14,) * vocabulary.num_seats)
+    for seat in (0, vocabulary.num_seats - 1):
+        own = [a for a in game.annotations if vocabulary.sparse["seat"].token(seat) in a.sparse]
         wanted = [a.actions[int(p.score.argmax())] for a, p in zip(own, policy.predictions(own), strict=True)]
-        bot = bot_of(weights[stage], seat, style=0)
+        bot = bot_of(path, seat, style=0)
         bot.answer(json.dumps(START))
         found: list[int] = []
         for events in rounds_of(game.events):
-            turn_of = {
-                id(e): turn for _, e, turn in turns(seat, events) if len(turn.options) > 1 and e["type"] != "reach"
-            }
+            followed = turns(seat, events, vocabulary=vocabulary)
+            turn_of = {id(e): turn for _, e, turn in followed if len(turn.options) > 1 and e["type"] != "reach"}
             for event in events:
                 answer = bot.answer(json.dumps(hidden_from(seat, event)))
                 if id(event) in turn_of:
                     # of a riichi the answer to its echo has the discard
                     token = wanted[len(found)] if answer["type"] == "reach" else None
-                    found.append(token or choice_of_event(turn_of[id(event)], answer, V).token)
-        assert found == wanted and len(found) > 50
+                    found.append(token or choice_of_event(turn_of[id(event)], answer, vocabulary).token)
+        assert found == wanted and len(found) > 20
 
 
 def test_riichi_is_declared_and_its_discard_answers_the_echo(weights: dict[StageName, Path]) -> None:
@@ -179,7 +191,15 @@ def test_log_probabilities_of_the_46_actions_are_those_of_their_best_candidates(
     ],
 )
 def test_the_46_actions_are_mortals(words: str, action: int) -> None:
-    assert action in {action46(token, V) for token in range(V.action.size) if words_of(token) == words}
+    assert action in {mask_action(token, V) for token in range(V.action.size) if words_of(token) == words}
+
+
+@pytest.mark.parametrize(
+    "words, action",
+    [("discard 9m", 8), ("riichi 3p", 37), ("pon", 38), ("ankan 5p", 39), ("kita", 40), ("ron", 41), ("kyushu", 42)],
+)
+def test_of_three_players_44_actions_are_without_chi_and_with_a_north(words: str, action: int) -> None:
+    assert {mask_action(token, V3) for token in range(V3.action.size) if words_of(token, V3) == words} == {action}
 
 
 def test_several_kans_are_distinguished_by_their_tiles(weights: dict[StageName, Path]) -> None:
@@ -284,6 +304,51 @@ def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pyte
     assert any(answer["meta"]["mask_bits"] for answer in answers(bot, second))
 
 
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+def with_a_fourth_seat(event: Event) -> Event:
+    """Returns an event as programs write it that have four seats, with their word for a North set aside."""
+    empty = {"names": "", "scores": 0, "tehais": ["?"] * 13, "deltas": 0}
+    padded = {name: [*event[name], empty[name]] for name in empty.keys() & event.keys()}
+    return {**event, **padded, "type": "nukidora" if event["type"] == "kita" else event["type"]}
+
+
+def test_norths_are_set_aside_at_a_table_of_three(of_three: Path, rounds_of_three: list[list[Event]]) -> None:
+    lines = [START, *(hidden_from(0, event) for events in rounds_of_three for event in [*events, END_OF_ROUND])]
+    found = answers(bot_of(of_three, 0, sampling=5.0), lines)
+    assert "error" not in {answer["type"] for answer in found}
+    norths = [answer for answer in found if answer["type"] == "kita"]
+    assert norths and all((answer["actor"], answer["pai"]) == (0, "N") for answer in norths)
+    assert all(answer["meta"]["mask_bits"] >> 40 & 1 for answer in norths)
+
+
+def test_an_empty_fourth_seat_and_nukidora_change_nothing(of_three: Path, rounds_of_three: list[list[Event]]) -> None:
+    start = {"type": "start_game", "names": ["a", "b", "c"]}
+    lines = [start, *(hidden_from(1, event) for events in rounds_of_three for event in [*events, END_OF_ROUND])]
+    assert any(line["type"] == "kita" for line in lines)
+    plain, padded = (
+        [{**answer, "meta": answer.get("meta", {}).get("q_values")} for answer in answers(bot_of(of_three, 1), events)]
+        for events in (lines, list(map(with_a_fourth_seat, lines)))
+    )
+    assert plain == padded
+
+
+def test_a_table_of_another_number_of_players_is_refused(
+    weights: dict[StageName, Path],
+    of_three: Path,
+    rounds: list[list[Event]],
+    rounds_of_three: list[list[Event]],
+) -> None:
+    (*_, at_four) = answers(bot_of(of_three, 0), [START, hidden_from(0, rounds[0][0])])
+    assert at_four["message"] == "start_kyoku: a game of 4 players: these weights play games of 3"
+    (*_, at_three) = answers(bot_of(weights["imitation"], 0), [START, hidden_from(0, rounds_of_three[0][0])])
+    assert at_three["message"] == "start_kyoku: a game of 3 players: these weights play games of 4"
+    kita = {"type": "kita", "actor": 0, "pai": "N"}
+    (*_, north) = answers(bot_of(weights["imitation"], 0), [START, hidden_from(0, rounds[0][0]), kita])
+    assert north["message"] == "kita: not possible with 4 players"
+
+
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
@@ -294,7 +359,7 @@ def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pyte
         ("[1]", "an object"),
         ('{"type":"tsumo","actor":0,"pai":"1m"}', "outside of a round"),
         ('{"type":"start_kyoku"}', "missing"),
-        ('{"type":"start_game","names":["a","b","c"]}', "three players"),
+        ('{"type":"start_game","names":["a","b","c"]}', "a game of 3 players: these weights play games of 4"),
         ('{"type":"start_game","id":3}', "seat 0"),
         ('{"type":"what"}', "outside of a round"),
         ("\udcff", "not JSON"),
@@ -341,6 +406,23 @@ def test_the_program_reviews_a_game(
     assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
     assert last["model_tag"] == "kanachan-imitation-20"
     assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
+
+
+def test_the_program_plays_games_of_three_players(
+    of_three: Path,
+    rounds_of_three: list[list[Event]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [json.dumps(event) for event in stream(2, rounds_of_three[:2])]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    assert main([str(of_three), "2", "--grades", "9,10,11"]) == 0
+    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert len(found) == len(lines) and any(answer["meta"]["mask_bits"] for answer in found)
+    assert np.array(last["phi_matrix"]).shape == (2, 3, 3)
+    assert main([str(of_three), "3"]) == 1
+    assert "for games of 3 players: give a seat from 0 to 2" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -16,12 +16,12 @@ def main(habit: str, seat: int) -> None:
     for line in sys.stdin:
         event = json.loads(line)
         if event["type"] == "start_kyoku":
-            table = SeatTable.of_start("mjsoul", seen_event(event), seat, V)
+            table = SeatTable.of_start("mjsoul", seen_event(event, V.num_seats), seat, V)
         elif event["type"] == "end_kyoku":
             table = None
         elif event["type"] == "end_game" and habit == "leaves":
             sys.exit()
-        elif table is not None and (turn := table.follow(seen_event(event))) is not None:
+        elif table is not None and (turn := table.follow(seen_event(event, V.num_seats))) is not None:
             skip, drawn = V.action["skip"].first, {"pai": event.get("pai"), "tsumogiri": True}
             cuts = [t for t in turn.options if drawn.items() <= events_of_option(turn, t, V)[0].items()]
             token = skip if skip in turn.options else [*cuts, *turn.options][0]
