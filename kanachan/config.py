@@ -66,7 +66,8 @@ class ObjectiveConfig:
     label_smoothing: float = 0.0
     """imitation: share of the target spread over all candidates"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
-    """rank: points of each rank; the score of an action is their expectation"""
+    """rank: points of each rank; the score of an action is their expectation (of three players, configs/ sets
+    [135,0,-135])"""
     prior: str | None = None
     """rank and grading: weights of a reward predictor (stage reward, network round) whose log-probabilities are added
     to the outputs of the network: before the first step it predicts what the scores and the round alone predict. They
@@ -155,7 +156,7 @@ class DataConfig:
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
     exchange_suits: bool = True
-    """augmentation: permute the three suits at random (six permutations)"""
+    """augmentation: permute the suits at random (six permutations; of three players two)"""
     actor_first: bool = True
     """seat canonicalisation: rotate the seats so that the actor is seat 0, and what is learned in one seat holds for
     all"""

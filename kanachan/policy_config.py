@@ -4,8 +4,15 @@ Imports nothing heavy."""
 from dataclasses import dataclass
 from typing import Literal
 
-RANK_POINTS = (1.5, 0.5, -0.5, -1.5)
-"""utility of each rank: every place counts as much as any other"""
+
+def rank_points(num_seats: int) -> tuple[float, ...]:
+    """Returns a utility of the ranks in which every place counts as much as any other."""
+    return tuple((num_seats - 1) / 2 - rank for rank in range(num_seats))
+
+
+RANK_POINTS = rank_points(4)
+"""those of four players; configs/ has those of three"""
+_DEFAULTS_OF_POINTS = (RANK_POINTS, rank_points(3))
 UtilityKind = Literal["ranks", "grading_points", "round_points"]
 
 
@@ -35,7 +42,7 @@ class CriticConfig:
 
     def __post_init__(self) -> None:
         require(
-            self.utility == "ranks" or self.points == RANK_POINTS,
+            self.utility == "ranks" or self.points in _DEFAULTS_OF_POINTS,
             f"critic.points={list(self.points)} has no effect with critic.utility={self.utility}; remove it",
         )
         require(
@@ -96,7 +103,7 @@ class PolicyConfig:
             require(value is None or value > 0, f"policy.{name} must be positive, not {value}")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
         require(
-            self.utility == "ranks" or self.points == RANK_POINTS,
+            self.utility == "ranks" or self.points in _DEFAULTS_OF_POINTS,
             f"policy.points={list(self.points)} has no effect with policy.utility={self.utility}; remove it",
         )
         require(

@@ -33,6 +33,7 @@ from kanachan.cli.policy_options import add_options, check_options, reweighted_p
 from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path, load_baseline
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
+from kanachan.models.card import vocabulary_of
 from kanachan.models.reference import resolved
 from kanachan.objectives.stages import scoring_stages
 
@@ -125,7 +126,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--average-suits",
         action="store_true",
-        help="evaluate every network under all six suit permutations, and measure the mean of its predictions",
+        help="evaluate every network under all suit permutations (six; of three players two), and measure the mean of "
+        "its predictions",
     )
     add_options(parser, held_out="SHARDS")
     add_gain_options(parser)
@@ -144,8 +146,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         require_weights(arguments.baseline)
         evaluate_critics(arguments)
         return
-    baseline = baseline_path(arguments.baseline)
-    require_weights(*arguments.weights, baseline)
+    require_weights(*arguments.weights)
+    baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
+    require_weights(baseline)
     require_policies(arguments.prior)
     if are_reward_predictors(arguments):
         evaluate_reward_predictors(arguments)

@@ -10,8 +10,10 @@ from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
-from kanachan.models.reference import resolved
-from kanachan.policy_config import RANK_POINTS, UtilityKind
+from kanachan.models.card import vocabulary_of
+from kanachan.models.reference import resolved, shipped_name
+from kanachan.objectives.stages import REWARD
+from kanachan.policy_config import RANK_POINTS, UtilityKind, rank_points
 
 if TYPE_CHECKING:
     import numpy as np
@@ -142,7 +144,7 @@ class _Returns(NamedTuple):
     def unit(self) -> str:
         """Of the returns, in words."""
         if self.utility.kind == "ranks":
-            return "ranks" if self.utility.points == RANK_POINTS else "points"
+            return "ranks" if self.utility.points == rank_points(len(self.utility.points)) else "points"
         return {"grading_points": "grading points", "round_points": "points of rounds"}[self.utility.kind]
 
 
@@ -157,19 +159,21 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
     from kanachan.inference.returns import Utility
 
     critic = None if arguments.critic is None else Critic.load(arguments.critic, chosen_device(arguments.device))
-    utility = Utility() if critic is None else critic.utility
+    num_seats = vocabulary_of(arguments.weights[0]).num_seats
+    usual = rank_points(num_seats)
+    utility = Utility(points=usual) if critic is None else critic.utility
     if arguments.utility is not None or arguments.points is not None:
         kind: UtilityKind = arguments.utility or "ranks"
         if kind != "ranks" and arguments.points is not None:
             raise ValueError(f"--points has no effect with --utility {kind}; leave it out")
-        utility = Utility(kind, RANK_POINTS if arguments.points is None else arguments.points)
+        utility = Utility(kind, usual if arguments.points is None else arguments.points)
     if critic is not None and critic.utility != utility:
         raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
     if not utility.needs_reward:
         if arguments.reward is not None:
             raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
         return _Returns(utility, None, critic)
-    reward = SHIPPED_BASELINE if critic is None else critic.card[CRITIC_KEY]["reward"]
+    reward = shipped_name(REWARD, num_seats) if critic is None else critic.card[CRITIC_KEY]["reward"]
     return _Returns(utility, arguments.reward or reward, critic)
 
 

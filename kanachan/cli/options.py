@@ -10,7 +10,10 @@ from annotate.vocabulary import Vocabulary
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import require_scoring
 
-WEIGHTS_HELP = "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE)"
+WEIGHTS_HELP = (
+    "weights file, folder of a run that has ended, or weights of the package (reference, reference/STAGE; of three "
+    "players reference/3p, reference/3p/STAGE)"
+)
 
 
 def require_weights(*paths: str | None) -> None:

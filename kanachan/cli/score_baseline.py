@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from kanachan.models.reference import NAME, shipped_weights
+from kanachan.models.reference import shipped_name, shipped_weights
 from kanachan.objectives.stages import REWARD
 
 if TYPE_CHECKING:
@@ -10,18 +10,20 @@ if TYPE_CHECKING:
     from kanachan.inference.reward_predictor import RewardPredictor
 
 FITTED = "fitted"
-SHIPPED_BASELINE = f"{NAME}/{REWARD}"
+SHIPPED_BASELINE = shipped_name(REWARD, 4)
+"""of four players, for help texts; `shipped_name` knows that of others"""
 
 
-def baseline_path(given: str | None) -> str | None:
+def baseline_path(given: str | None, num_seats: int) -> str | None:
     """Returns the path or name of the predictor's weights; None if one is to be fitted."""
-    if given is None and SHIPPED_BASELINE in shipped_weights():
-        return SHIPPED_BASELINE
+    shipped = shipped_name(REWARD, num_seats)
+    if given is None and shipped in shipped_weights():
+        return shipped
     return None if given == FITTED else given
 
 
 def load_baseline(path: str | None, vocabulary: "Vocabulary") -> "RewardPredictor | None":
-    """Loads the predictor; returns None if one is to be fitted, or the package's is of another vocabulary.
+    """Loads the predictor; returns None if one is to be fitted.
 
     Raises:
         ValueError: the weights are not a reward predictor, are of another vocabulary, or need the rounds before.
@@ -32,8 +34,6 @@ def load_baseline(path: str | None, vocabulary: "Vocabulary") -> "RewardPredicto
         return None
     predictor = RewardPredictor.load(path)
     if predictor.vocabulary is not vocabulary:
-        if path == SHIPPED_BASELINE:
-            return None
         raise ValueError(
             f"--baseline {path}: of the vocabulary {predictor.vocabulary.name}, the networks are of {vocabulary.name}"
         )

@@ -62,7 +62,8 @@ def log_likelihood_metrics(
 ) -> dict[str, Estimate]:
     """Computes the mean log probability (nats) of the outcome, by name of the predictor.
 
-    Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats.
+    Chance is -ln 4 = -1.386 for the actor's rank and -ln 24 = -3.178 for the order of four seats, of three -ln 3 and
+    -ln 6.
     """
     return cluster_bootstrap(
         game_B, {name: ratio_statistic(values) for name, values in log_probability.items()}, replicates

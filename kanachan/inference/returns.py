@@ -46,6 +46,8 @@ class Utility:
             raise ValueError(f"the points of the ranks must be finite numbers, not {list(self.points)}")
         if self.kind == "ranks" and len(set(self.points)) < 2:
             raise ValueError(f"the points of the ranks are all equal: {list(self.points)}")
+        if self.kind != "ranks":
+            object.__setattr__(self, "points", RANK_POINTS)  # without effect, so that utilities of a kind are equal
 
     @property
     def is_zero_sum(self) -> bool:

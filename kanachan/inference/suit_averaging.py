@@ -1,4 +1,4 @@
-"""The mean of a network's outputs under all six suit permutations.
+"""The mean of a network's outputs under all suit permutations: six, of three players two.
 
 The permutations are symmetries of the game (`kanachan.data.symmetry.suit_permutations`), to which a network trained
 with them is invariant only approximately. The mean is exactly invariant and slightly more accurate than a single

@@ -10,7 +10,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from annotate.runtime.files import require_exists
-from annotate.vocabulary import known_vocabularies, vocabulary_with
+from annotate.vocabulary import Vocabulary, known_vocabularies, vocabulary_named, vocabulary_with
 from kanachan.config import WEIGHTS_NAME, ModelConfig
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.reference import resolved
@@ -38,6 +38,11 @@ def weights_file(path: str | Path) -> Path:
     if splits_in(given):
         raise ValueError(f"{given}: a folder of shards; weights are expected here: a file, or the folder of a run")
     raise ValueError(f"{given}: no {WEIGHTS_NAME} in it; has the run ended?")
+
+
+def vocabulary_of(path: str | Path) -> Vocabulary:
+    """Returns the vocabulary that weights are for; raises ValueError as `read_card`."""
+    return vocabulary_named(read_card(path)["vocabulary"])
 
 
 def weights_hash(path: str | Path) -> str:

@@ -1,6 +1,8 @@
-"""The names of the weights that come with the package: `reference` is imitation, `reference/STAGE` any stage.
+"""The names of the weights that come with the package: `reference` is imitation, `reference/STAGE` any stage;
+`reference/3p` and `reference/3p/STAGE` are those of three players.
 
-Imports nothing heavy: command lines are checked with it.
+The files are in `kanachan/reference` and, of three players, in its folder `3p`; each has the name of its stage. Imports
+nothing heavy: command lines are checked with it.
 """
 
 import re
@@ -9,17 +11,26 @@ from pathlib import Path
 NAME = "reference"
 FIRST_STAGE = "imitation"
 FOLDER = Path(__file__).resolve().parents[1] / "reference"
-_NAME = re.compile(rf"{NAME}(?:/(?P<stage>\w+))?")
+_PLAYERS = "3p"
+_NAME = re.compile(rf"{NAME}(?:/(?P<players>{_PLAYERS}))?(?:/(?P<stage>\w+))?")
 
 
 def shipped_weights() -> dict[str, Path]:
-    """Returns the weights files of the package by name, `reference` first."""
-    files = sorted(FOLDER.glob("*.safetensors"), key=lambda file: (file.stem != FIRST_STAGE, file.stem))
-    return {_name(file.stem): file for file in files}
+    """Returns the weights files of the package by name, `reference` first, those of three players last."""
+    found: dict[str, Path] = {}
+    for folder, name in ((FOLDER, NAME), (FOLDER / _PLAYERS, f"{NAME}/{_PLAYERS}")):
+        files = sorted(folder.glob("*.safetensors"), key=lambda file: (file.stem != FIRST_STAGE, file.stem))
+        found |= {_name(name, file.stem): file for file in files}
+    return found
+
+
+def shipped_name(stage: str, num_seats: int) -> str:
+    """Returns the name of the weights of a stage for games of so many players, whether the package has them or not."""
+    return _name(NAME if num_seats == 4 else f"{NAME}/{num_seats}p", stage)
 
 
 def is_reference_name(text: str) -> bool:
-    """Returns whether a text is `reference` or `reference/STAGE`, of any stage, rather than a path."""
+    """Returns whether a text is such a name, of any stage, rather than a path."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -33,7 +44,7 @@ def resolved(given: str | Path) -> Path:
     if match is None:
         return Path(given)
     shipped = shipped_weights()
-    name = _name(match["stage"] or FIRST_STAGE)
+    name = _name(NAME if match["players"] is None else f"{NAME}/{_PLAYERS}", match["stage"] or FIRST_STAGE)
     if name not in shipped:
         raise ValueError(
             f"{given}: not among the weights of this package, which are {', '.join(shipped)}; for a file or folder of "
@@ -47,5 +58,5 @@ def name_of(file: Path) -> str | None:
     return next((name for name, path in shipped_weights().items() if path == file.resolve()), None)
 
 
-def _name(stage: str) -> str:
-    return NAME if stage == FIRST_STAGE else f"{NAME}/{stage}"
+def _name(first: str, stage: str) -> str:
+    return first if stage == FIRST_STAGE else f"{first}/{stage}"

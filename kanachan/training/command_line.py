@@ -1,8 +1,8 @@
 """Command line and YAML files → TrainConfig, and back to config.yaml.
 
-Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml < sizes of --init < --config files <
---model.size < the rest of the command line. Imports nothing heavy, so that --help and messages about wrong settings are
-immediate.
+Precedence: dataclass defaults < model size of a file < configs/<stage>.yaml (< configs/<stage>-3p.yaml, for three
+players) < sizes of --init < --config files < --model.size < the rest of the command line. Imports nothing heavy, so
+that --help and messages about wrong settings are immediate.
 """
 
 import sys
@@ -23,6 +23,7 @@ from kanachan.config import (
     TrainConfig,
 )
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
+from kanachan.training.default_files import files_of_players, stage_file, stage_path
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -30,6 +31,7 @@ from kanachan.training.request_checks import (
     require_tensorboard,
     sizes_of_init,
     warnings_of,
+    without_missing_prior,
     without_needless_stopping,
 )
 from kanachan.training.run_folder import (
@@ -85,22 +87,6 @@ def stage_defaults(stage: StageName) -> TrainConfig:
     return _config(_parser(files, size).parse_args(["--data.path=."]))
 
 
-def stage_path(stage: str) -> Path:
-    """Returns the path of the stage's default settings: inside an installed package, else in the checkout."""
-    package = Path(__file__).parents[1]
-    installed = package / "configs"
-    folder = installed if installed.is_dir() else package.parent / "configs"
-    return folder / f"{stage}.yaml"
-
-
-def stage_file(stage: str) -> Path:
-    """Returns the file of the stage's default settings; raises ValueError if it is missing."""
-    path = stage_path(stage)
-    if not path.is_file():
-        raise ValueError(f"{path} is missing: the installation is incomplete")
-    return path
-
-
 def _requested(argv: list[str]) -> Request:
     resume = _on_command_line(argv, "resume")
     saved_file = None if resume is None or resume == "auto" else Path(resume) / CONFIG_NAME
@@ -114,6 +100,9 @@ def _requested(argv: list[str]) -> Request:
     init = _first_setting(argv, defaults, "init")
     if stage == REWARD and init is not None:
         raise ValueError(f"--init {init}: stage {REWARD} has no encoder to start from; remove --init")
+    if default_file is not None and saved_file is None:
+        assert stage is not None
+        defaults += files_of_players(stage, _first_setting(argv, defaults, "data.path"), init)
     out = _first_setting(argv, defaults, "run.out")
     starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
     sizes = sizes_of_init(init) if init is not None and starts and size is None else {}
@@ -133,6 +122,9 @@ def _requested(argv: list[str]) -> Request:
     require_tensorboard(config.run)
     if saved_file is None and _first_setting(argv, [], "run.early_stopping") is None:  # of the defaults of the stage
         config = without_needless_stopping(config)
+    missing = None
+    if saved_file is None and _first_setting(argv, [], "objective.prior") is None:
+        config, missing = without_missing_prior(config)
     if saved_file is not None:
         given = _on_command_line(argv, "run.out")
         if given is not None and Path(given).resolve() != saved_file.parent.resolve():
@@ -142,7 +134,8 @@ def _requested(argv: list[str]) -> Request:
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
     if not _resumes(Path(config.run.out), resume):
         require_init(config)
-        return Request(config, resume=False, warnings=tuple(warnings_of(config, files)))
+        warnings = [*([missing] if missing else []), *warnings_of(config, files)]
+        return Request(config, resume=False, warnings=tuple(warnings))
     return Request(_resumed(config, argv, is_named=saved_file is not None), resume=True)
 
 

@@ -11,7 +11,8 @@ import yaml
 from wandb.sdk.launch.sweeps.utils import create_sweep_command, create_sweep_command_args
 
 from kanachan.objectives.stages import trained_stages
-from kanachan.training.command_line import requested, stage_file
+from kanachan.training.command_line import requested
+from kanachan.training.default_files import stage_file
 from tests.support.paths import CONFIGS
 
 SWEEP = CONFIGS / "sweep.yaml"
@@ -19,7 +20,8 @@ SWEEP = CONFIGS / "sweep.yaml"
 
 @pytest.mark.parametrize("path", sorted({*CONFIGS.glob("*.yaml")} - {SWEEP}), ids=lambda path: path.stem)
 def test_a_configuration_file_is_accepted(path: Path) -> None:
-    stage = path.stem if path.stem in trained_stages() else "imitation"
+    name = path.stem.partition("-")[0]
+    stage = name if name in trained_stages() else "imitation"
     assert requested(["--stage", stage, "--data.path", ".", "--config", str(path)]).config.stage == stage
 
 

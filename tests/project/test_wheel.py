@@ -35,16 +35,21 @@ def test_all_modules_are_in_the_wheel(installed: Path) -> None:
         assert {path.relative_to(installed) for path in (installed / package).rglob("*.py")} == modules
 
 
+def files_below(folder: Path) -> dict[Path, bytes]:
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed: Path) -> None:
     folders = ("kanachan/review/assets", "kanachan/training/assets", "kanachan/reference")
     for source, place in ((CONFIGS, "kanachan/configs"), *((ROOT / folder, folder) for folder in folders)):
-        expected = {path.name: path.read_bytes() for path in source.iterdir()}
-        assert expected and {path.name: path.read_bytes() for path in (installed / place).iterdir()} == expected
+        expected = files_below(source)
+        assert expected and files_below(installed / place) == expected
 
 
 def test_an_installed_program_finds_the_file_of_every_stage(installed: Path) -> None:
     program = (
-        f"from kanachan.training.command_line import stage_file; print(*map(stage_file, {trained_stages()}), sep='\\n')"
+        "from kanachan.training.default_files import stage_file; "
+        f"print(*map(stage_file, {trained_stages()}), sep='\\n')"
     )
     environment = {**os.environ, "PYTHONPATH": str(installed)}
     done = subprocess.run(

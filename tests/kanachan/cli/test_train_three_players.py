@@ -17,21 +17,16 @@ from kanachan.data.shards import open_shards
 from kanachan.models.weights import read_weights
 from tests.support.paths import GOLDEN
 from tests.support.rounds import V3
+from tests.support.three_players import write_records
 from tests.support.tiny_runs import rows_of, run
 from tests.support.tiny_weights import written
-from tests.support.writers.all_formats import WRITERS, of_tenhou
-from tests.support.writers.majsoul_made import simulated
 
 SHARES = ("--fractions", "0.5,0.25,0.25")
 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("records")
-    for seed in range(8):
-        made = of_tenhou(simulated(seed, rules="tenhou", vocabulary=V3))
-        (folder / f"2021070100gm-00b1-0000-0000000{seed}.mjlog").write_bytes(WRITERS["mjlog"](made))
-    return folder
+    return write_records(tmp_path_factory.mktemp("records"))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,53 @@
+"""The files of the settings that a stage has by default: configs/STAGE.yaml, and over it, for games of three players,
+configs/STAGE-3p.yaml where there is one. Imports nothing heavy."""
+
+from pathlib import Path
+
+from annotate.vocabulary import Vocabulary
+from kanachan.data.shard_folder import ROUNDS, splits_in
+from kanachan.models.card import vocabulary_of
+
+
+def stage_path(stage: str) -> Path:
+    """Returns the path of the stage's default settings: inside an installed package, else in the checkout."""
+    package = Path(__file__).parents[1]
+    installed = package / "configs"
+    folder = installed if installed.is_dir() else package.parent / "configs"
+    return folder / f"{stage}.yaml"
+
+
+def stage_file(stage: str) -> Path:
+    """Returns the file of the stage's default settings; raises ValueError if it is missing."""
+    path = stage_path(stage)
+    if not path.is_file():
+        raise ValueError(f"{path} is missing: the installation is incomplete")
+    return path
+
+
+def files_of_players(stage: str, data_path: str | None, init: str | None) -> list[Path]:
+    """Returns the file of the defaults that a stage has for the number of players of a run's games, if there is one.
+
+    Raises:
+        ValueError: the weights cannot be read; names the file.
+    """
+    file = stage_path(stage)
+    if not any(file.parent.glob(f"{stage}-*p.yaml")):
+        return []
+    vocabulary = _vocabulary_of_run(data_path, init)
+    path = file if vocabulary is None else file.with_name(f"{stage}-{vocabulary.num_seats}p.yaml")
+    return [path] if path != file and path.is_file() else []
+
+
+def _vocabulary_of_run(data_path: str | None, init: str | None) -> Vocabulary | None:
+    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games; None if there are
+    none that can be read, which is reported where the run opens them."""
+    if not data_path:
+        return None if init is None else vocabulary_of(init)
+    from kanachan.data.shard_file import vocabulary_of_file
+
+    folders = (Path(data_path), Path(data_path) / ROUNDS)
+    paths = [path for folder in folders for of_split in splits_in(folder).values() for path in of_split]
+    try:
+        return vocabulary_of_file(paths[0]) if paths else None
+    except ValueError:
+        return None

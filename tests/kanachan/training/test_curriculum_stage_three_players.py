@@ -1,0 +1,159 @@
+"""The later stages on decisions of three players, end to end on tiny models."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from kanachan.cli import calibrate, evaluate
+from kanachan.config import StageName
+from kanachan.data.round_shards import open_rounds
+from kanachan.data.shards import open_shards
+from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.weights import read_weights
+from kanachan.training.command_line import requested
+from tests.support.round_folders import train_reward
+from tests.support.rounds import V3
+from tests.support.three_players import packed_three
+from tests.support.tiny_runs import rows_of, run
+
+STAGES: tuple[StageName, ...] = ("round_delta", "rank", "grading")
+SHORT = ("--run.steps", "8", "--run.validate_every", "4")
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return packed_three(tmp_path_factory.mktemp("three") / "shards", games=16, fractions="0.6,0.2,0.2")
+
+
+@pytest.fixture(scope="module")
+def reward(shards: Path) -> Path:
+    out = shards.parent / "reward"
+    assert train_reward(shards, out, "--run.steps", "60", "--optim.warmup", "0") == 0
+    return out
+
+
+@pytest.fixture(scope="module")
+def curriculum(shards: Path, reward: Path) -> dict[StageName, Path]:
+    """Runs of the stages, each from the encoder of the one before, rank and grading with a prior."""
+    runs: dict[StageName, Path] = {}
+    for stage in STAGES:
+        init = ("--init", str(list(runs.values())[-1])) if runs else ()
+        prior = () if stage == "round_delta" else ("--objective.prior", str(reward), "--objective.target", "round")
+        out = shards.parent / stage
+        assert run(stage, shards, out, *init, *prior, *SHORT) == 0
+        runs[stage] = out
+    return runs
+
+
+def evaluated(runs: list[Path], shards: Path, tmp_path: Path, *more: str) -> list[dict[str, Any]]:
+    out = tmp_path / "evaluation.json"
+    options = ("--split", "validation", "--bootstrap", "20", "--json", str(out))
+    assert evaluate.main([*map(str, runs), str(shards), *options, *more]) == 0
+    found: list[dict[str, Any]] = json.loads(out.read_text())["weights"]
+    return found
+
+
+def test_the_reward_predictor_predicts_six_orders_for_each_of_three_seats(reward: Path, shards: Path) -> None:
+    losses = [float(row["train/loss"]) for row in rows_of(reward) if row["train/loss"]]
+    assert sum(losses[-5:]) < 0.9 * sum(losses[:5])
+    rounds = open_rounds(shards, "train")
+    outcome = RewardPredictor.load(reward).of_rounds(rounds)
+    assert outcome.order_log_probability.shape == (len(rounds), 3, 6)
+    torch.testing.assert_close(outcome.order_log_probability.exp().sum(dim=2), torch.ones(len(rounds), 3))
+    assert outcome.grading_points.shape == (len(rounds), 3)
+
+
+def test_the_reward_predictor_is_measured_against_the_chance_of_three(
+    reward: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = evaluated([reward], shards, tmp_path)
+    assert {"all rounds", "last rounds", "East 3"} <= found["log_likelihood"].keys()
+    assert "East 4" not in found["log_likelihood"]
+    assert f"chance {-math.log(6):.3f}" in " ".join(capsys.readouterr().out.split())
+
+
+def test_rank_predicts_three_ranks_for_each_action_and_six_orders(
+    curriculum: dict[StageName, Path], shards: Path
+) -> None:
+    weights = read_weights(curriculum["rank"])
+    assert weights.vocabulary is V3 and weights.objective.rank_points == (135, 0, -135)
+    assert len(weights.tensors["head.bias"]) == 3 and len(weights.tensors["summary_head.bias"]) == 6
+    policy = Policy.load(curriculum["rank"])
+    columns = open_shards(shards, "validation").gather(np.arange(20))
+    output = policy.output(policy.batch(columns))
+    found = policy.objective.predictions(output)
+    probability_BAR = found["rank_probabilities"]
+    assert probability_BAR.shape[2] == 3
+    points = (probability_BAR * torch.tensor([135.0, 0.0, -135.0])).sum(dim=2)
+    is_action = torch.isfinite(found["scores"])
+    torch.testing.assert_close(found["scores"][is_action], points[is_action])
+
+
+def test_before_the_first_step_rank_is_as_good_as_its_prior(
+    curriculum: dict[StageName, Path], reward: Path, shards: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "rank"
+    prior = ("--objective.prior", str(reward), "--init", str(curriculum["round_delta"]))
+    assert run("rank", shards, out, *prior, "--run.steps", "1", "--optim.learning_rate", "1e-9") == 0
+    (found,) = evaluated([out], shards, tmp_path, "--baseline", str(reward))
+    likelihood = found["log_likelihood"]
+    for what, predictor in (("rank", "action"), ("rank", "situation"), ("order", "situation")):
+        assert likelihood[what][predictor]["value"] == pytest.approx(likelihood[what]["scores"]["value"], abs=1e-4)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_every_stage_learns_and_is_measured(
+    stage: StageName, curriculum: dict[StageName, Path], shards: Path, tmp_path: Path
+) -> None:
+    losses = [float(row["train/loss"]) for row in rows_of(curriculum[stage]) if row["train/loss"]]
+    assert losses[-1] < losses[0]
+    (found,) = evaluated([curriculum[stage]], shards, tmp_path)
+    assert {"action", "situation", "scores"} <= found["values"].keys()
+    assert "kita/accuracy" in found["agreement"]
+    if stage == "rank":
+        assert set(found["log_likelihood"]) == {"rank", "order", "order/start", "order/last"}
+        assert {"East 1", "East 2", "East 3"} == found["by_round"].keys() - {"all"}
+
+
+def test_grading_is_compared_with_the_points_of_three_ranks(
+    curriculum: dict[StageName, Path], shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grading = evaluated([curriculum["rank"], curriculum["grading"]], shards, tmp_path)[1]
+    assert "mixture" in grading["values"]
+    printed = capsys.readouterr().out
+    assert "rank (1 of 3)" in printed and "order (1 of 6)" in printed
+
+
+def test_ranks_and_orders_of_three_are_calibrated(shards: Path, tmp_path: Path) -> None:
+    out, calibrated = tmp_path / "rank", tmp_path / "calibrated.safetensors"
+    long = ("--run.steps", "60", "--optim.learning_rate", "0.005", "--objective.conservative", "0")
+    assert run("rank", shards, out, *long, "--objective.prior", "null") == 0
+    assert calibrate.main([str(out), str(shards), "--split", "train", "-o", str(calibrated)]) == 0
+    card = read_weights(calibrated).card
+    assert card["temperature"] > 0 and card["summary_temperature"] > 0
+    assert card["calibration"]["summary"]["after"]["nll"]["value"] < math.log(6)
+
+
+def test_the_defaults_of_three_players_need_no_setting(shards: Path, tmp_path: Path) -> None:
+    def asked(stage: str, *more: str) -> tuple[Any, str]:
+        request = requested(["--stage", stage, "--data.path", str(shards), "-o", str(tmp_path), *more])
+        return request.config, " ".join(request.warnings)
+
+    rank, warnings = asked("rank")
+    assert (rank.objective.rank_points, rank.objective.prior) == ((135, 0, -135), None)
+    assert "the package has no reference/3p/reward" in warnings
+    assert asked("rank", "--objective.rank_points", "[3,1,-4]")[0].objective.rank_points == (3, 1, -4)
+    assert asked("critic")[0].critic.points == (1, 0, -1)
+    assert asked("critic", "--critic.utility", "grading_points")[0].critic.utility == "grading_points"
+    assert asked("imitation")[0].objective.rank_points == (90, 45, 0, -135)  # without effect
+
+
+def test_points_of_four_ranks_are_refused(shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("rank", shards, tmp_path / "run", "--objective.rank_points", "[3,1,-1,-3]") == 1
+    assert "objective.rank_points needs 3 numbers, one for each rank" in capsys.readouterr().err
