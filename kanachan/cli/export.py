@@ -111,8 +111,6 @@ def _to_onnx(policy: "NetworkPolicy", folder: Path, shards: str | None, toleranc
     from kanachan.inference.onnx_export import MOST_CHECKED, export_onnx, simulated_situations
 
     if shards is None:
-        if policy.vocabulary.num_seats == 3:
-            raise ValueError("--check SHARDS is needed: games of three players are not simulated yet")
         columns = simulated_situations(policy.vocabulary)
     else:
         columns = held_out_columns(shards, "validation", policy.vocabulary, MOST_CHECKED)

@@ -2,10 +2,17 @@
 
 from pathlib import Path
 
+from annotate.annotation import Annotation
+from annotate.simulation.simulate import simulate_game
 from kanachan.cli import annotate
 from tests.support.rounds import V3
 from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import simulated
+
+
+def decisions_of_three(count: int, seed: int = 3) -> list[Annotation]:
+    """The first decisions of a game that rule-based players have played."""
+    return list(simulate_game(V3, seed=seed).annotations[:count])
 
 
 def write_records(folder: Path, games: int = 8) -> Path:

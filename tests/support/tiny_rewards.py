@@ -5,21 +5,23 @@ from typing import Any
 
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import ObjectiveConfig, RewardConfig
 from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.reward import build_reward_predictor
 
 
-def written_reward(path: Path, network: str = "round", *, seed: int = 0, **objective: Any) -> Path:
+def written_reward(
+    path: Path, network: str = "round", *, seed: int = 0, vocabulary: Vocabulary = FOUR_PLAYERS, **objective: Any
+) -> Path:
     """The weights file of a reward predictor."""
     torch.manual_seed(seed)
     reward, settings = RewardConfig(network=network, width=8), ObjectiveConfig(**objective)
-    predictor, _ = build_reward_predictor(reward, settings, FOUR_PLAYERS)
+    predictor, _ = build_reward_predictor(reward, settings, vocabulary)
     with torch.no_grad():
         for parameter in predictor.parameters():
             parameter.normal_(std=0.5)
-    card = make_card("reward", reward, settings, FOUR_PLAYERS)
+    card = make_card("reward", reward, settings, vocabulary)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_weights(path, predictor.state_dict(), card)
     return path

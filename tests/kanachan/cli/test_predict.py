@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import save_file
 
 from annotate.annotation import format_line
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from annotate.words import describe_action
 from kanachan.cli.predict import explained, main
 from kanachan.config import StageName
@@ -18,6 +18,7 @@ from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import STAGES
 from tests.support.random_annotations import random_annotations
+from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(9, seed=4)
@@ -180,3 +181,17 @@ def test_weights_of_another_size_than_in_their_card_are_refused(
     save_file(read.tensors, path, metadata={"card": json.dumps(card)})
     assert main([str(tmp_path / "run"), str(lines)]) == 1
     assert f"{path}: the tensors do not fit its card" in capsys.readouterr().err
+
+
+def test_rank_of_three_players_has_three_ranks_for_each_action(
+    lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = (135.0, 0.0, -135.0)
+    rank = str(written(tmp_path / "three", "rank", vocabulary=THREE_PLAYERS, rank_points=points))
+    path = tmp_path / "three.txt"
+    path.write_text("".join(f"{format_line(annotation)}\n" for annotation in decisions_of_three(3)))
+    assert main([rank, str(path), "--explain"]) == 0
+    printed = capsys.readouterr().out
+    assert " 3: " in printed and " 4: " not in printed
+    assert main([rank, str(lines)]) == 1
+    assert f"{lines}:1: " in capsys.readouterr().err

@@ -1,6 +1,5 @@
 """Games of three players from records to a trained network, by the commands for games of four."""
 
-import io
 import json
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import torch
 from datasets import Dataset
 
 from annotate.annotation import parse_line
-from kanachan.cli import annotate, bot, evaluate, export, pack, predict, review, train
+from kanachan.cli import annotate, evaluate, pack, predict, review, train
 from kanachan.data.batch import TokenLayout
 from kanachan.data.shard_folder import shards_of
 from kanachan.data.shards import open_shards
@@ -114,16 +113,12 @@ def test_lines_of_three_and_of_four_are_not_packed_together(
     assert "golden.txt:1: " in capsys.readouterr().err
 
 
-def test_games_of_three_are_not_played_or_reviewed(
-    trained: Path, records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_games_of_three_are_not_reviewed(
+    trained: Path, records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(""))
     record = str(next(records.glob("*.mjlog")))
     assert review.main([record, str(trained), "-o", str(tmp_path / "page.html")]) == 1
-    assert bot.main([str(trained), "0"]) == 1
-    assert capsys.readouterr().err.count("for 3 players: this command is for games of four players") == 2
-    assert export.main([str(trained), "--onnx", str(tmp_path / "onnx")]) == 1
-    assert "--check SHARDS is needed" in capsys.readouterr().err
+    assert "for 3 players: this command is for games of four players" in capsys.readouterr().err
 
 
 def test_every_line_is_of_three_players(lines: Path) -> None:

@@ -9,16 +9,20 @@ from transformers import AutoConfig, AutoModel
 
 import kanachan.inference.huggingface  # noqa: F401, it registers the encoder
 from annotate.annotation import format_line, parse_line
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.export import main
 from kanachan.config import MODEL_SIZES, ObjectiveConfig
 from kanachan.data.batch import batch_of_annotations
+from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.encoder import KanachanEncoder
+from kanachan.inference.policy import Policy
 from kanachan.models.transformer import attention_backend
 from kanachan.models.weights import make_card, write_weights
 from kanachan.objectives.networks import build_network, load_network
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
+from tests.support.three_players import decisions_of_three
+from tests.support.tiny_weights import written
 
 README = ROOT / "README.md"
 LINES = [format_line(annotation) for annotation in random_annotations(6, seed=3)]
@@ -56,6 +60,23 @@ def test_auto_model_gives_the_same_output_as_the_encoder(weights: Path, exported
         output = encoder(**inputs)
     torch.testing.assert_close(output.last_hidden_state, expected, rtol=0, atol=1e-6)
     torch.testing.assert_close(output.pooler_output, expected[:, 0], rtol=0, atol=1e-6)
+
+
+def test_the_encoder_of_three_players_reads_their_lines_alone(tmp_path: Path) -> None:
+    assert main([str(written(tmp_path / "three", vocabulary=THREE_PLAYERS)), "-o", str(tmp_path / "encoder")]) == 0
+    encoder = AutoModel.from_pretrained(tmp_path / "encoder")
+    annotations = decisions_of_three(5)
+    inputs = encoder.inputs_of([format_line(annotation) for annotation in annotations])
+    policy = Policy.load(tmp_path / "three" / "weights.safetensors")
+    batch = policy.batch(columns_of_annotations(annotations, THREE_PLAYERS))
+    attention = attention_backend(batch)
+    with torch.inference_mode():
+        encoded_XD = policy.network.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, attention)
+        output = encoder(**inputs)
+    assert output.last_hidden_state.shape[1] == 1 + 3 + inputs["tiles"].shape[1]
+    torch.testing.assert_close(output.pooler_output, attention.summary(encoded_XD), rtol=0, atol=1e-6)
+    with pytest.raises(ValueError, match="1: "):
+        encoder.inputs_of(LINES)
 
 
 def test_the_encoder_can_be_loaded_in_half_precision(exported: Path) -> None:

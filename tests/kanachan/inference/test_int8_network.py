@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.bot import main
 from kanachan.cli.int8_report import report_int8
 from kanachan.data.batch import batch_of_annotations
@@ -13,6 +13,7 @@ from kanachan.inference import int8_network
 from kanachan.inference.int8_network import Int8Network, checked_divergence, with_int8
 from kanachan.inference.policy import NetworkPolicy, Policy
 from tests.support.random_annotations import random_annotations
+from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
 pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
@@ -76,3 +77,15 @@ def test_the_bot_reports_the_divergence_of_int8_weights_and_answers(
     monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: SIM115
     assert main([f"{written(tmp_path)}!int8", "0"]) == 0
     assert "int8 matrices are" in capsys.readouterr().err
+
+
+@torch.inference_mode()
+def test_a_network_of_three_players_has_int8_matrices_too(tmp_path: Path) -> None:
+    exact = Policy.load(written(tmp_path, vocabulary=THREE_PLAYERS))
+    batch = batch_of_annotations(decisions_of_three(60), THREE_PLAYERS, actor_first=True)
+    found, expected = Int8Network(exact.network, THREE_PLAYERS, None)(batch), exact.network(batch)
+    torch.testing.assert_close(
+        found.candidate_BAK[found.mask_BA], expected.candidate_BAK[found.mask_BA], rtol=1e-4, atol=1e-4
+    )
+    divergence = checked_divergence(with_int8(exact, "three"), exact, "three")
+    assert 0 < divergence.nats < 0.01 and divergence.decisions > 50
