@@ -3,6 +3,8 @@
 #
 #   PYTHON         the interpreter of the environment (default: the first on the PATH that is new enough)
 #   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an existing environment is used
+#   KANACHAN_WHEELS  folder of wheels, for machines without internet: the environment has the packages of PYTHON, torch
+#                  among them, and these wheels, one of which is this program's; nothing is downloaded
 
 CHECKOUT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 VENV=${KANACHAN_VENV:-$CHECKOUT/.venv}
@@ -60,8 +62,30 @@ use_environment() {
         fail "the program is not installed in $VENV: run launch/test.sh or launch/quickstart.sh in $CHECKOUT first"
 }
 
+# set_up_offline: puts the program on the PATH, on top of the packages that PYTHON has.
+set_up_offline() {
+    local python site=$VENV/offline/site bin=$VENV/offline/bin
+    local wheels=("$KANACHAN_WHEELS"/*.whl) own=("$KANACHAN_WHEELS"/kanachan-*.whl)
+    [[ -f ${own[0]} ]] ||
+        fail "$KANACHAN_WHEELS has no wheel of this program: pip wheel --no-deps --wheel-dir $KANACHAN_WHEELS $CHECKOUT"
+    python=$(find_python)
+    python=$("$python" -c 'import sys; print(sys.executable)')
+    "$python" -c 'import torch' 2>/dev/null || fail "$python has no torch; name another one with PYTHON="
+    say "installing ${#wheels[@]} wheels in $site for $python"
+    "$python" -m pip install -qq --no-index --no-deps --upgrade --target "$site" "${wheels[@]}" ||
+        fail "the installation failed; see the output of pip above"
+    mkdir -p "$bin"
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$python" >"$bin/python"
+    chmod +x "$bin/python"
+    export PATH="$bin:$site/bin:$PATH" PYTHONPATH="$CHECKOUT:$site"  # the sources of the checkout come first
+}
+
 set_up() {
     local stamp=$VENV/installed-from
+    if [[ -n ${KANACHAN_WHEELS:-} ]]; then
+        set_up_offline
+        return
+    fi
     export PATH="$VENV/bin:$PATH"
     if [[ -x $VENV/bin/kanachan-train ]] && cmp --quiet "$stamp" <(fingerprint) 2>/dev/null; then
         return
