@@ -13,6 +13,7 @@ import kanachan.play.policy_agent
 from annotate.game.record import Event
 from annotate.runtime.signals import StopRequest
 from annotate.runtime.workers import num_cores
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.pack_options import Packing
 from kanachan.data.played_games import PlayedGames
 from kanachan.inference.choice import Action
@@ -84,7 +85,7 @@ def measure_arena(bench: Bench) -> Iterator[Row]:
 
 def _play(bench: Bench, rows: int, precision: Precision) -> Row:
     together = 2 * rows if bench.is_tiny else max(128, 2 * rows)
-    selfplay = SelfPlay(players=(PLAYER,), shares=(1.0,), style=0, precision=precision, device=bench.device.type)
+    selfplay = _games(PLAYER, precision, bench.device.type)
     (letter,) = selfplay.letters
     numbers = itertools.count()
     with _rows_of_batches(rows):
@@ -111,6 +112,13 @@ def _play(bench: Bench, rows: int, precision: Precision) -> Row:
 
         play(_SECONDS[bench.is_tiny] / 2)  # to the middle of rounds
         return {"games together": together, "decisions/s": play(_SECONDS[bench.is_tiny])}
+
+
+def _games(player: str, precision: Precision, device: str) -> SelfPlay:
+    """Returns the settings of games of one player in all seats."""
+    return SelfPlay(
+        vocabulary=FOUR_PLAYERS, players=(player,), shares=(1.0,), style=0, precision=precision, device=device
+    )
 
 
 @contextmanager
@@ -142,7 +150,7 @@ def _selfplay(bench: Bench, device: str, precision: Precision, player: str, toge
     if "!int8" in player and find_spec("onnxruntime") is None:
         raise Lacking("ONNX Runtime is not installed")
     workers = 1 if bench.is_tiny else num_cores()
-    selfplay = SelfPlay(players=(player,), shares=(1.0,), style=0, precision=precision, device=device)
+    selfplay = _games(player, precision, device)
     folder = bench.work / "selfplay" / f"{player.replace('/', '-')}-{device}-{precision}-{together}"
     roller = Roller(selfplay=selfplay, device=device, together=together)
     execution = Execution(backend="inline" if bench.is_tiny else "processes", workers=workers)

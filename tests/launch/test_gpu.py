@@ -69,6 +69,15 @@ def test_a_part_that_does_not_exist_is_refused() -> None:
     assert f"nothing: no such part; there are {', '.join(PARTS)}" in done.stderr
 
 
+def test_games_are_measured_by_device_and_size_of_the_batch(tmp_path: Path) -> None:
+    done = measured("arena", "selfplay", "--tiny", "-o", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    arena, selfplay = (json.loads((tmp_path / f"{part}.json").read_text())["rows"] for part in ("arena", "selfplay"))
+    assert [row["games together"] for row in arena] == [8, 32, 8, 32]
+    assert all(row["decisions/s"] > 0 for row in (*arena, selfplay[0]))
+    assert selfplay[1]["not measured"] == "torch sees no GPU"
+
+
 @pytest.mark.slow
 def test_everything_is_measured_on_a_cpu_or_has_a_reason(tmp_path: Path) -> None:
     done = measured("--tiny", "-o", str(tmp_path / "out"), "--work", str(tmp_path / "work"))
