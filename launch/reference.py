@@ -3,6 +3,8 @@
 python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation --games docs/benchmark
     --arena arena.json -o kanachan/reference/rank.safetensors
 
+Those of three players are in kanachan/reference/3p.
+
 The card loses the folders of the machine that trained it. It gains the metrics that kanachan-evaluate computed on the
 test split, the results of matches, the games by table and date, the passes over them and the commands that make the
 weights again. Half precision halves the file; a network that is loaded from it computes in fp32 as before.
@@ -18,14 +20,14 @@ from typing import Any
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
 from kanachan.evaluation.benchmark import games_in, tables_of
-from kanachan.models.reference import name_of
+from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
 from kanachan.objectives.stages import REWARD
 from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import plain
 
 LICENCE = "MIT"
-_MEASURED = ("agreement", "values", "log_likelihood", "less_scores", "chance")
+_MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
 
 
 def reference_card(
@@ -73,7 +75,7 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
             of_rounds = {name: entry[name] for name in ("log_likelihood", "explained_variance")}
             return {name: evaluation[name] for name in ("split", "games", "rounds")} | of_rounds
         found = {name: evaluation[name] for name in ("split", "games", "decisions")}
-        found |= {name: entry[name] for name in _MEASURED if entry[name]}
+        found |= {name: entry[name] for name in _MEASURED if entry.get(name)}
         return found | {"verdict": entry["verdict"]}
     except KeyError as error:
         raise ValueError(f"--evaluation {path}: has no {error}: write it again with kanachan-evaluate --json") from None
@@ -120,7 +122,8 @@ def _config(card: Mapping[str, Any]) -> dict[str, Any]:
     config = json.loads(json.dumps(card["config"]))
     config["data"]["path"] = Path(config["data"]["path"]).name
     config["run"]["out"] = Path(config["run"]["out"]).name
-    config["init"] = config["init"] and Path(config["init"]).name
+    if config["init"] and not is_reference_name(config["init"]):
+        config["init"] = Path(config["init"]).name
     return config
 
 
@@ -170,7 +173,7 @@ def _commands(run: Weights) -> list[str]:
     command = ["kanachan-train", "--stage", config["stage"], "--data.path", config["data"]["path"]]
     if config["init"]:
         command += ["--init", config["init"]]
-    usual = plain(stage_defaults(config["stage"]))
+    usual = plain(stage_defaults(config["stage"], run.vocabulary))
     for section in ("data", "model", "objective", "optim", "run", "reward", "critic", "policy"):
         for name, value in config.get(section, {}).items():
             if (section, name) != ("data", "path") and usual[section].get(name) != value:
@@ -218,6 +221,7 @@ def main() -> int:
             [match(path) for path in arguments.arena],
             None if arguments.games is None else games_in(arguments.games),
         )
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
         write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)
         size = arguments.output.stat().st_size
         verdict = card["evaluation"].get("verdict")

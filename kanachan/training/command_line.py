@@ -17,13 +17,14 @@ from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_s
 
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING
+from annotate.vocabulary import Vocabulary
 from kanachan.config import (
     MODEL_SIZES,
     StageName,
     TrainConfig,
 )
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
-from kanachan.training.default_files import files_of_players, stage_file, stage_path
+from kanachan.training.default_files import files_of_players, stage_file, stage_path, vocabulary_of_run
 from kanachan.training.request_checks import (
     require_effect,
     require_init,
@@ -80,9 +81,13 @@ def requested(argv: Sequence[str]) -> Request:
     return request
 
 
-def stage_defaults(stage: StageName) -> TrainConfig:
-    """Returns the settings of a run that names its stage and, as the path of its data, the current folder."""
-    files = [stage_file(stage)]
+def stage_defaults(stage: StageName, vocabulary: Vocabulary) -> TrainConfig:
+    """Returns the settings of a run that names its stage and, as the path of its data, the current folder.
+
+    Args:
+        vocabulary: of its data.
+    """
+    files = [stage_file(stage), *files_of_players(stage, vocabulary)]
     size = _first_setting([], files, "model.size") or DEFAULT_SIZE
     return _config(_parser(files, size).parse_args(["--data.path=."]))
 
@@ -102,7 +107,8 @@ def _requested(argv: list[str]) -> Request:
         raise ValueError(f"--init {init}: stage {REWARD} has no encoder to start from; remove --init")
     if default_file is not None and saved_file is None:
         assert stage is not None
-        defaults += files_of_players(stage, _first_setting(argv, defaults, "data.path"), init)
+        vocabulary = vocabulary_of_run(stage, _first_setting(argv, defaults, "data.path"), init)
+        defaults += [] if vocabulary is None else files_of_players(stage, vocabulary)
     out = _first_setting(argv, defaults, "run.out")
     starts = resume is None or (resume == "auto" and (out is None or not holds_run(Path(out))))
     sizes = sizes_of_init(init) if init is not None and starts and size is None else {}

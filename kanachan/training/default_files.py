@@ -3,7 +3,7 @@ configs/STAGE-3p.yaml where there is one. Imports nothing heavy."""
 
 from pathlib import Path
 
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import VOCABULARIES, Vocabulary
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import vocabulary_of
 
@@ -24,23 +24,23 @@ def stage_file(stage: str) -> Path:
     return path
 
 
-def files_of_players(stage: str, data_path: str | None, init: str | None) -> list[Path]:
-    """Returns the file of the defaults that a stage has for the number of players of a run's games, if there is one.
+def files_of_players(stage: str, vocabulary: Vocabulary) -> list[Path]:
+    """Returns the file of the defaults that a stage has for so many players, if there is one."""
+    path = _path_of_players(stage, vocabulary)
+    return [path] if path.is_file() else []
+
+
+def vocabulary_of_run(stage: str, data_path: str | None, init: str | None) -> Vocabulary | None:
+    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games.
+
+    None if there are none that can be read, which is reported where the run opens them, or if the stage has the same
+    defaults for all.
 
     Raises:
         ValueError: the weights cannot be read; names the file.
     """
-    file = stage_path(stage)
-    if not any(file.parent.glob(f"{stage}-*p.yaml")):
-        return []
-    vocabulary = _vocabulary_of_run(data_path, init)
-    path = file if vocabulary is None else file.with_name(f"{stage}-{vocabulary.num_seats}p.yaml")
-    return [path] if path != file and path.is_file() else []
-
-
-def _vocabulary_of_run(data_path: str | None, init: str | None) -> Vocabulary | None:
-    """Returns the vocabulary of the shards that a run reads, or of the weights that play its games; None if there are
-    none that can be read, which is reported where the run opens them."""
+    if not any(_path_of_players(stage, vocabulary).is_file() for vocabulary in VOCABULARIES.values()):
+        return None
     if not data_path:
         return None if init is None else vocabulary_of(init)
     from kanachan.data.shard_file import vocabulary_of_file
@@ -51,3 +51,7 @@ def _vocabulary_of_run(data_path: str | None, init: str | None) -> Vocabulary | 
         return vocabulary_of_file(paths[0]) if paths else None
     except ValueError:
         return None
+
+
+def _path_of_players(stage: str, vocabulary: Vocabulary) -> Path:
+    return stage_path(f"{stage}-{vocabulary.num_seats}p")

@@ -8,18 +8,19 @@ from pathlib import Path
 import pytest
 
 from annotate.observation import Observation
+from annotate.vocabulary import THREE_PLAYERS
 from kanachan.cli import evaluate, models
 from kanachan.data.round_shards import open_rounds
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.reference import shipped_weights
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.objectives.stages import REWARD
 from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 from tests.support.round_folders import round_folder, train_reward
+from tests.support.three_players import decisions_of_three, packed_three
 from tests.support.tiny_runs import run
-
-MODELS = sorted((ROOT / "kanachan" / "reference").glob("*.safetensors"))
 
 
 def made(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
@@ -158,16 +159,19 @@ def test_a_file_that_exists_is_replaced_only_by_force(
     assert read_weights(tmp_path / "r").stage == "imitation"
 
 
-@pytest.mark.parametrize("path", [path for path in MODELS if path.stem != REWARD], ids=lambda path: path.stem)
-def test_a_reference_model_acts_and_says_how_good_it_is(path: Path) -> None:
-    actions = Policy.load(path).act(observations())
-    assert all(action.token in o.actions for action, o in zip(actions, observations(), strict=True))
-    card = read_weights(path).card
-    assert card["evaluation"]["decisions"] > 10_000 and "/" not in card["config"]["data"]["path"]
+@pytest.mark.parametrize("name", [name for name, path in shipped_weights().items() if path.stem != REWARD])
+def test_a_reference_model_acts_and_says_how_good_it_is(name: str) -> None:
+    policy = Policy.load(name)
+    is_of_three = policy.vocabulary is THREE_PLAYERS
+    seen = [each.observation for each in decisions_of_three(20)] if is_of_three else observations()
+    assert all(action.token in o.actions for action, o in zip(policy.act(seen), seen, strict=True))
+    card = read_weights(name).card
+    assert card["evaluation"]["decisions"] > 5_000 and "/" not in card["config"]["data"]["path"]
 
 
 def test_there_is_a_reference_model() -> None:
-    assert {path.stem for path in MODELS} >= {"imitation", "round_delta", "rank", REWARD}
+    names = {"reference", "reference/round_delta", "reference/rank", f"reference/{REWARD}"}
+    assert shipped_weights().keys() >= names
 
 
 def test_a_reward_predictor_becomes_a_reference_model(
@@ -187,3 +191,28 @@ def test_a_reward_predictor_becomes_a_reference_model(
     assert "log-likelihood of the order, last rounds" in printed and "160 games" in printed
     ours, theirs = (RewardPredictor.load(path).of_rounds(open_rounds(rounds, "test")) for path in (out, weights))
     assert (ours.order_log_probability - theirs.order_log_probability).abs().max() < 0.01
+
+
+def test_a_network_of_three_players_becomes_a_reference_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shards, rank, out = packed_three(tmp_path / "shards"), tmp_path / "rank", tmp_path / "3p" / "imitation.safetensors"
+    weights = tmp_path / "imitation"
+    short = ("--run.steps", "1", "--run.validate_batches", "1", "--model.size", "small")
+    assert run("imitation", shards, weights, *short, "--init", "reference") == 0
+    assert run("rank", shards, rank, *short, "--init", str(weights)) == 0
+    options = ["--split", "validation", "--json", str(tmp_path / "e.json"), "--bootstrap", "10"]
+    assert evaluate.main([str(weights), str(rank), str(shards), *options]) == 0
+    games = ("--evaluation", tmp_path / "e.json", "--ancestors", "reference")
+    assert made(monkeypatch, weights, *games, "-o", out) == 0
+    card = read_weights(out).card
+    assert card["evaluation"]["questions"]["pon/majority/accuracy"]["value"] >= 0.5
+    assert card["lineage"][-1]["name"] == "reference" and card["lineage"][-1]["mapped"]["actions"] == 372
+    assert "--init reference" in card["commands"][-1] and str(tmp_path) not in json.dumps(card)
+    assert made(monkeypatch, rank, "--evaluation", tmp_path / "e.json", "-o", tmp_path / "3p" / "rank.safetensors") == 0
+    command = read_weights(tmp_path / "3p" / "rank.safetensors").card["commands"][-1]
+    assert "rank_points" not in command and "--objective.prior null" in command
+    capsys.readouterr()
+    assert models.main([str(out)]) == 0
+    printed = capsys.readouterr().out
+    assert "pon as a separate question: accuracy" in printed and "vocabulary kanachan-3p" in printed

@@ -5,10 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
+from kanachan.cli.score_baseline import baseline_path
+from kanachan.models import reference
 from kanachan.models.card import weights_file
-from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_weights
+from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_name, shipped_weights
 from kanachan.models.weights import lineage_of, read_weights
 from kanachan.play.agent_spec import parse_agent
+from kanachan.training.command_line import requested
+from tests.support.three_players import packed_three
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_weights import written
 
 
 def test_reference_is_the_imitation_network_of_the_package() -> None:
@@ -18,11 +25,13 @@ def test_reference_is_the_imitation_network_of_the_package() -> None:
 
 
 def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
-    assert {file.resolve() for file in FOLDER.glob("*.safetensors")} == set(shipped_weights().values())
+    assert {file.resolve() for file in FOLDER.rglob("*.safetensors")} == set(shipped_weights().values())
     for name, file in shipped_weights().items():
         assert resolved(name) == weights_file(name) == file
         assert name_of(file) == name
-        assert read_weights(name).stage == file.stem
+        weights = read_weights(name)
+        assert weights.stage == file.stem
+        assert (weights.vocabulary is THREE_PLAYERS) == (file.parent.name == "3p")
 
 
 def test_a_name_that_is_not_shipped_is_refused_with_those_that_are() -> None:
@@ -68,3 +77,39 @@ def test_a_player_of_the_arena_may_be_a_name_with_a_temperature() -> None:
 def test_a_player_of_a_name_that_is_not_shipped_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(ValueError, match="reference/nope: not among the weights of this package, which are reference"):
         parse_agent(text)
+
+
+# Three players -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the package, with weights of three players in it."""
+    folder = tmp_path / "reference"
+    (folder / "3p").mkdir(parents=True)
+    for name in ("imitation.safetensors", "reward.safetensors"):
+        (folder / name).write_bytes((FOLDER / name).read_bytes())
+    written(tmp_path / "made", vocabulary=THREE_PLAYERS).rename(folder / "3p" / "imitation.safetensors")
+    written_reward(folder / "3p" / "reward.safetensors", vocabulary=THREE_PLAYERS)
+    monkeypatch.setattr(reference, "FOLDER", folder)
+    return folder
+
+
+def test_placing_a_file_is_enough_for_its_name(of_three: Path) -> None:
+    assert list(shipped_weights()) == ["reference", "reference/reward", "reference/3p", "reference/3p/reward"]
+    assert resolved("reference/3p") == resolved("reference/3p/imitation") == of_three / "3p" / "imitation.safetensors"
+    assert read_weights("reference/3p").vocabulary is THREE_PLAYERS
+    assert read_weights("reference").vocabulary is FOUR_PLAYERS
+    assert name_of(of_three / "3p" / "reward.safetensors") == "reference/3p/reward"
+    assert parse_agent("reference/3p@0.5").files == ["reference/3p"]
+    with pytest.raises(ValueError, match="reference/3p/rank: not among the weights of this package, which are ref"):
+        resolved("reference/3p/rank")
+
+
+def test_the_reward_predictor_of_three_is_their_prior_and_their_baseline(of_three: Path, tmp_path: Path) -> None:
+    assert baseline_path(None, 3) == shipped_name("reward", 3) == "reference/3p/reward"
+    assert baseline_path(None, 4) == "reference/reward"
+    shards = packed_three(tmp_path / "shards", games=6)
+    request = requested(["--stage", "rank", "--data.path", str(shards), "--init", "reference/3p", "-o", str(tmp_path)])
+    assert request.config.objective.prior == "reference/3p/reward"
+    assert request.config.model.width == 16 and not any("prior" in warning for warning in request.warnings)
