@@ -97,16 +97,30 @@ class Vocabulary:
         """The number of places of `place_of_sparse`."""
         return len(TABLE) + 2 * self.num_seats
 
-    def meaning(self, field: Field, token: int) -> Meaning:
+    def seat_meanings(self, *, actor_first: bool) -> tuple[int | str, ...]:
+        """Returns what each seat stands for: itself, or if seats are counted from the actor, its place from there."""
+        return ("the actor", *self.relative_seats) if actor_first else tuple(range(self.num_seats))
+
+    def meaning(self, field: Field, token: int, *, actor_first: bool) -> Meaning:
         """Returns what a token of one of the fields means, in terms that all vocabularies share: tokens of two
-        vocabularies mean the same if their meanings are equal."""
-        block, values = field.describe(token)
+        vocabularies mean the same if their meanings are equal.
+
+        Args:
+            actor_first: seats are counted from the actor; the token of its own seat is not.
+        """
+        block, seats = field.block_of(token), self.seat_meanings(actor_first=actor_first)
+        values = field.describe(token)[1]
         terms: dict[str, int | str] = {**values}
-        if "relative_seat" in values:
-            terms["relative_seat"] = self.relative_seats[values["relative_seat"]]
-        if block == "left":
+        for factor in block.factors:
+            if factor.axis is Axis.SEAT and block.name != "seat":
+                terms[factor.name] = seats[values[factor.name]]
+            elif factor.axis is Axis.RELATIVE_SEAT and "seat" in values:
+                terms[factor.name] = seats[(values["seat"] + 1 + values[factor.name]) % self.num_seats]
+            elif factor.axis is Axis.RELATIVE_SEAT:
+                terms[factor.name] = self.relative_seats[values[factor.name]]
+        if block.name == "left":
             terms = {"left": self.num_live - 1 - values["drawn"]}
-        return field.name, block, tuple(terms.items())
+        return field.name, block.name, tuple(terms.items())
 
     @cached_property
     def fingerprint(self) -> str:

@@ -11,6 +11,7 @@ label, U hidden tokens (padded).
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -59,24 +60,24 @@ class TokenLayout:
         """0 is padding, followed by the actions"""
         self._place_of_sparse = np.array(vocabulary.place_of_sparse)
 
-    def meanings(self) -> list[Hashable]:
-        """Returns what each token means, in terms that all vocabularies share."""
-        vocabulary = self.vocabulary
+    def meanings(self, *, actor_first: bool) -> list[Hashable]:
+        """Returns what each token means, in terms that all vocabularies share (`Vocabulary.meaning`)."""
+        vocabulary, meaning = self.vocabulary, partial(self.vocabulary.meaning, actor_first=actor_first)
         found: list[Hashable] = [self.PADDING]
         for field in (vocabulary.sparse, vocabulary.progression):
-            found += [vocabulary.meaning(field, token) for token in range(field.size)]
+            found += [meaning(field, token) for token in range(field.size)]
         if self.has_hidden:
             hand, wall = (
-                [vocabulary.meaning(vocabulary.hidden, block.first + i) for i in range(block.size)]
+                [meaning(vocabulary.hidden, block.first + i) for i in range(block.size)]
                 for block in (self._hand, self._wall)
             )
             found += [*hand, *((place, tile) for place in range(WALL_TILES) for tile in wall)]
         return found
 
     def candidate_meanings(self) -> list[Hashable]:
-        """Returns the same of each candidate."""
-        action = self.vocabulary.action
-        return [self.PADDING, *(self.vocabulary.meaning(action, token) for token in range(action.size))]
+        """Returns the same of each candidate, whose seats are always relative."""
+        action, meaning = self.vocabulary.action, partial(self.vocabulary.meaning, actor_first=True)
+        return [self.PADDING, *(meaning(action, token) for token in range(action.size))]
 
     def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.

@@ -19,10 +19,16 @@ _POSITIONS, _NUMBERS = "position_embedding.weight", "number_weight"
 
 
 class VocabularyChange:
-    """Which rows of the embeddings for one vocabulary have the meaning of which rows for another, or for the same."""
+    """Which rows of the embeddings for one vocabulary have the meaning of which rows for another, or for the same.
 
-    def __init__(self, old: Vocabulary, new: Vocabulary) -> None:
+    Args:
+        actor_first: as in the training settings: seats are counted from the actor, so that the last of three seats has
+            the meaning of the last of four, the one to the actor's left.
+    """
+
+    def __init__(self, old: Vocabulary, new: Vocabulary, *, actor_first: bool) -> None:
         self.old, self.new = old, new
+        self._actor_first = actor_first
 
     def tensors(self, given: Mapping[str, Tensor], current: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Returns the tensors of an encoder or a decoder for the new vocabulary.
@@ -33,7 +39,7 @@ class VocabularyChange:
                 same meaning.
         """
         old_rows, new_rows = (
-            _meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
+            self._meanings(vocabulary, has_hidden=len(tensors.get(_TOKENS, ())) > TokenLayout(vocabulary).num_tokens)
             for vocabulary, tensors in ((self.old, given), (self.new, current))
         )
         taken = dict(given)
@@ -51,7 +57,7 @@ class VocabularyChange:
         counterpart in the old one, and how many have none."""
         names = {"tokens": _TOKENS, "numbers": _NUMBERS, "positions": _POSITIONS}
         names |= {"actions": _CANDIDATES} if with_actions else {}
-        old_rows, new_rows = _meanings(self.old), _meanings(self.new)
+        old_rows, new_rows = self._meanings(self.old), self._meanings(self.new)
         found = {}
         for what, name in names.items():
             meanings = [meaning for meaning in new_rows[name] if meaning != TokenLayout.PADDING]
@@ -59,19 +65,21 @@ class VocabularyChange:
             found[what] = (mapped, len(meanings) - mapped)
         return found
 
-
-def _meanings(vocabulary: Vocabulary, *, has_hidden: bool = False) -> dict[str, Sequence[Hashable]]:
-    """Returns what the rows of tensors stand for, of all that depend on the vocabulary, by their names in encoder and
-    decoder."""
-    layout = TokenLayout(vocabulary, hidden=has_hidden)
-    return {
-        _TOKENS: layout.meanings(),
-        _CANDIDATES: layout.candidate_meanings(),
-        _POSITIONS: range(vocabulary.max_progression),
-        _NUMBERS: vocabulary.numeric,
-        "scale_N": vocabulary.numeric,
-        "place_embedding.weight": ["table", *range(vocabulary.num_seats)],
-    }
+    def _meanings(self, vocabulary: Vocabulary, *, has_hidden: bool = False) -> dict[str, Sequence[Hashable]]:
+        """Returns what the rows of tensors stand for, of all that depend on the vocabulary, by their names in encoder
+        and decoder."""
+        layout = TokenLayout(vocabulary, hidden=has_hidden)
+        seats = vocabulary.seat_meanings(actor_first=self._actor_first)
+        score_of = {f"score_{seat}": ("score", meaning) for seat, meaning in enumerate(seats)}
+        numbers: list[Hashable] = [score_of.get(name, name) for name in vocabulary.numeric]
+        return {
+            _TOKENS: layout.meanings(actor_first=self._actor_first),
+            _CANDIDATES: layout.candidate_meanings(),
+            _POSITIONS: range(vocabulary.max_progression),
+            _NUMBERS: numbers,
+            "scale_N": numbers,
+            "place_embedding.weight": ["table", *seats],
+        }
 
 
 def _sources(old: Sequence[Hashable], new: Sequence[Hashable]) -> Tensor:

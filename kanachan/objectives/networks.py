@@ -113,16 +113,22 @@ def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, voca
     Raises ValueError, naming both sides, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
-    change, current = VocabularyChange(weights.vocabulary, vocabulary), encoder.state_dict()
+    change, current = vocabulary_change(weights, vocabulary), encoder.state_dict()
     guiding = {name: tensor for name, tensor in current.items() if name.startswith("hidden_embedding.")}
     load_tensors(encoder, {**change.tensors(_part(weights, "encoder"), current), **guiding}, weights.path)
+
+
+def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyChange:
+    """Returns which rows of a network with these weights one with another vocabulary, or with the same, inherits."""
+    actor_first = weights.card.get("config", {}).get("data", {}).get("actor_first", True)
+    return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
 def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:
     """Copies the decoder and heads of weights for which `has_same_heads` into `network`, as `inherit_encoder` does;
     returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another number
     of bins, blocks or seats), or the prior to which the outputs of the head are added."""
-    change, fresh = VocabularyChange(weights.vocabulary, vocabulary), {}
+    change, fresh = vocabulary_change(weights, vocabulary), {}
     has_other_prior = not _equal(_part(weights, "prior"), {} if network.prior is None else network.prior.state_dict())
     for part, module in network.named_children():
         if part in ("encoder", "prior"):

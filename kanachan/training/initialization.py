@@ -5,9 +5,15 @@ from typing import Any, NamedTuple
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
-from kanachan.objectives.networks import build_network, has_same_heads, inherit_decoder, inherit_encoder, load_prior
+from kanachan.objectives.networks import (
+    build_network,
+    has_same_heads,
+    inherit_decoder,
+    inherit_encoder,
+    load_prior,
+    vocabulary_change,
+)
 from kanachan.objectives.objective import Objective
 
 
@@ -65,7 +71,7 @@ def inherited_lineage(
     lineage = lineage_of(weights)
     if weights.vocabulary is vocabulary:
         return lineage, ""
-    counts = VocabularyChange(weights.vocabulary, vocabulary).counts(with_actions=has_decoder)
+    counts = vocabulary_change(weights, vocabulary).counts(with_actions=has_decoder)
     mapped, new = ({what: pair[i] for what, pair in counts.items()} for i in range(2))
     lineage[-1] |= {"vocabulary": weights.vocabulary.name, "mapped": mapped, "new": new}
     return lineage, f" ({weights.vocabulary.name}: {_listed(mapped)} mapped, {_listed(new)} new)"

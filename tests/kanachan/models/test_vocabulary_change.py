@@ -33,11 +33,17 @@ def critic_of(vocabulary: Vocabulary) -> CriticNetwork:
 
 
 def changed(
-    old: Vocabulary, new: Vocabulary, part: str, build: Callable[[Vocabulary], nn.Module] = network_of
+    old: Vocabulary,
+    new: Vocabulary,
+    part: str,
+    build: Callable[[Vocabulary], nn.Module] = network_of,
+    *,
+    actor_first: bool = False,
 ) -> tuple[nn.Module, nn.Module, nn.Module]:
     """A part of a network for `old`, of a new one for `new`, and the latter with the rows of the former."""
     given, current, taken = (getattr(build(vocabulary), part) for vocabulary in (old, new, new))
-    taken.load_state_dict(VocabularyChange(old, new).tensors(given.state_dict(), current.state_dict()))
+    change = VocabularyChange(old, new, actor_first=actor_first)
+    taken.load_state_dict(change.tensors(given.state_dict(), current.state_dict()))
     return given, current, taken
 
 
@@ -83,11 +89,34 @@ def test_as_many_tiles_left_have_the_same_row_though_the_walls_differ(left: int)
     assert torch.equal(mine, sparse_rows(four, FOUR_PLAYERS, "left", [(69 - left,)]))
 
 
-def test_the_previous_seat_is_the_previous_one_although_it_has_another_number() -> None:
+def test_a_call_keeps_its_row_if_it_is_of_the_same_seats_tile() -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder")
-    for mine, theirs in ((0, 0), (1, 2)):
-        row = event_row(taken, THREE_PLAYERS, "pon", 2, mine, RED_FIVE)
-        assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", 2, theirs, RED_FIVE))
+    for caller, source in ((0, 1), (0, 2), (1, 2), (1, 0), (2, 0), (2, 1)):
+        mine, theirs = ((source - caller - 1) % num_seats for num_seats in (3, 4))
+        row = event_row(taken, THREE_PLAYERS, "pon", caller, mine, RED_FIVE)
+        assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", caller, theirs, RED_FIVE))
+
+
+def test_counted_from_the_actor_the_last_seat_is_the_last_one_though_it_has_another_number() -> None:
+    four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "encoder", actor_first=True)
+    for mine, theirs in ((0, 0), (1, 1), (2, 3)):
+        for block, place in (("discard", (NORTH, 1, 0)), ("ankan", (5,))):
+            row = event_row(taken, THREE_PLAYERS, block, mine, *place)
+            assert torch.equal(row, event_row(four, FOUR_PLAYERS, block, theirs, *place))
+        for block, last in (("standing", (7,)), ("round", ())):
+            row = sparse_rows(taken, THREE_PLAYERS, block, [(mine, *last)])
+            assert torch.equal(row, sparse_rows(four, FOUR_PLAYERS, block, [(theirs, *last)]))
+        assert torch.equal(taken.number_weight[2 + mine], four.number_weight[2 + theirs])
+        assert torch.equal(taken.place_embedding.weight[1 + mine], four.place_embedding.weight[1 + theirs])
+    # the next seat's pon of the last one's tile
+    row = event_row(taken, THREE_PLAYERS, "pon", 1, 0, RED_FIVE)
+    assert torch.equal(row, event_row(four, FOUR_PLAYERS, "pon", 1, 1, RED_FIVE))
+    # the token of the own seat is never rotated
+    own = sparse_rows(taken, THREE_PLAYERS, "seat", [(2,)])
+    assert torch.equal(own, sparse_rows(four, FOUR_PLAYERS, "seat", [(2,)]))
+
+
+def test_an_action_is_of_the_previous_seats_tile_although_that_has_another_number() -> None:
     four, _, taken = changed(FOUR_PLAYERS, THREE_PLAYERS, "decoder")
     for mine, theirs in ((0, 0), (1, 2)):
         for block, place in (("ron", ()), ("daiminkan", (NORTH,))):
@@ -105,7 +134,7 @@ def test_what_four_players_do_not_have_stays_new() -> None:
 
 
 def test_all_but_kita_is_taken_over_and_counted() -> None:
-    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS)
+    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
     assert change.counts(with_actions=True) == {
         "tokens": (486 + 1105 - 3, 3),
         "numbers": (5, 0),
@@ -118,7 +147,7 @@ def test_all_but_kita_is_taken_over_and_counted() -> None:
 
 
 def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_new() -> None:
-    change, V4 = VocabularyChange(THREE_PLAYERS, FOUR_PLAYERS), FOUR_PLAYERS
+    change, V4 = VocabularyChange(THREE_PLAYERS, FOUR_PLAYERS, actor_first=False), FOUR_PLAYERS
     counts = change.counts(with_actions=True)
     assert counts["numbers"] == (5, 1) and counts["positions"] == (80, 32)
     three, new, taken = changed(THREE_PLAYERS, V4, "encoder")
@@ -127,8 +156,8 @@ def test_from_three_to_four_players_chi_the_fourth_seat_and_late_positions_are_n
     )
     assert torch.equal(event_row(taken, V4, "chi", 0, 0), event_row(new, V4, "chi", 0, 0))
     assert torch.equal(event_row(taken, V4, "pon", 3, 0, 5), event_row(new, V4, "pon", 3, 0, 5))
-    assert torch.equal(event_row(taken, V4, "pon", 0, 1, 5), event_row(new, V4, "pon", 0, 1, 5))
-    assert torch.equal(event_row(taken, V4, "pon", 0, 2, 5), event_row(three, THREE_PLAYERS, "pon", 0, 1, 5))
+    assert torch.equal(event_row(taken, V4, "pon", 0, 2, 5), event_row(new, V4, "pon", 0, 2, 5))
+    assert torch.equal(event_row(taken, V4, "pon", 0, 1, 5), event_row(three, THREE_PLAYERS, "pon", 0, 1, 5))
     assert torch.equal(taken.place_embedding.weight[:4], three.place_embedding.weight)
 
 
@@ -150,7 +179,8 @@ def test_hidden_tiles_of_the_others_and_of_the_wall_keep_their_rows() -> None:
     assert len(wall) == 20 * 37
     assert torch.equal(wall, four.token_embedding.weight[theirs + 3 * 136 :])
     seen = network_of(FOUR_PLAYERS).encoder.state_dict()
-    rows = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS).tensors(seen, new.state_dict())["token_embedding.weight"]
+    change = VocabularyChange(FOUR_PLAYERS, THREE_PLAYERS, actor_first=True)
+    rows = change.tensors(seen, new.state_dict())["token_embedding.weight"]
     assert torch.equal(rows[first:], new.token_embedding.weight[first:])
 
 
