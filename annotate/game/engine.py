@@ -389,9 +389,9 @@ def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]], n
     return _EVALUATORS[num_seats]([pool[name].pop() for name in hand], engine_melds).is_tenpai()
 
 
-def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool) -> int:
+def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool, num_seats: int) -> int:
     """Returns what a winner gets for a hand, without honba and deposits."""
-    return int(calculate_score(han, fu, is_dealer, is_tsumo, 0).total)
+    return int(calculate_score(han, fu, is_dealer, is_tsumo, 0, num_seats).total)
 
 
 def _rule(rules: Rules) -> GameRule:

@@ -1,4 +1,4 @@
-"""The concealed tiles and melds of all seats, followed through the events of a round that shows all hands."""
+"""The concealed tiles, melds and Norths set aside of all seats, through the events of a round that shows all hands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,6 +39,8 @@ class Hands:
         self.melds: list[list[Meld]] = [[] for _ in self.concealed]
         self.drawn: list[str | None] = [None] * len(self.concealed)
         """by seat: the tile drawn in the turn in progress"""
+        self.norths = [0] * len(self.concealed)
+        """by seat: how many are set aside"""
 
     def follow(self, event: Event) -> None:
         """Applies the next event of the round; events that move no tile of a hand are skipped."""
@@ -57,6 +59,7 @@ class Hands:
             self.melds[seat].append(Meld(kind, list(event["consumed"]), event["pai"], event["target"]))
         elif kind == "kita":
             self._remove(seat, [event["pai"]])
+            self.norths[seat] += 1
         elif kind == "ankan":
             self._remove(seat, event["consumed"])
             self.melds[seat].append(Meld(kind, list(event["consumed"])))

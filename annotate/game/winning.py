@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from annotate.game.engine import Table, points_of_win
 
 YAKUMAN_HAN = 13
-_DORA, _RED, _URA = 31, 32, 33
+_DORA, _RED, _URA, _NORTH = 31, 32, 33, 34
 _FIRST_YAKUMAN = 35
 _DOUBLE_YAKUMAN = range(47, 51)
 # by the engine's number of the yaku: closed and open
@@ -40,20 +40,21 @@ class Win:
     def num_yakuman(self) -> int:
         return self.han // YAKUMAN_HAN if self.is_yakuman else 0
 
-    def points(self, *, is_dealer: bool, is_tsumo: bool) -> int:
+    def points(self, *, is_dealer: bool, is_tsumo: bool, num_seats: int) -> int:
         """Returns what the winner gets for the hand, without honba and deposits."""
         han = self.han if self.is_yakuman else min(self.han, YAKUMAN_HAN)
-        return points_of_win(han, self.fu, is_dealer, is_tsumo)
+        return points_of_win(han, self.fu, is_dealer, is_tsumo, num_seats)
 
-    def han_of_yaku(self, *, is_open: bool, dora: int, red: int) -> list[int]:
+    def han_of_yaku(self, *, is_open: bool, dora: int, red: int, norths: int) -> list[int]:
         """Returns the han of each yaku.
 
         Args:
             is_open: whether the hand has a meld that is not a closed kan.
             dora: how many tiles of the hand are dora by the indicators on the table.
             red: how many are red fives.
+            norths: how many Norths are set aside.
         """
-        known = {_DORA: dora, _RED: red}
+        known = {_DORA: dora, _RED: red, _NORTH: norths}
         han = []
         for yaku in self.yaku:
             if yaku.number >= _FIRST_YAKUMAN:

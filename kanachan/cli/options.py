@@ -6,8 +6,9 @@ from typing import get_args
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
-from annotate.vocabulary import Vocabulary
+from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.models.card import read_card
+from kanachan.models.reference import shipped_weights
 from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = (
@@ -38,14 +39,26 @@ def require_policies(*paths: str | None) -> None:
             require_scoring(read_card(path)["stage"], path)
 
 
-def require_four_players(vocabulary: Vocabulary, where: str) -> None:
-    """Raises ValueError for games of three players, in commands that cannot play or show them.
+def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str | None) -> None:
+    """Reads the cards of weights that are to score the actions of a game, likewise.
 
     Args:
-        where: the file that holds such a game, or weights for such games.
+        vocabulary: of the game.
+        where: the file that holds it.
+
+    Raises:
+        ValueError: one is for games of another vocabulary; the message has the weights that fit.
     """
-    if vocabulary.num_seats != 4:
-        raise ValueError(f"{where}: for {vocabulary.num_seats} players: this command is for games of four players")
+    for path in paths:
+        if path is None or read_card(path)["vocabulary"] == vocabulary.name:
+            continue
+        theirs = vocabulary_named(read_card(path)["vocabulary"])
+        shipped = [name for name, file in shipped_weights().items() if read_card(file)["vocabulary"] == vocabulary.name]
+        raise ValueError(
+            f"{where}: a game of {vocabulary.num_seats} players, but {path} is for games of {theirs.num_seats}: give "
+            f"weights for {vocabulary.num_seats} players (vocabulary {vocabulary.name}), "
+            + (f"such as {shipped[0]}" if shipped else "of which the package has none")
+        )
 
 
 def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:

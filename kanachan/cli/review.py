@@ -22,8 +22,8 @@ from kanachan.cli.options import (
     WEIGHTS_HELP,
     add_batch_option,
     add_device_option,
-    require_four_players,
     require_policies,
+    require_vocabulary,
 )
 from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.models.reference import NAME, is_reference_name, resolved
@@ -60,7 +60,12 @@ def _parser() -> argparse.ArgumentParser:
         "member, as in archive.zip!folder/game.xml; or the address of a replay of Tenhou or Mahjong Soul, followed by "
         "the record unless the current folder holds it under the name in the address (nothing is fetched)",
     )
-    parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several, of any stages")
+    parser.add_argument(
+        "weights",
+        metavar="WEIGHTS",
+        nargs="+",
+        help=f"{WEIGHTS_HELP}; one or several, of any stages, for as many players as the game has",
+    )
     parser.add_argument(
         "--seat",
         metavar="SEAT",
@@ -97,6 +102,7 @@ def _review(arguments: argparse.Namespace) -> None:
     require_policies(*arguments.weights, arguments.prior)
     _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)
+    require_vocabulary(game.vocabulary, record, *arguments.weights, arguments.prior)
     if address is not None:
         game = _addressed(game, address, record)
     given = arguments.seat
@@ -183,9 +189,7 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     number = number or 1
     if number > len(games):
         raise ValueError(f"{name}: --game {number} is not in 1 ... {len(games)}")
-    game = games[number - 1]
-    require_four_players(game.vocabulary, name)
-    return game, name
+    return games[number - 1], name
 
 
 def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":

@@ -3,7 +3,7 @@
 An estimate, not a search through hands: a wait on a tile is likely where a seat probably holds its neighbours or a pair
 of it, and where that seat probably wins the round. Tiles that a seat has discarded itself, or that were discarded after
 its riichi, are safe from it (furiten). A logistic regression combines these features; its coefficients were fitted to
-the discards of validation games, and `launch/reports/danger.py` fits and measures them again.
+the discards of validation games of four players, and `launch/reports/danger.py` fits and measures them again.
 
 Shapes: B decisions, H other seats (next, opposite, previous), K kinds of tiles, L counts (at least 1, 2, …),
 F features.
@@ -25,6 +25,8 @@ from kanachan.objectives.auxiliary import HiddenHands, RoundWinner
 FEATURES = ("constant", "winner", "riichi", "turn", "wait")
 COEFFICIENTS = (-9.70, 0.11, 2.24, 1.51, 0.80)
 """of `FEATURES`"""
+FITTED_SEATS = 4
+"""seats of the games to which they were fitted"""
 _LEAST_WAIT = 0.01
 _RANKS_OF_SUIT = 9
 _NUM_SUITED = 27
@@ -51,7 +53,8 @@ def predicts_danger(policy: Policy) -> bool:
 
 @torch.inference_mode()
 def estimate_danger(policy: Policy, columns: ObservationColumns) -> Danger:
-    """Estimates the danger of discards for a policy of which `predicts_danger` is true."""
+    """Estimates the danger of discards for a policy of which `predicts_danger` is true, in games of `FITTED_SEATS`."""
+    assert policy.vocabulary.num_seats == FITTED_SEATS, "the coefficients are for other games"
     inputs = danger_inputs(policy, columns)
     logit_BHK = (inputs.feature_BHKF * torch.tensor(COEFFICIENTS)).sum(dim=3)
     return Danger(logit_BHK.sigmoid().masked_fill(inputs.is_safe_BHK, 0.0), inputs.win_BH)

@@ -25,6 +25,9 @@ from annotate.vocabulary import (
 )
 from annotate.words import GRADES, describe_action
 
+NORTH = "4z"
+"""the tile that players of three set aside"""
+
 
 @dataclass(slots=True)
 class Discard:
@@ -58,12 +61,14 @@ class TableView:
     drawn: str | None
     rivers: list[list[Discard]]
     melds: list[list[Meld]]
+    norths: list[int]
+    """how many each seat has set aside"""
     last_seat: int | None
-    """the seat that acted last; where the decision is a reaction to a discard or kan, the seat of that"""
+    """the seat that acted last; where the decision is a reaction, the seat of what may be claimed"""
     last_kind: str | None
-    """discard, chi, pon, daiminkan, ankan or kakan"""
+    """discard, chi, pon, daiminkan, ankan, kakan or kita"""
     last_meld: int | None
-    """index in the melds of `last_seat`; None for a discard"""
+    """index in the melds of `last_seat`; None for a discard or kita"""
 
 
 @dataclass(slots=True)
@@ -109,6 +114,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         drawn=TILE_NAMES[sparse["drawn"][0]["tile"]] if sparse["drawn"] else None,
         rivers=done.rivers,
         melds=done.melds,
+        norths=done.norths,
         last_seat=done.last_seat,
         last_kind=done.last_kind,
         last_meld=done.last_meld,
@@ -117,7 +123,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
 
 def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
     """Returns an action, with the tiles to draw for it."""
-    _, values = vocabulary.action.describe(token)
+    name, values = vocabulary.action.describe(token)
     tiles: list[int] = []
     if "chi" in values:
         tiles = list(CHI_TILES[values["chi"]])
@@ -125,6 +131,8 @@ def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
         tiles = [tile_of(values["tile34"])]
     elif "tile" in values:
         tiles = [values["tile"]]
+    elif name == "kita":
+        tiles = [TILE_NAMES.index(NORTH)]
     return Candidate(
         token=token,
         kind=kind_of(token, vocabulary),
@@ -135,11 +143,12 @@ def candidate_of(token: int, vocabulary: Vocabulary) -> Candidate:
 
 
 class _Done:
-    """Rivers and melds, built event by event."""
+    """Rivers, melds and Norths set aside, built event by event."""
 
     def __init__(self, progression: Sequence[int], vocabulary: Vocabulary, pons: Sequence[Sequence[str]]) -> None:
         self.rivers: list[list[Discard]] = [[] for _ in range(vocabulary.num_seats)]
         self.melds: list[list[Meld]] = [[] for _ in range(vocabulary.num_seats)]
+        self.norths = [0] * vocabulary.num_seats
         self.last_seat: int | None = None
         self.last_kind: str | None = None
         self.last_meld: int | None = None
@@ -152,11 +161,14 @@ class _Done:
                 self.last_meld = self._add(name, values)
 
     def _add(self, name: str, values: dict[str, int]) -> int | None:
-        """Adds an event; returns the index in the seat's melds, or None for a discard."""
+        """Adds an event; returns the index in the seat's melds, or None for a discard or kita."""
         seat = values["seat"]
         if name == "discard":
             discard = Discard(TILE_NAMES[values["tile"]], bool(values["tsumogiri"]), bool(values["riichi"]))
             self.rivers[seat].append(discard)
+            return None
+        if name == "kita":
+            self.norths[seat] += 1
             return None
         if name == "kakan":
             return self._add_to_pon(seat, values["tile"])

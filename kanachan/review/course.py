@@ -14,8 +14,8 @@ from annotate.game.tiles import TILE_OF_MJAI
 from annotate.vocabulary import TILE_NAMES, Vocabulary, tile34_of
 
 Data = dict[str, Any]
-_PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
-_CLAIMED = ("dahai", "kakan")
+_PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan", "kita")
+_CLAIMED = ("dahai", "kakan", "kita")
 _TYPES = {"tsumo": "draw", "dahai": "discard", "reach_accepted": "riichi", "hora": "win"}
 
 
@@ -73,6 +73,8 @@ class Course:
             self.moments.append(Moment(*_shown(hands), furiten))
         self.melds = [[_renamed(meld) for meld in melds] for melds in hands.melds]
         """by seat, at the end"""
+        self.norths = hands.norths
+        """by seat: how many are set aside at the end"""
 
     @property
     def end(self) -> int:
@@ -159,7 +161,7 @@ def _described(events: Sequence[Event], index: int) -> Data | None:
 
 
 def winning_tile(events: Sequence[Event], win: Event) -> str:
-    """Returns the tile of a win: the drawn one, or the one discarded or declared as a kan."""
+    """Returns the tile of a win: the drawn one, or the one discarded, declared as a kan or set aside."""
     taken = ("tsumo",) if win["target"] == win["actor"] else (*_CLAIMED, "ankan")
     last = next(event for event in reversed(events) if event["type"] in taken)
     return name_of(last["pai"] if "pai" in last else last["consumed"][-1])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from annotate.annotation import Annotation
 from annotate.vocabulary import Vocabulary, tile34_of
 from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.danger import estimate_danger, predicts_danger
+from kanachan.inference.danger import FITTED_SEATS, danger_inputs, estimate_danger, predicts_danger
 from kanachan.inference.policy import Policy
 
 
@@ -17,7 +17,7 @@ class Danger(NamedTuple):
     """Probabilities for one decision; None for what no network predicts."""
 
     deal_in: list[float | None]
-    """[A] that the discard deals in; None for other actions"""
+    """[A] that the discard deals in; None for other actions, and where the estimate is not fitted to such games"""
     win: list[float | None]
     """[S] that the seat wins the round; None for the own seat"""
 
@@ -36,21 +36,25 @@ def dangers(policies: Sequence[Policy], annotations: Sequence[Annotation], chunk
     for first in range(0, len(annotations), chunk):
         part = annotations[first : first + chunk]
         columns = columns_of_annotations(part, policy.vocabulary)
-        estimate = estimate_danger(policy, columns)
-        deal_in, win = estimate.deal_in_BK.tolist(), estimate.win_BH.tolist()
+        by_kind: Sequence[Sequence[float] | None]
+        if policy.vocabulary.num_seats == FITTED_SEATS:
+            estimate = estimate_danger(policy, columns)
+            by_kind, win = estimate.deal_in_BK.tolist(), estimate.win_BH.tolist()
+        else:
+            by_kind, win = [None] * len(part), danger_inputs(policy, columns).win_BH.tolist()
         for i, annotation in enumerate(part):
-            found.append(_danger(annotation, int(columns.seat[i]), deal_in[i], win[i], policy.vocabulary))
+            found.append(_danger(annotation, int(columns.seat[i]), by_kind[i], win[i], policy.vocabulary))
     return found
 
 
 def _danger(
-    annotation: Annotation, seat: int, by_kind: Sequence[float], win: Sequence[float], vocabulary: Vocabulary
+    annotation: Annotation, seat: int, by_kind: Sequence[float] | None, win: Sequence[float], vocabulary: Vocabulary
 ) -> Danger:
     """Sorts an estimate, by kind of tile and by seats after the own one, by candidate and by seat."""
     deal_in: list[float | None] = []
     for token in annotation.actions:
         name, values = vocabulary.action.describe(token)
-        deal_in.append(round(by_kind[tile34_of(values["tile"])], 5) if name == "discard" else None)
+        deal_in.append(None if by_kind is None or name != "discard" else round(by_kind[tile34_of(values["tile"])], 5))
     wins: list[float | None] = [None] * vocabulary.num_seats
     for step, probability in enumerate(win, start=1):
         wins[(seat + step) % vocabulary.num_seats] = round(probability, 5)

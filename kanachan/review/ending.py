@@ -8,16 +8,22 @@ from annotate.game.hands import Meld
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.winning import Win
-from annotate.vocabulary import TILE_NAMES, tile34_of
+from annotate.vocabulary import RANKS_PER_SUIT, TILE_NAMES, Vocabulary, tile34_of
+from kanachan.review.board import NORTH
 from kanachan.review.course import Course, name_of, sorted_tiles, winning_tile
 
 Data = dict[str, Any]
 _DRAWS = (EXHAUSTIVE[0], NAGASHI)
-_LAST_RANK, _FIRST_HONOUR, _FIRST_DRAGON = 8, 27, 31
+_FIRST_HONOUR, _FIRST_DRAGON = 27, 31
 
 
 def ending_of(
-    recorded: Round, course: Course, wins: Sequence[Win], deltas: Sequence[int], tenpai: Sequence[bool] | None
+    recorded: Round,
+    course: Course,
+    wins: Sequence[Win],
+    deltas: Sequence[int],
+    tenpai: Sequence[bool] | None,
+    vocabulary: Vocabulary,
 ) -> Data:
     """Returns how a round ended.
 
@@ -34,15 +40,19 @@ def ending_of(
         reason = last.get("reason") or (EXHAUSTIVE[0] if tenpai is not None else None)
     moment = course.moment(course.end)
     hands = [
-        {"tiles": sorted_tiles([*tiles, *([drawn] if drawn else [])]), "melds": list(map(asdict, melds))}
-        for tiles, drawn, melds in zip(moment.concealed, moment.drawn, course.melds, strict=True)
+        {
+            "tiles": sorted_tiles([*tiles, *([drawn] if drawn else [])]),
+            "melds": list(map(asdict, melds)),
+            "norths": norths,
+        }
+        for tiles, drawn, melds, norths in zip(moment.concealed, moment.drawn, course.melds, course.norths, strict=True)
     ]
     by_seat = {win.seat: win for win in wins}
     return {
         "type": "win" if last["type"] == "hora" else "draw" if reason in _DRAWS else "abort",
         "reason": reason,
         "wins": [
-            _win(event, recorded.events, course, by_seat[event["actor"]], indicators)
+            _win(event, recorded.events, course, by_seat[event["actor"]], indicators, vocabulary)
             for event in recorded.events
             if event["type"] == "hora"
         ],
@@ -55,17 +65,25 @@ def ending_of(
     }
 
 
-def _win(event: Event, events: Sequence[Event], course: Course, win: Win, indicators: Sequence[str]) -> Data:
+def _win(
+    event: Event,
+    events: Sequence[Event],
+    course: Course,
+    win: Win,
+    indicators: Sequence[str],
+    vocabulary: Vocabulary,
+) -> Data:
     seat, dealer = event["actor"], events[0]["oya"]
     is_tsumo = event["target"] == seat
-    moment, melds = course.moment(course.end), course.melds[seat]
+    moment, melds, norths = course.moment(course.end), course.melds[seat], course.norths[seat]
     tile = winning_tile(events, event)
-    tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles)]
-    dora = [_dora(_kind(name)) for name in indicators]
+    tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles), *[NORTH] * norths]
+    dora = [_dora(_kind(name), vocabulary.kinds) for name in indicators]
     han = win.han_of_yaku(
         is_open=_is_open(melds),
         dora=sum(dora.count(_kind(name)) for name in tiles),
         red=sum(name[0] == "0" for name in tiles),
+        norths=norths,
     )
     yaku = [
         {"name": yaku.name, "name_ja": yaku.name_ja, "han": number} for yaku, number in zip(win.yaku, han, strict=True)
@@ -80,7 +98,7 @@ def _win(event: Event, events: Sequence[Event], course: Course, win: Win, indica
         "han": win.han,
         "fu": win.fu,
         "yakuman": win.num_yakuman,
-        "points": win.points(is_dealer=seat == dealer, is_tsumo=is_tsumo),
+        "points": win.points(is_dealer=seat == dealer, is_tsumo=is_tsumo, num_seats=vocabulary.num_seats),
         "ura_indicators": list(map(name_of, event.get("ura_markers", ()))),
     }
 
@@ -93,9 +111,13 @@ def _kind(name: str) -> int:
     return tile34_of(TILE_NAMES.index(name))
 
 
-def _dora(indicator: int) -> int:
-    """Returns the kind that an indicator points to; kinds are 0 ... 33."""
-    if indicator < _FIRST_HONOUR:
-        return indicator - _LAST_RANK if indicator % (_LAST_RANK + 1) == _LAST_RANK else indicator + 1
-    first, count = (_FIRST_HONOUR, 4) if indicator < _FIRST_DRAGON else (_FIRST_DRAGON, 3)
-    return first + (indicator - first + 1) % count
+def _dora(indicator: int, kinds: Sequence[int]) -> int:
+    """Returns the kind that an indicator points to: the next of `kinds` (ascending, of 0 ... 33) in its suit, winds or
+    dragons."""
+    alike = [kind for kind in kinds if _group(kind) == _group(indicator)]
+    return alike[(alike.index(indicator) + 1) % len(alike)]
+
+
+def _group(kind: int) -> int:
+    """Returns the suit of a kind; winds and dragons count as two more."""
+    return kind // RANKS_PER_SUIT if kind < _FIRST_HONOUR else _FIRST_HONOUR + (kind >= _FIRST_DRAGON)

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from annotate.game.engine import shanten
-from annotate.vocabulary import NUM_TILES34, TILE_NAMES, tile34_of, tile_of
-from kanachan.review.board import TableView
+from annotate.vocabulary import NUM_TILES34, TILE_NAMES, Vocabulary, tile34_of, tile_of
+from kanachan.review.board import NORTH, TableView
 
 _COPIES = 4
 
@@ -40,12 +40,13 @@ class HandShape:
         furiten_kinds: see kanachan.review.course.Moment.
     """
 
-    def __init__(self, table: TableView, furiten_kinds: Collection[int]) -> None:
+    def __init__(self, table: TableView, furiten_kinds: Collection[int], vocabulary: Vocabulary) -> None:
         self._hand = [_kind(name) for name in table.hand]
         self._drawn = None if table.drawn is None else _kind(table.drawn)
         self._furiten_kinds = furiten_kinds
-        self._own_melds = [_kind(name) for meld in table.melds[table.seat] for name in meld.tiles]
-        self._num_seats = len(table.melds)
+        self._vocabulary = vocabulary
+        own_melds = [_kind(name) for meld in table.melds[table.seat] for name in meld.tiles]
+        self._laid_open = [*own_melds, *[_kind(NORTH)] * table.norths[table.seat]]
         self._seen = [0] * NUM_TILES34
         visible = [
             *table.hand,
@@ -53,6 +54,7 @@ class HandShape:
             *table.dora_indicators,
             *(discard.tile for river in table.rivers for discard in river if not discard.called),
             *(name for melds in table.melds for meld in melds for name in meld.tiles),
+            *[NORTH] * sum(table.norths),
         ]
         for name in visible:
             self._seen[_kind(name)] += 1
@@ -94,15 +96,15 @@ class HandShape:
 
     def _accepted(self, hand: Sequence[int]) -> Accepted:
         distance = self._shanten(hand)
-        held = [*hand, *self._own_melds]
+        held = [*hand, *self._laid_open]
         left = {}
-        for kind in range(NUM_TILES34):
+        for kind in self._vocabulary.kinds:
             if held.count(kind) < _COPIES and self._shanten([*hand, kind]) < distance:
                 left[kind] = max(0, _COPIES - self._seen[kind])
         return Accepted(distance, left)
 
     def _shanten(self, kinds: Sequence[int]) -> int:
-        return shanten([_COPIES * kind for kind in kinds], self._num_seats)
+        return shanten([_COPIES * kind for kind in kinds], self._vocabulary.num_seats)
 
 
 def _kind(name: str) -> int:

@@ -8,6 +8,7 @@ from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
 from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.danger import FITTED_SEATS
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
 from kanachan.review.predictions import FLOOR, kinds_offered, policy_index, reviewed_predictions
@@ -38,14 +39,10 @@ def review_of(
         threshold: from which share of a network's scale a decision differs.
 
     Raises:
-        ValueError: the seats have no decision that could be replayed, or weights have another vocabulary than the
-            game; names the record and the reason.
+        ValueError: the seats have no decision that could be replayed; names the record and the reason.
     """
-    vocabulary = game.vocabulary
     for reviewer in reviewers:
-        if reviewer.policy.vocabulary is not vocabulary:
-            theirs = reviewer.policy.vocabulary.name
-            raise ValueError(f"{record}: a game of {vocabulary.name}, but the weights {reviewer.name} are for {theirs}")
+        assert reviewer.policy.vocabulary is game.vocabulary, f"{record}: {reviewer.name} is for other games"
     rounds = rounds_of(game, report)
     acting = [seat for seat in seats if any(found.own(seat) for found in rounds)]
     if not acting:
@@ -62,6 +59,7 @@ def review_of(
         "left_out": list(report.left_out),
         "notes": list(report.notes),
         "floor": FLOOR,
+        "estimates_danger": game.vocabulary.num_seats == FITTED_SEATS,
         "policy_model": policy_index(policies),
         "default_model": _default_model(policies),
         "threshold": threshold,

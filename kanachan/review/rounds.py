@@ -50,7 +50,7 @@ class ReviewedRound:
         if self._words_of(named["round_result"]) in (NOT_TENPAI, TENPAI):
             paid = self.recorded.events[-1].get("deltas") or ()
             tenpai = [delta > 0 for delta in paid] if any(paid) else tenpai_at_end(self.recorded.events)
-        return ending_of(self.recorded, self.course, self.wins, deltas, tenpai)
+        return ending_of(self.recorded, self.course, self.wins, deltas, tenpai, self.game.vocabulary)
 
     def _words_of(self, round_result: int) -> str:
         return ROUND_RESULTS[self.game.vocabulary.num_seats][round_result]
@@ -85,7 +85,7 @@ class ReviewedRound:
             before, place = place, self.course.place_of(annotation)
             moment = self.course.moment(place)
             table = table_of(annotation, self.game.vocabulary, pons)
-            shape = HandShape(table, moment.furiten_kinds[seat])
+            shape = HandShape(table, moment.furiten_kinds[seat], self.game.vocabulary)
             hands = zip(moment.concealed, moment.drawn, strict=True)
             found.append(
                 {

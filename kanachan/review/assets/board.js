@@ -3,23 +3,24 @@
 const BOARD = { width: 920, height: 952 };
 const MIDDLE = { x: 460, y: 428, half: 150 };
 const RIVER = { tile: 47, high: (47 * 4) / 3, perRow: 6, rows: 3, top: MIDDLE.half + 15 };
-const OTHERS = { tile: 38, from: 370 };
+const OTHERS = { tile: 38, from: 370, gap: 10 };
 const PLATE = { left: -444, top: 272, width: 262, height: 84 };
 
 function board(decision, model, isRevealed) {
   const { table } = decision;
   const numSeats = table.scores.length;
   const seats = table.scores.map((_, relative) => (table.seat + relative) % numSeats);
-  const turned = (relative, parts, more = {}) =>
-    svg('g', { transform: `rotate(${-90 * relative} ${MIDDLE.x} ${MIDDLE.y})`, ...more }, parts);
+  const turned = (seat, parts, more) => {
+    const turn = -90 * sideOf(seat, table.seat, numSeats);
+    return svg('g', { transform: `rotate(${turn} ${MIDDLE.x} ${MIDDLE.y})`, ...more }, parts);
+  };
   const parts = [
     svg('rect', { class: 'felt', ...BOARD, rx: 16 }),
     middle(table),
-    seats.map((seat, relative) => plate(decision, seat, relative)),
-    seats.map((seat, relative) =>
-      turned(relative, [river(table, seat, decision), riichiStick(table, seat)], { 'data-river': seat })),
-    seats.map((seat, relative) =>
-      (relative ? turned(relative, closedRow(decision, seat, isRevealed), { 'data-closed': seat }) : null)),
+    seats.map((seat) => plate(decision, seat, sideOf(seat, table.seat, numSeats))),
+    seats.map((seat) => turned(seat, [river(table, seat, decision), riichiStick(table, seat)], { 'data-river': seat })),
+    seats.map((seat) =>
+      (seat === table.seat ? null : turned(seat, closedRow(decision, seat, isRevealed), { 'data-closed': seat }))),
     ownHand(decision, model),
   ];
   const box = { viewBox: `0 0 ${BOARD.width} ${BOARD.height}`, role: 'img', 'aria-label': inWords(table) };
@@ -43,10 +44,10 @@ function middle(table) {
   const { x, y, half } = MIDDLE;
   const numSeats = table.scores.length;
   const scores = table.scores.map((score, seat) => {
-    const relative = (seat - table.seat + numSeats) % numSeats;
+    const side = sideOf(seat, table.seat, numSeats);
     // The seat across would read upside down.
-    const turn = relative === 2 ? 0 : -90 * relative;
-    const height = relative === 2 ? y - half + 33 : y + half - 13;
+    const turn = side === 2 ? 0 : -90 * side;
+    const height = side === 2 ? y - half + 33 : y + half - 13;
     const place = { x, y: height, transform: `rotate(${turn} ${x} ${y})` };
     const text = `${windOf(seat, table)} ${grouped(score)}`;
     return svg('text', { ...place, class: seat === table.dealer ? 'score dealer' : 'score' }, text);
@@ -62,9 +63,9 @@ function middle(table) {
 }
 
 // Who a player is, in the free corner to the left of the player's river.
-function plate(decision, seat, relative) {
+function plate(decision, seat, side) {
   const { table } = decision;
-  const corner = [[0, 1], [1, 1], [1, 0], [0, 0]][relative];
+  const corner = [[0, 1], [1, 1], [1, 0], [0, 0]][side];
   const { left, top, width, height } = PLATE;
   const x = corner[0] ? MIDDLE.x - left - width : MIDDLE.x + left;
   const y = corner[1] ? MIDDLE.y + top : MIDDLE.y - top - height;
@@ -77,7 +78,7 @@ function plate(decision, seat, relative) {
   const about = [grade, rate].filter(Boolean).join(' ');
   const line = (text, row, kind) => svg('text', { class: kind, x: at, y: y + 24 + 27 * row, 'text-anchor': anchor }, text);
   return svg('g', { class: 'plate', 'data-plate': seat },
-    line(name, 0, relative === 0 ? 'name own' : 'name'),
+    line(name, 0, side === 0 ? 'name own' : 'name'),
     line([about, place].filter(Boolean).join(' \u00b7 '), 1, 'about'),
     line(mood(decision, seat), 2, 'mood'),
     svg('title', {}, [relation(seat), player?.name, about, place].filter(Boolean).join(', ')));
@@ -90,7 +91,7 @@ function mood(decision, seat) {
   return win === null ? '' : t('board.win', { share: share(win) });
 }
 
-// Whether the decision is a reaction to the last discard or kan, and this was the seat's.
+// Whether the decision is a reaction to the last discard, kan or North set aside, and this was the seat's.
 function isReactionTo(decision, seat) {
   return decision.candidates.some((candidate) => candidate.kind === 'skip') && decision.table.last_seat === seat;
 }
@@ -130,17 +131,22 @@ function riichiStick(table, seat) {
     svg('title', {}, t('action.riichi')));
 }
 
-// The hand of another seat, face down unless revealed, and its melds.
+// The hand of another seat, face down unless revealed, its melds and the Norths that it has set aside.
 function closedRow(decision, seat, isRevealed) {
   const { table } = decision;
   const melds = table.melds[seat];
+  const norths = table.norths[seat];
   const faceDown = { tiles: Array(13 - 3 * melds.length).fill('back'), drawn: null };
   const { tiles, drawn } = isRevealed ? decision.hands[seat] : faceDown;
-  const framed = isReactionTo(decision, seat) ? table.last_meld : null;
+  const isReaction = isReactionTo(decision, seat);
+  const framed = isReaction ? table.last_meld : null;
   const widths = melds.map((one) => meldWidth(one, OTHERS.tile));
   const gap = drawn ? OTHERS.tile + 8 : 0;
-  const total = tiles.length * OTHERS.tile + gap + widths.reduce((sum, width) => sum + width + 10, 0);
+  const closed = tiles.length * OTHERS.tile + gap;
+  const aside = norths ? norths * OTHERS.tile + OTHERS.gap : 0;
+  const total = widths.reduce((sum, width) => sum + width + OTHERS.gap, closed + aside);
   const top = MIDDLE.y + OTHERS.from;
+  const bottom = top + (OTHERS.tile * 4) / 3;
   let x = MIDDLE.x - total / 2;
   const parts = [];
   for (const name of tiles) {
@@ -150,9 +156,12 @@ function closedRow(decision, seat, isRevealed) {
   if (drawn) parts.push(tileAt(drawn, x + 8, top, OTHERS.tile));
   x += gap;
   melds.forEach((one, i) => {
-    x += 10;
-    parts.push(meld(one, seat, table.scores.length, x, top + (OTHERS.tile * 4) / 3, OTHERS.tile, i === framed));
+    x += OTHERS.gap;
+    parts.push(meld(one, seat, table.scores.length, x, bottom, OTHERS.tile, i === framed));
     x += widths[i];
   });
-  return parts;
+  if (!norths) return parts;
+  parts.push(setAside(norths, x + OTHERS.gap, bottom, OTHERS.tile, isReaction && table.last_kind === 'kita'));
+  // Norths need room between the plates.
+  return svg('g', { transform: shrunk(total, 2 * PLATE.top, MIDDLE.x, bottom) }, parts);
 }

@@ -146,7 +146,8 @@ function legend(model) {
     ? t('legend.probability', { name: modelName(model) })
     : t('legend.value', { unit: unitOf(model), scale: grouped(data.models[model].scale, digitsOf(model)) });
   const floor = file.policy_model === null ? null : t('legend.floor', { share: percent(file.floor) });
-  return [bars, hasProbabilities(model) ? null : floor, t('legend.best')].filter(Boolean).join(' ');
+  const danger = file.estimates_danger ? null : t('legend.no_danger');
+  return [bars, hasProbabilities(model) ? null : floor, t('legend.best'), danger].filter(Boolean).join(' ');
 }
 
 function caveat(model) {

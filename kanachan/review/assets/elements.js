@@ -23,6 +23,11 @@ function byId(id) {
   return document.getElementById(id);
 }
 
+// The transform that makes a row fit into its room, around a point that keeps its place; null for one that fits.
+function shrunk(width, room, x, y) {
+  return width > room ? `translate(${x} ${y}) scale(${room / width}) translate(-${x} -${y})` : null;
+}
+
 // Tiles are 3 wide and 4 high.
 function tileAt(name, x, y, width) {
   return svg('use', { href: `#tile-${name}`, x, y, width, height: (width * 4) / 3 });

@@ -11,6 +11,7 @@ function decisionAtEnd(decision, { after, end }) {
   table.hand = end.hands[table.seat].tiles;
   table.drawn = null;
   table.melds = end.hands.map((hand) => hand.melds);
+  table.norths = end.hands.map((hand) => hand.norths);
   table.dora_indicators = end.dora_indicators;
   const hands = end.hands.map(({ tiles }) => ({ tiles, drawn: null }));
   return { ...decision, table, hands, candidates: [], answers: [], opponents: [] };
@@ -43,7 +44,7 @@ function winWords({ seat, source }) {
 function winParts(win, end) {
   const numSeats = end.deltas.length;
   const hand = html('p', { class: 'won-hand' }, inlineTiles(win.hand, 24), inlineTiles([win.tile], 24),
-    win.melds.map((one) => inlineMeld(one, win.seat, numSeats, 22)));
+    inlineMelds(win.melds, end.hands[win.seat].norths, win.seat, numSeats, 22));
   const dora = html('p', { class: 'dora' }, t('event.dora'), inlineTiles(end.dora_indicators, 18),
     win.ura_indicators.length ? [t('ending.ura'), inlineTiles(win.ura_indicators, 18)] : null);
   const yaku = html('ul', { class: 'yaku' }, win.yaku.map((one) =>
@@ -60,7 +61,7 @@ function tenpaiParts(end) {
   if (!rows.length) return html('p', {}, t('ending.noten'));
   return rows.map((seat) => html('p', { class: 'won-hand' }, html('span', { class: 'lead' },
     t('ending.tenpai', { name: playerName(seat) })), inlineTiles(end.hands[seat].tiles, 22),
-    end.hands[seat].melds.map((one) => inlineMeld(one, seat, end.deltas.length, 20))));
+    inlineMelds(end.hands[seat].melds, end.hands[seat].norths, seat, end.deltas.length, 20)));
 }
 
 function scoreTable({ end }) {

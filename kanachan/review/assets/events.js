@@ -23,6 +23,7 @@ function eventParts(event) {
     const tiles = event.tile && event.type !== 'kakan' ? [...event.own, event.tile] : event.tile ? [event.tile] : event.own;
     return [t(`action.${event.type}`), inlineTiles(tiles, 20)];
   }
+  if (event.type === 'kita') return [t('action.kita'), inlineTiles([event.tile], 20)];
   if (event.type === 'draw') return [t('event.draw'), inlineTiles([event.tile], 20)];
   if (event.type === 'dora') return [t('event.dora'), inlineTiles([event.tile], 20)];
   if (event.type === 'riichi') return [t('event.stick')];

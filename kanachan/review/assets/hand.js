@@ -8,8 +8,10 @@ function ownHand(decision, model) {
   const { table } = decision;
   const melds = table.melds[table.seat];
   const widths = melds.map((one) => meldWidth(one, MELD_TILE));
+  const norths = table.norths[table.seat];
   const closed = table.hand.length * HAND.tile + (table.drawn ? HAND.tile + 14 : 0);
-  const total = widths.reduce((sum, width) => sum + width + 14, closed);
+  const aside = norths ? norths * MELD_TILE + 14 : 0;
+  const total = widths.reduce((sum, width) => sum + width + 14, closed + aside);
   let x = (BOARD.width - total) / 2;
   const places = table.hand.map((name, i) => ({ name, x: x + i * HAND.tile, isDrawn: false }));
   x += table.hand.length * HAND.tile;
@@ -17,17 +19,16 @@ function ownHand(decision, model) {
     places.push({ name: table.drawn, x: x + 14, isDrawn: true });
     x += HAND.tile + 14;
   }
+  const bottom = HAND.top + (HAND.tile * 4) / 3;
   const parts = places.map((place, i) => handTile(decision, model, place, discardsOf(decision, places, i)));
   melds.forEach((one, i) => {
     x += 14;
-    parts.push(meld(one, table.seat, table.scores.length, x, HAND.top + (HAND.tile * 4) / 3, MELD_TILE));
+    parts.push(meld(one, table.seat, table.scores.length, x, bottom, MELD_TILE));
     x += widths[i];
   });
-  // Several kans are wider than the table.
-  const size = Math.min(1, (BOARD.width - 16) / total);
-  const centre = `${BOARD.width / 2} ${HAND.top + 40}`;
-  const transform = size < 1 ? `translate(${centre}) scale(${size}) translate(${centre.replace(/(\S+)/g, '-$1')})` : null;
-  return svg('g', { id: 'hand', transform }, parts);
+  if (norths) parts.push(setAside(norths, x + 14, bottom, MELD_TILE));
+  // Several kans, or Norths, are wider than the table.
+  return svg('g', { id: 'hand', transform: shrunk(total, BOARD.width - 16, BOARD.width / 2, HAND.top + 40) }, parts);
 }
 
 // The candidates that discard the tile at place i; of equal tiles in the hand the last one represents all.

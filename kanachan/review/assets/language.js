@@ -84,9 +84,8 @@ function windOf(seat, table) {
 
 // Where a seat sits, as seen from the one under review.
 function relation(seat) {
-  const numSeats = data.players.length;
-  const relative = (seat - data.seat + numSeats) % numSeats;
-  return t(['relation.own', 'relation.right', 'relation.across', 'relation.left'][relative === numSeats - 1 ? 3 : relative]);
+  const side = sideOf(seat, data.seat, data.players.length);
+  return t(['relation.own', 'relation.right', 'relation.across', 'relation.left'][side]);
 }
 
 // The name of a player, or where the player sits if the record has no names.

@@ -1,4 +1,6 @@
-// Calls and kans, drawn as they lie on the table.
+// Calls, kans and Norths set aside, drawn as they lie on the table.
+
+const NORTH = '4z';
 
 // A meld's tiles from left to right, without the called one, which `meld` adds on its side.
 function meldTiles(one) {
@@ -16,8 +18,7 @@ function meldWidth(one, tile) {
 function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   const tiles = meldTiles(one);
   if (one.called !== null) {
-    const relative = (one.source - seat + numSeats) % numSeats;
-    const place = relative === numSeats - 1 ? 0 : relative === 1 ? tiles.length : 1;
+    const place = [null, tiles.length, 1, 0][sideOf(one.source, seat, numSeats)];
     tiles.splice(place, 0, { name: one.called, isAside: true });
   }
   let x = left;
@@ -33,6 +34,24 @@ function meld(one, seat, numSeats, left, bottom, tile, isFramed = false) {
   });
   const border = isFramed ? svg('rect', { class: 'framed', ...frame, rx: 4 }) : null;
   return svg('g', { class: 'meld' }, parts, border, svg('title', {}, t(`action.${one.kind}`)));
+}
+
+// The Norths that a seat has set aside; the last one is framed where it may be won.
+function setAside(number, left, bottom, tile, isFramed = false) {
+  const top = bottom - (tile * 4) / 3;
+  const last = { x: left + (number - 1) * tile, y: top, width: tile, height: (tile * 4) / 3 };
+  return svg('g', { class: 'norths' },
+    Array.from({ length: number }, (_, i) => tileAt(NORTH, left + i * tile, top, tile)),
+    isFramed ? svg('rect', { class: 'framed', ...last, rx: 4 }) : null,
+    svg('title', {}, t('mark.norths', { number })));
+}
+
+// Melds, and Norths set aside, that flow with text.
+function inlineMelds(melds, norths, seat, numSeats, width) {
+  const parts = melds.map((one) => inlineMeld(one, seat, numSeats, width));
+  if (!norths) return parts;
+  const about = { class: 'lead', title: t('mark.norths', { number: norths }) };
+  return [...parts, html('span', about, t('action.kita'), ' ', inlineTiles(Array(norths).fill(NORTH), width))];
 }
 
 // A meld that flows with text.

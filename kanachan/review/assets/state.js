@@ -14,6 +14,13 @@ const state = {
   opened: null, // the candidate with its tiles shown
 };
 
+// The side of the table at which a seat is, as seen from another: 0 its own, 1 to the right, 2 across, 3 to the left. Of
+// three nobody sits across.
+function sideOf(seat, from, numSeats) {
+  const relative = (seat - from + numSeats) % numSeats;
+  return relative === numSeats - 1 ? 3 : relative;
+}
+
 function hasProbabilities(model) {
   return data.models[model].unit === 'probability';
 }

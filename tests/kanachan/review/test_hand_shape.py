@@ -1,11 +1,28 @@
 """Shanten, waits, furiten and accepted tiles of a hand."""
 
+from collections.abc import Collection, Sequence
+from typing import Any
+
 from annotate.game.hands import Meld
+from annotate.vocabulary import Vocabulary
 from kanachan.review.board import Discard, TableView
 from kanachan.review.hand_shape import HandShape
+from tests.support.rounds import V3, V
 
 
-def table(hand: str, drawn: str | None = None, melds: list[Meld] | None = None, river: str = "") -> TableView:
+def shape_of(hand: str, furiten: Collection[int] = (), vocabulary: Vocabulary = V, **more: Any) -> HandShape:
+    return HandShape(table(hand, vocabulary.num_seats, **more), furiten, vocabulary)
+
+
+def table(
+    hand: str,
+    num_seats: int,
+    drawn: str | None = None,
+    melds: Sequence[Meld] = (),
+    river: str = "",
+    norths: Sequence[int] = (),
+) -> TableView:
+    others: list[list[Any]] = [[] for _ in range(1, num_seats)]
     return TableView(
         seat=0,
         wind=0,
@@ -14,13 +31,14 @@ def table(hand: str, drawn: str | None = None, melds: list[Meld] | None = None, 
         deposits=0,
         left=60,
         dora_indicators=["9s"],
-        scores=[25000] * 4,
-        ranks=[0, 1, 2, 3],
-        grades=["Saint 3"] * 4,
+        scores=[25000] * num_seats,
+        ranks=list(range(num_seats)),
+        grades=["Saint 3"] * num_seats,
         hand=names(hand),
         drawn=drawn,
-        rivers=[[Discard(tile, False, False) for tile in names(river)], [], [], []],
-        melds=[melds or [], [], [], []],
+        rivers=[[Discard(tile, False, False) for tile in names(river)], *others],
+        melds=[list(melds), *others],
+        norths=list(norths) or [0] * num_seats,
         last_seat=None,
         last_kind=None,
         last_meld=None,
@@ -44,48 +62,66 @@ def left(shape: HandShape) -> dict[str, int]:
 
 
 def test_waits_count_the_copies_that_the_player_does_not_see() -> None:
-    shape = HandShape(table("123m456p789s1178s", river="99s"), [])
+    shape = shape_of("123m456p789s1178s", river="99s")
     assert shape.shanten == 0
     assert left(shape) == {"6s": 4, "9s": 0}
     assert not shape.is_furiten
 
 
 def test_a_wait_that_was_discarded_or_let_pass_is_furiten() -> None:
-    assert HandShape(table("123m456p789s1178s"), {23}).is_furiten  # 6s
-    assert not HandShape(table("123m456p789s1178s"), {0}).is_furiten
+    assert shape_of("123m456p789s1178s", {23}).is_furiten  # 6s
+    assert not shape_of("123m456p789s1178s", {0}).is_furiten
 
 
 def test_waits_are_those_without_the_drawn_tile() -> None:
-    shape = HandShape(table("123m456p789s1178s", drawn="6s"), [])
+    shape = shape_of("123m456p789s1178s", drawn="6s")
     assert shape.shanten == -1
     assert left(shape) == {"6s": 3, "9s": 2}
 
 
 def test_each_discard_has_the_shanten_and_the_tiles_accepted_after_it() -> None:
-    shape = HandShape(table("123m456p789s1178s", drawn="1z"), [])
+    shape = shape_of("123m456p789s1178s", drawn="1z")
     kept, broken = shape.after_discard("1z"), shape.after_discard("7s")
     assert (kept.shanten, kept.left) == (0, {23: 4, 26: 2})
     assert (broken.shanten, broken.is_tenpai) == (1, False) and broken.left[27] == 3
     assert not shape.is_furiten_after("1z")
-    assert HandShape(table("123m456p789s1178s", drawn="9s"), []).is_furiten_after("9s")
+    assert shape_of("123m456p789s1178s", drawn="9s").is_furiten_after("9s")
 
 
 def test_red_fives_are_fives_and_melds_are_seen() -> None:
     pon = Meld("pon", ["5p", "0p"], "5p", 2)
-    shape = HandShape(table("123m789s114p6p", melds=[pon]), [])
+    shape = shape_of("123m789s114p6p", melds=[pon])
     assert left(shape) == {"5p": 1}
 
 
 def test_a_hand_that_waits_for_a_fifth_copy_alone_has_no_waits() -> None:
     kan = Meld("ankan", ["1z"] * 4)
-    assert left(HandShape(table("123m456p789s9m", melds=[kan]), [])) == {"9m": 3}
+    assert left(shape_of("123m456p789s9m", melds=[kan])) == {"9m": 3}
     pon = Meld("pon", ["5p", "0p"], "5p", 2, None)
     added = Meld("kakan", ["5p", "0p"], "5p", 2, "5p")
-    assert left(HandShape(table("123m789s114p6p", melds=[pon]), [])) and not left(
-        HandShape(table("123m789s114p6p", melds=[added]), [])
-    )
+    assert left(shape_of("123m789s114p6p", melds=[pon])) and not left(shape_of("123m789s114p6p", melds=[added]))
 
 
 def test_a_hand_far_from_tenpai_has_no_waits() -> None:
-    shape = HandShape(table("147m258p369s1234z"), [])
+    shape = shape_of("147m258p369s1234z")
     assert shape.shanten > 3 and shape.waiting is None and not shape.is_furiten
+
+
+def accepted(tile: str, left: int) -> dict[str, Any]:
+    return {"tile": tile, "left": left}
+
+
+def test_three_players_never_wait_for_tiles_that_they_do_not_use() -> None:
+    of_three, of_four = (
+        shape_of("19m456p78999s666z", vocabulary=vocabulary, drawn="1s").after_discard("1s") for vocabulary in (V3, V)
+    )
+    assert of_three.tiles == [accepted(tile, left) for tile, left in (("1m", 3), ("9m", 3), ("6s", 4), ("9s", 0))]
+    assert {entry["tile"] for entry in of_four.tiles} == {"1m", "2m", "3m", "7m", "8m", "9m", "6s", "9s"}
+
+
+def test_norths_set_aside_are_seen_and_held() -> None:
+    waiting = "456p789999s666z4z"
+    assert left(shape_of(waiting, vocabulary=V3)) == {"4z": 3}
+    assert left(shape_of(waiting, vocabulary=V3, norths=[1, 0, 1])) == {"4z": 1}
+    assert left(shape_of(waiting, vocabulary=V3, norths=[0, 2, 1])) == {"4z": 0}
+    assert left(shape_of(waiting, vocabulary=V3, norths=[3, 0, 0])) == {}
