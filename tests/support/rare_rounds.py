@@ -77,6 +77,17 @@ ROUNDS: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
         {"draws": ".9m"},
     ),
 }
+_NORTH_AND_WAIT = ("4z19m147p258s1235z", "123p456p789s22z44z", "19m369p369s13467z")
+ROUNDS_OF_THREE: dict[str, tuple[str, Sequence[str], dict[str, Any]]] = {
+    "a North won": ("1 riichi 1m; 2 cut; 0 kita; 1 ron", _NORTH_AND_WAIT, {"draws": "6z1m7z7z"}),
+    "a North let pass": ("1 riichi 1m; 2 cut; 0 kita; 1 skip; 0 cut", _NORTH_AND_WAIT, {"draws": "6z1m7z7z"}),
+    "a North set aside, and one called": (
+        "0 kita; 0 cut; 1 discard 4z; 2 pon",
+        ["4z19m147p258s1235z", "4z19m258p147s1567z", "44z19m369p369s137z"],
+        {"draws": "6z"},
+    ),
+}
+"""likewise, of three players"""
 
 
 def events_of(name: str, rules: Rules) -> tuple[list[Event], list[Decision]]:

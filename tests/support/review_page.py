@@ -8,10 +8,10 @@ from kanachan.cli.review import main
 from tests.support.browser import Browser
 
 
-def reviewed(record: Path, weights: list[str], folder: Path, seat: int | str) -> tuple[Path, Any]:
+def reviewed(record: Path, weights: list[str], folder: Path, seat: int | str, *more: str) -> tuple[Path, Any]:
     """Reviews a game; returns the page's path and its data."""
     out, data = folder / "out.html", folder / "out.json"
-    assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data)]) == 0
+    assert main([str(record), *weights, "--seat", str(seat), "-o", str(out), "--json", str(data), *more]) == 0
     return out, json.loads(data.read_text())
 
 

@@ -9,10 +9,10 @@ from annotate.game.record import Event
 from annotate.game.results import round_delta
 from annotate.game.tiles import TILE_OF_MJAI
 from annotate.simulation.simulate import simulate_game
-from annotate.vocabulary import FOUR_PLAYERS, TILE_NAMES
-from tests.support.rounds import DULL, NUM_SEATS, play_round, start_of_round
+from annotate.vocabulary import TILE_NAMES, Vocabulary
+from tests.support.rounds import DULL, NUM_SEATS, V, play_round, start_of_round
 
-PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan")
+PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan", "kita")
 
 
 class Seen(NamedTuple):
@@ -24,11 +24,13 @@ class Seen(NamedTuple):
     """by seat: tile, whether riichi was declared with it, whether it was called"""
     melds: list[list[list[str]]]
     """by seat: the tiles of each meld, sorted"""
+    norths: list[int]
+    """by seat: how many are set aside"""
 
 
-def events_of(seed: int, game_id: str | None = None) -> list[Event]:
+def events_of(seed: int, game_id: str | None = None, vocabulary: Vocabulary = V) -> list[Event]:
     """Returns a simulated East-only game as mjai events, under another id if one is given."""
-    events = [dict(event) for event in simulate_game(FOUR_PLAYERS, seed, style=0, annotated=False).events]
+    events = [dict(event) for event in simulate_game(vocabulary, seed, style=0, annotated=False).events]
     if game_id is not None:
         events[0] = {**events[0], "kanachan": {**events[0]["kanachan"], "id": game_id}}
     return events
@@ -69,18 +71,19 @@ def rounds_of(events: Sequence[Event]) -> Iterator[list[Event]]:
 
 
 def seen_in(events: Sequence[Event], seat: int) -> dict[int, list[Seen]]:
-    """Returns what `seat` saw in a round, by the number of discards and calls so far."""
+    """Returns what `seat` saw in a round, by the number of discards, calls and Norths set aside so far."""
     start = events[0]
     hand = list(start["tehais"][seat])
     rivers: list[list[tuple[str, bool, bool]]] = [[] for _ in start["tehais"]]
     melds: list[list[list[str]]] = [[] for _ in start["tehais"]]
+    norths = [0] * len(melds)
     is_riichi = False
     seen: dict[int, list[Seen]] = {}
     count = 0
     for event in events:
         kind, actor = event["type"], event.get("actor")
         count += kind in PUBLIC
-        used = [event["pai"]] if kind in ("dahai", "kakan") else event["consumed"] if kind in PUBLIC else []
+        used = [event["pai"]] if kind in ("dahai", "kakan", "kita") else event["consumed"] if kind in PUBLIC else []
         if actor == seat:
             for name in used:
                 hand.remove(name)
@@ -93,13 +96,15 @@ def seen_in(events: Sequence[Event], seat: int) -> dict[int, list[Seen]]:
         elif kind in ("chi", "pon", "daiminkan"):
             rivers[event["target"]][-1] = (*rivers[event["target"]][-1][:2], True)
             melds[actor].append(sorted(map(_name, [*used, event["pai"]])))
+        elif kind == "kita":
+            norths[actor] += 1
         elif kind == "ankan":
             melds[actor].append(sorted(map(_name, used)))
         elif kind == "kakan":
             pon = sorted(map(_name, event["consumed"]))
             melds[actor][melds[actor].index(pon)] = sorted([*pon, _name(event["pai"])])
         seen.setdefault(count, []).append(
-            Seen(sorted(map(_name, hand)), [list(r) for r in rivers], [list(m) for m in melds])
+            Seen(sorted(map(_name, hand)), [list(r) for r in rivers], [list(m) for m in melds], list(norths))
         )
     return seen
 
@@ -114,13 +119,14 @@ def shown_of(table: dict[str, Any]) -> Seen:
             [sorted([*meld["own"], *(meld[key] for key in ("called", "added") if meld[key])]) for meld in melds]
             for melds in table["melds"]
         ],
+        table["norths"],
     )
 
 
 def num_public(table: dict[str, Any]) -> int:
-    """Returns the number of discards and calls before a table."""
+    """Returns the number of discards, calls and Norths set aside before a table."""
     kans = sum(meld["kind"] == "kakan" for melds in table["melds"] for meld in melds)
-    return sum(map(len, table["rivers"])) + sum(map(len, table["melds"])) + kans
+    return sum(map(len, table["rivers"])) + sum(map(len, table["melds"])) + kans + sum(table["norths"])
 
 
 def _name(mjai: str) -> str:

@@ -3,7 +3,7 @@
 const BOARD = { width: 920, height: 952 };
 const MIDDLE = { x: 460, y: 428, half: 150 };
 const RIVER = { tile: 47, high: (47 * 4) / 3, perRow: 6, rows: 3, top: MIDDLE.half + 15 };
-const OTHERS = { tile: 38, from: 370, gap: 10 };
+const OTHERS = { tile: 38, from: 370, gap: 10, room: 528 };
 const PLATE = { left: -444, top: 272, width: 262, height: 84 };
 
 function board(decision, model, isRevealed) {
@@ -162,6 +162,6 @@ function closedRow(decision, seat, isRevealed) {
   });
   if (!norths) return parts;
   parts.push(setAside(norths, x + OTHERS.gap, bottom, OTHERS.tile, isReaction && table.last_kind === 'kita'));
-  // Norths need room between the plates.
-  return svg('g', { transform: shrunk(total, 2 * PLATE.top, MIDDLE.x, bottom) }, parts);
+  // With Norths a row can be longer than the room between the plates.
+  return svg('g', { transform: shrunk(total, OTHERS.room, MIDDLE.x, bottom) }, parts);
 }

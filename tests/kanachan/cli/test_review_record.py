@@ -10,31 +10,33 @@ import pytest
 from annotate.game.hands import Meld
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game, annotation_of
+from annotate.vocabulary import Vocabulary
 from kanachan.cli.review import main
 from kanachan.review.board import table_of
 from tests.support.rare_rounds import ROUNDS
 from tests.support.review_runs import SEAT, Reviewed, review_with
 from tests.support.reviewed import events_of, num_public, rounds_of, seen_in, shown_of, with_empty_rounds, write_record
-from tests.support.rounds import V, options, play_round
+from tests.support.rounds import V3, V, options, play_round
 from tests.support.writers.all_formats import tenhou_xml
 from tests.support.writers.majsoul_made import simulated
 
 
-def test_hands_rivers_and_melds_are_those_of_the_record(tmp_path: Path) -> None:
+@pytest.mark.parametrize("vocabulary", [V, V3], ids=lambda vocabulary: vocabulary.name)
+def test_hands_rivers_and_melds_are_those_of_the_record(vocabulary: Vocabulary, tmp_path: Path) -> None:
     num_melds = 0
     for seed in range(3):
-        events = events_of(seed)
+        events = events_of(seed, vocabulary=vocabulary)
         (game,) = read_games(str(write_record(tmp_path / "game.jsonl", events)))
         seen = {
             (recorded[0]["bakaze"], recorded[0]["oya"], recorded[0]["honba"], seat): seen_in(recorded, seat)
             for recorded in rounds_of(events)
-            for seat in range(V.num_seats)
+            for seat in range(vocabulary.num_seats)
         }
         pons = {key: [event["consumed"] for event in r.events if event["type"] == "pon"] for r, key in _keyed(game)}
         for annotation in annotate_game(game).annotations:
-            table = table_of(annotation, V)
+            table = table_of(annotation, vocabulary)
             key = ("ESW"[table.wind], table.dealer, table.honba)
-            shown = asdict(table_of(annotation, V, pons[key]))
+            shown = asdict(table_of(annotation, vocabulary, pons[key]))
             assert shown_of(shown) in seen[*key, table.seat][num_public(shown)]
             num_melds += sum(map(len, table.melds))
     assert num_melds > 100

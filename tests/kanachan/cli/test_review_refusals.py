@@ -2,21 +2,17 @@
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from annotate.records.reading import read_games
-from annotate.replay.replay import annotate_game
 from kanachan.cli.review import main
-from kanachan.inference.policy import Policy
 from kanachan.review.page import embedded
-from kanachan.review.report import Reviewer, review_of
 from tests.support.review_runs import SEAT, Reviewed
 from tests.support.reviewed import events_of, write_record
-from tests.support.rounds import V
+from tests.support.rounds import V3
+from tests.support.tiny_weights import written
 
 
 def test_rounds_that_do_not_replay_are_named(
@@ -33,12 +29,22 @@ def test_rounds_that_do_not_replay_are_named(
     assert embedded(left_out) in out.read_text()
 
 
-def test_a_game_and_weights_of_different_vocabularies_are_refused_together(reviewed: Reviewed) -> None:
-    (game,) = read_games(str(reviewed.record))
-    other = replace(game, vocabulary=replace(V, name="kanachan-5p"))
-    reviewers = [Reviewer("mine", Policy.load(reviewed.weights["imitation"]))]
-    with pytest.raises(ValueError, match="game.jsonl: a game of kanachan-5p, but the weights mine are for kanachan-4p"):
-        review_of("game.jsonl", other, annotate_game(game), [SEAT], reviewers, 8, 0.2)
+def test_weights_for_another_number_of_players_are_refused_with_those_that_fit(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_three = write_record(tmp_path / "three.jsonl", events_of(5, vocabulary=V3))
+    weights = str(written(tmp_path / "weights", vocabulary=V3))
+    four = f"{reviewed.record}: a game of 4 players, but {weights} is for games of 3: give weights for 4 players"
+    three = f"{of_three}: a game of 3 players, but reference is for games of 4: give weights for 3 players"
+    for record, given, why in (
+        (reviewed.record, [weights], f"{four} (vocabulary kanachan-4p), such as reference"),
+        (reviewed.record, ["reference/rank", "--prior", weights, "--temperature", "9"], four),
+        (of_three, ["reference"], f"{three} (vocabulary kanachan-3p), "),
+        (of_three, [weights, "reference"], three),
+    ):
+        assert main([str(record), *given, "--seat", "0", "-o", str(tmp_path / "out.html")]) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"kanachan-review: error: {why}")
 
 
 def _damaged(events: list[Any], rounds: set[int] | None = None) -> list[Any]:

@@ -1,10 +1,14 @@
 """The browser and the networks of the tests of pages."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from annotate.vocabulary import Vocabulary
 from tests.support.browser import Browser, browser
+from tests.support.rounds import V3, V
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +20,17 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """The paths of a network of each stage."""
+    return _of_all_stages(tmp_path_factory.mktemp("weights"), V)
+
+
+@pytest.fixture(scope="module")
+def weights_of_three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Likewise, for three players."""
+    return _of_all_stages(tmp_path_factory.mktemp("weights3"), V3, rank_points=(1.0, 0.0, -1.0))
+
+
+def _of_all_stages(folder: Path, vocabulary: Vocabulary, **objective: Any) -> list[str]:
     from kanachan.objectives.stages import STAGES  # heavy, and not every test shows networks
     from tests.support.tiny_weights import written
 
-    folder = tmp_path_factory.mktemp("weights")
-    return [str(written(folder / stage, stage)) for stage in STAGES]
+    return [str(written(folder / stage, stage, vocabulary=vocabulary, **objective)) for stage in STAGES]

@@ -5,38 +5,52 @@ from typing import Any
 
 import pytest
 
+from annotate.annotation import Annotation
+from annotate.game.decisions import Decision
 from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult, annotate_game, annotation_of
-from kanachan.review.board import table_of
+from annotate.vocabulary import Vocabulary
+from kanachan.review.board import candidate_of, table_of
 from kanachan.review.course import Course
 from kanachan.review.danger import Danger
 from kanachan.review.rounds import ReviewedRound, rounds_of
-from tests.support.rare_rounds import ROUNDS
-from tests.support.rounds import V, options, play_round
+from tests.support.rare_rounds import ROUNDS, ROUNDS_OF_THREE
+from tests.support.rounds import V3, Played, V, options, play_round, play_three
 from tests.support.writers.majsoul_made import simulated
 
-UNKNOWN = Danger([None] * 64, [None] * 4)
+RARE = [(V, name) for name in ROUNDS] + [(V3, name) for name in ROUNDS_OF_THREE]
 
 
-@pytest.fixture(scope="module")
-def replayed() -> tuple[Game, ReplayResult]:
-    game = simulated(3).game
+@pytest.fixture(scope="module", params=[V, V3], ids=lambda vocabulary: vocabulary.name)
+def replayed(request: pytest.FixtureRequest) -> tuple[Game, ReplayResult]:
+    game = simulated(3, vocabulary=request.param).game
     return game, annotate_game(game)
 
 
 def decisions_of(found: ReviewedRound, seat: int) -> list[dict[str, Any]]:
-    own = found.own(seat)
-    return found.decisions(seat, [UNKNOWN._replace(deal_in=[None] * len(a.actions)) for a in own])
+    unknown = Danger([], [None] * found.game.vocabulary.num_seats)
+    return found.decisions(seat, [unknown._replace(deal_in=[None] * len(a.actions)) for a in found.own(seat)])
+
+
+def played_rare(name: str, vocabulary: Vocabulary) -> Played:
+    script, hands, wall = (ROUNDS if vocabulary is V else ROUNDS_OF_THREE)[name]
+    return (play_round if vocabulary is V else play_three)(script, hands, **wall)
+
+
+def annotated(decision: Decision, vocabulary: Vocabulary) -> Annotation:
+    num_seats = vocabulary.num_seats
+    return annotation_of("g", decision, [(0,) * (num_seats + 1)] * num_seats, [(0,) * (num_seats + 3)] * num_seats)
 
 
 def test_the_own_hand_is_that_of_the_annotation_at_every_decision(replayed: tuple[Game, ReplayResult]) -> None:
     count = 0
+    num_seats = replayed[0].vocabulary.num_seats
     for found in rounds_of(*replayed):
-        for seat in range(4):
+        for seat in range(num_seats):
             for decision in decisions_of(found, seat):
                 table, hands = decision["table"], decision["hands"]
                 assert hands[seat] == {"tiles": table["hand"], "drawn": table["drawn"]}
-                assert [len(hand["tiles"]) % 3 for hand in hands].count(1) >= 3
+                assert [len(hand["tiles"]) % 3 for hand in hands].count(1) >= num_seats - 1
                 assert all(hand["drawn"] is None for other, hand in enumerate(hands) if other != seat)
                 count += 1
     assert count == len(replayed[1].annotations)
@@ -45,7 +59,7 @@ def test_the_own_hand_is_that_of_the_annotation_at_every_decision(replayed: tupl
 def test_the_events_between_decisions_are_all_events_once(replayed: tuple[Game, ReplayResult]) -> None:
     for found in rounds_of(*replayed):
         whole = found.course.between(1, found.course.end)
-        for seat in range(4):
+        for seat in range(replayed[0].vocabulary.num_seats):
             parts = [decision["since"] for decision in decisions_of(found, seat)]
             assert [event for part in parts for event in part] + found.described(seat, 0)["after"] == whole
         kinds = Counter(event["type"] for event in whole)
@@ -55,6 +69,7 @@ def test_the_events_between_decisions_are_all_events_once(replayed: tuple[Game, 
             recorded["dahai"],
             recorded["reach_accepted"],
         )
+        assert kinds["kita"] == recorded["kita"] == sum(hand["norths"] for hand in found.ending["hands"])
         assert sum(event.get("riichi", False) for event in whole) == recorded["reach"]
 
 
@@ -80,22 +95,19 @@ def test_scores_hands_and_yaku_of_the_end_add_up(replayed: tuple[Game, ReplayRes
     assert num_wins > 2
 
 
-@pytest.mark.parametrize("name", ROUNDS)
-def test_rare_rounds_have_a_place_for_every_decision_and_an_end(name: str) -> None:
-    script, hands, wall = ROUNDS[name]
-    played = play_round(script, hands, **wall)
-    course = Course(played.round, V)
+@pytest.mark.parametrize("vocabulary, name", RARE, ids=[name for _, name in RARE])
+def test_rare_rounds_have_a_place_for_every_decision_and_an_end(vocabulary: Vocabulary, name: str) -> None:
+    played = played_rare(name, vocabulary)
+    course = Course(played.round, vocabulary)
     for decision in played.decisions:
-        annotation = annotation_of("g", decision, [(0,) * 5] * 4, [(0,) * 7] * 4)
-        table, moment = table_of(annotation, V), course.moment(course.place_of(annotation))
+        annotation = annotated(decision, vocabulary)
+        table, moment = table_of(annotation, vocabulary), course.moment(course.place_of(annotation))
         assert (moment.concealed[decision.seat], moment.drawn[decision.seat]) == (table.hand, table.drawn)
     assert course.between(1, course.end)[-1]["type"] in ("win", "end")
 
 
 def test_a_robbed_kan_is_won_with_its_tile() -> None:
-    script, hands, wall = ROUNDS["a robbed kan"]
-    played = play_round(script, hands, **wall)
-    course = Course(played.round, V)
+    course = Course(played_rare("a robbed kan", V).round, V)
     assert course.between(1, course.end)[-1] == {"type": "win", "seat": 3, "source": 1, "tile": "3p"}
 
 
@@ -106,7 +118,38 @@ def test_a_tile_let_pass_makes_furiten_until_the_next_draw() -> None:
     waited_for = 11  # 3p
     places = [place for place, event in enumerate(played.events) if event["type"] == "tsumo" and event["actor"] == 2]
     offered = next(decision for decision in played.of(2) if "ron" in options(decision))
-    annotation = annotation_of("g", offered, [(0,) * 5] * 4, [(0,) * 7] * 4)
-    assert waited_for not in course.moment(course.place_of(annotation)).furiten_kinds[2]
+    assert waited_for not in course.moment(course.place_of(annotated(offered, V))).furiten_kinds[2]
     assert waited_for in course.moment(places[0]).furiten_kinds[2]
     assert waited_for not in course.moment(places[0] + 1).furiten_kinds[2]
+
+
+def test_a_north_is_set_aside_and_one_that_is_called_is_a_meld() -> None:
+    played = played_rare("a North set aside, and one called", V3)
+    table = table_of(annotated(played.of(2)[-1], V3), V3)
+    assert table.norths == [1, 0, 0]
+    assert [(meld.kind, meld.called) for meld in table.melds[2]] == [("pon", "4z")]
+    course = Course(played.round, V3)
+    assert course.norths == [1, 0, 0]
+    events = course.between(1, course.end)
+    assert [event for event in events if event["type"] == "kita"] == [{"type": "kita", "seat": 0, "tile": "4z"}]
+
+
+def test_setting_a_north_aside_is_a_candidate_with_its_tile() -> None:
+    candidate = candidate_of(V3.action["kita"].token(), V3)
+    assert (candidate.kind, candidate.words, candidate.tiles) == ("kita", "kita", ["4z"])
+
+
+def test_a_north_set_aside_can_be_won_and_one_let_pass_makes_furiten() -> None:
+    north = 30
+    for name, last in (("a North won", "win"), ("a North let pass", "end")):
+        played = played_rare(name, V3)
+        offered = annotated(next(one for one in played.of(1) if "ron" in options(one, V3)), V3)
+        table = table_of(offered, V3)
+        assert (table.last_seat, table.last_kind, table.norths) == (0, "kita", [1, 0, 0])
+        course = Course(played.round, V3)
+        place = course.place_of(offered)
+        assert north not in course.moment(place).furiten_kinds[1]
+        assert (north in course.moment(place + 1).furiten_kinds[1]) == (last == "end")
+        assert course.between(1, course.end)[-1]["type"] == last
+    won = Course(played_rare("a North won", V3).round, V3)
+    assert won.between(1, won.end)[-1] == {"type": "win", "seat": 1, "source": 0, "tile": "4z"}

@@ -13,10 +13,12 @@ from annotate.vocabulary import FOUR_PLAYERS
 from annotate.words import describe
 from kanachan.objectives.stages import STAGES
 from tests.support.browser import Browser
+from tests.support.rare_rounds import ROUNDS_OF_THREE
 from tests.support.rare_rounds import events_of as events_of_round
 from tests.support.real_records import real_records
 from tests.support.review_page import differences, reviewed
 from tests.support.reviewed import events_of, with_empty_rounds, write_record
+from tests.support.rounds import V3, V, play_three
 
 SEAT = 1
 EVIL = "</script><script>window.injected=1</script><img src=x onerror='window.injected=2'>"
@@ -24,11 +26,17 @@ HAND = "[...document.querySelectorAll('[data-hand]')].map((tile) => tile.dataset
 PLACE = "Number(document.body.dataset.decision)"
 
 
-@pytest.fixture(scope="module")
-def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """The page of a simulated game whose id is markup, and its data."""
+@pytest.fixture(scope="module", params=[V, V3], ids=lambda vocabulary: vocabulary.name)
+def made(
+    request: pytest.FixtureRequest,
+    weights: list[str],
+    weights_of_three: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, Any]:
+    """The page of a simulated game of four or three players whose id is markup, and its data."""
     folder = tmp_path_factory.mktemp("page")
-    return reviewed(write_record(folder / "game.jsonl", events_of(5, EVIL)), weights, folder, SEAT)
+    record = write_record(folder / "game.jsonl", events_of(5, EVIL, request.param))
+    return reviewed(record, weights if request.param is V else weights_of_three, folder, SEAT)
 
 
 @pytest.fixture
@@ -55,6 +63,7 @@ def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, mad
         assert dict(map(tuple, opened.run(rivers))) == {
             seat: [tile["tile"] for tile in river] for seat, river in enumerate(table["rivers"])
         }
+        assert opened.run("document.querySelectorAll('#board .norths use').length") == sum(table["norths"])
         rows = "[...document.querySelectorAll('#candidates tbody tr')].map((row) => Number(row.dataset.token))"
         assert sorted(opened.run(rows)) == [candidate["token"] for candidate in decision["candidates"]]
         played = "document.querySelector('#candidates tr.played').dataset.token"
@@ -92,12 +101,13 @@ def test_keys_go_through_decisions_and_rounds(opened: Browser, made: tuple[Path,
 
 def test_networks_are_selected_by_number_and_by_click(opened: Browser, made: tuple[Path, Any]) -> None:
     pressed = "[...document.querySelectorAll('#models button')].findIndex((b) => b.ariaPressed === 'true')"
+    num_ranks = len(made[1]["players"])
     for model in range(len(STAGES)):
         opened.press(str(model + 1))
         assert opened.run(pressed) == model
         found = differences(made[1]["decisions"], model, made[1]["threshold"])
         assert opened.run("document.querySelectorAll('#worst-list li').length") == min(12, len(found))
-        assert opened.run("document.querySelectorAll('.area').length") == (4 if list(STAGES)[model] == "rank" else 0)
+        assert opened.run("document.querySelectorAll('.area').length") == num_ranks * (list(STAGES)[model] == "rank")
     opened.click("#models button")
     assert opened.run(pressed) == 0
 
@@ -142,6 +152,20 @@ def test_rounds_without_decisions_are_listed_and_skipped(chromium: Browser, weig
     assert chromium.complaints == []
 
 
+SIDES = """[...document.querySelectorAll('[data-closed]')].map((row) => {
+  const [hand, table] = [row, byId('board')].map((part) => part.getBoundingClientRect());
+  const side = hand.height < hand.width ? 'across' : hand.x > table.x + table.width / 2 ? 'right' : 'left';
+  return [Number(row.dataset.closed), side];
+})"""
+
+
+def test_other_players_sit_where_their_turn_is(opened: Browser, made: tuple[Path, Any]) -> None:
+    sides = {3: [[2, "right"], [0, "left"]], 4: [[2, "right"], [3, "across"], [0, "left"]]}[len(made[1]["players"])]
+    assert opened.run(SIDES) == sides
+    names = "[...document.querySelectorAll('[data-plate] .name')].map((name) => name.textContent)"
+    assert opened.run(names) == ["you", *(side for _, side in sides)]
+
+
 FRAMED = """[...document.querySelectorAll('#board .framed')].map((frame) => {
   const box = frame.getBoundingClientRect();
   const inside = (other) => other.left > box.left - 3 && other.right < box.right + 3
@@ -171,6 +195,18 @@ def test_the_tile_that_a_decision_reacts_to_is_framed(
     offered = [{candidate["kind"] for candidate in decision["candidates"]} for decision in data["decisions"]]
     assert [frames for frames, kinds in zip(framed, offered, strict=True) if "ron" in kinds][-1] == [tiles]
     assert all(len(frames) == ("skip" in kinds) for frames, kinds in zip(framed, offered, strict=True))
+
+
+def test_a_north_that_may_be_won_is_framed(chromium: Browser, weights_of_three: list[str], tmp_path: Path) -> None:
+    script, hands, wall = ROUNDS_OF_THREE["a North won"]
+    game = [{"type": "start_game", "kanachan": {"rules": "mjsoul"}}, *play_three(script, hands, **wall).events]
+    record = write_record(tmp_path / "game.jsonl", [*game, {"type": "end_kyoku"}])
+    page, data = reviewed(record, weights_of_three[:1], tmp_path, seat=1)
+    chromium.open(page)
+    chromium.run("go(data.decisions.length - 1)")
+    assert "ron" in {candidate["kind"] for candidate in data["decisions"][-1]["candidates"]}
+    assert chromium.run(FRAMED) == [["4z"]]
+    assert chromium.complaints == []
 
 
 @pytest.mark.records

@@ -7,6 +7,7 @@ import pytest
 from annotate.game.origin import Origin, Player
 from annotate.game.record import Game
 from kanachan.review.seats import chosen_seats
+from tests.support.rounds import V3
 from tests.support.writers.majsoul_made import simulated
 
 
@@ -21,6 +22,13 @@ def test_a_seat_is_named_by_number_name_or_all() -> None:
     assert chosen_seats("bob", played, "r") == [1]
     assert chosen_seats("0", played, "r") == [0]
     assert chosen_seats("all", played, "r") == [0, 1, 2, 3]
+
+
+def test_of_three_players_there_is_no_fourth_seat() -> None:
+    played = simulated(0, vocabulary=V3).game
+    assert chosen_seats("all", played, "r") == [0, 1, 2]
+    with pytest.raises(ValueError, match="r: --seat 3: not a seat, .*: 0, 1, 2, all"):
+        chosen_seats("3", played, "r")
 
 
 @pytest.mark.parametrize(
