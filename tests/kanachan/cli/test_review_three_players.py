@@ -13,7 +13,6 @@ from tests.support.writers.all_formats import WRITERS, of_tenhou
 from tests.support.writers.majsoul_made import MadeGame, simulated
 
 NUM_SEATS = V3.num_seats
-POINTS = (1.0, 0.0, -1.0)
 TENHOU_LOG = "2021070100gm-00b9-0000-0123abcd"
 
 
@@ -25,8 +24,8 @@ def made() -> MadeGame:
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("weights")
-    stages = ("imitation", "rank")
-    return [str(written(folder / stage, stage, vocabulary=V3, rank_points=POINTS)) for stage in stages]
+    imitation = written(folder / "imitation", vocabulary=V3)
+    return [str(imitation), str(written(folder / "rank", "rank", vocabulary=V3, rank_points=(1.0, 0.0, -1.0)))]
 
 
 @pytest.fixture(scope="module")

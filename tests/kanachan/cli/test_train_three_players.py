@@ -113,12 +113,12 @@ def test_lines_of_three_and_of_four_are_not_packed_together(
     assert "golden.txt:1: " in capsys.readouterr().err
 
 
-def test_games_of_three_are_not_reviewed(
+def test_a_game_is_reviewed_by_a_network_of_three(
     trained: Path, records: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = str(next(records.glob("*.mjlog")))
-    assert review.main([record, str(trained), "-o", str(tmp_path / "page.html")]) == 1
-    assert "for 3 players: this command is for games of four players" in capsys.readouterr().err
+    assert review.main([record, str(trained), "--seat", "2", "-o", str(tmp_path / "page.html")]) == 0
+    assert "decisions of seat 2" in capsys.readouterr().err
 
 
 def test_every_line_is_of_three_players(lines: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,11 +25,12 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 @pytest.fixture(scope="module")
 def weights_of_three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Likewise, for three players."""
-    return _of_all_stages(tmp_path_factory.mktemp("weights3"), V3, rank_points=(1.0, 0.0, -1.0))
+    return _of_all_stages(tmp_path_factory.mktemp("weights3"), V3)
 
 
-def _of_all_stages(folder: Path, vocabulary: Vocabulary, **objective: Any) -> list[str]:
+def _of_all_stages(folder: Path, vocabulary: Vocabulary) -> list[str]:
     from kanachan.objectives.stages import STAGES  # heavy, and not every test shows networks
     from tests.support.tiny_weights import written
 
-    return [str(written(folder / stage, stage, vocabulary=vocabulary, **objective)) for stage in STAGES]
+    settings = {"rank": {"rank_points": (1.0, 0.0, -1.0)}} if vocabulary is V3 else {}
+    return [str(written(folder / stage, stage, vocabulary=vocabulary, **settings.get(stage, {}))) for stage in STAGES]

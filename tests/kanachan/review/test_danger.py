@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from annotate.replay.replay import annotate_game
 from annotate.vocabulary import tile34_of
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.danger import danger_inputs, estimate_danger
@@ -13,8 +12,8 @@ from kanachan.review.danger import dangers
 from kanachan.review.rounds import value_of
 from tests.support.random_annotations import random_annotations
 from tests.support.rounds import V3, V
+from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
-from tests.support.writers.majsoul_made import simulated
 
 
 def test_discards_have_the_danger_of_their_kind_and_seats_their_chance_to_win(tmp_path: Path) -> None:
@@ -38,7 +37,7 @@ def test_discards_have_the_danger_of_their_kind_and_seats_their_chance_to_win(tm
 
 def test_of_three_players_only_the_chances_to_win_are_known(tmp_path: Path) -> None:
     policy = Policy.load(written(tmp_path, "imitation", vocabulary=V3, hidden_hands=0.1, round_winner=0.1))
-    annotations = annotate_game(simulated(1, vocabulary=V3).game).annotations[:9]
+    annotations = decisions_of_three(9)
     inputs = danger_inputs(policy, columns_of_annotations(annotations, V3))
     for annotation, found, win_H in zip(annotations, dangers([policy], annotations, 4), inputs.win_BH, strict=True):
         assert found.deal_in == [None] * len(annotation.actions)

@@ -11,6 +11,7 @@ from tests.support.browser import Browser
 from tests.support.paths import ROOT
 from tests.support.review_page import reviewed
 from tests.support.reviewed import events_of, write_record
+from tests.support.rounds import V3, V
 
 ASSETS = ROOT / "kanachan" / "review" / "assets"
 FOREIGN = ["ja", "zh"]
@@ -58,12 +59,18 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     assert {key for key in unused if not any(key.startswith(family) for family in families)} == set()
 
 
-@pytest.fixture(scope="module")
-def made(chromium: Browser, weights: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+@pytest.fixture(scope="module", params=[V, V3], ids=lambda vocabulary: vocabulary.name)
+def made(
+    request: pytest.FixtureRequest,
+    weights: list[str],
+    weights_of_three: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[Path, Any]:
     folder = tmp_path_factory.mktemp("page")
-    events = events_of(5, "8")
-    events[0] = {**events[0], "names": PLAYERS}
-    return reviewed(write_record(folder / "game.jsonl", events), weights, folder, "all")
+    events = events_of(5, "8", request.param)
+    events[0] = {**events[0], "names": PLAYERS[: request.param.num_seats]}
+    record = write_record(folder / "game.jsonl", events)
+    return reviewed(record, weights if request.param is V else weights_of_three, folder, "all")
 
 
 @pytest.mark.parametrize("language", FOREIGN)
