@@ -55,7 +55,8 @@ def hand_of(table: dict[str, Any]) -> list[str]:
 
 
 def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, made: tuple[Path, Any]) -> None:
-    for decision in made[1]["decisions"][:12]:
+    for place, decision in enumerate(made[1]["decisions"][:12]):
+        opened.run(f"go({place})")
         table = decision["table"]
         assert opened.run(HAND) == hand_of(table)
         rivers = "[...document.querySelectorAll('[data-river]')].map((river) => [Number(river.dataset.river), "
@@ -68,7 +69,6 @@ def test_each_decision_shows_its_hand_rivers_and_candidates(opened: Browser, mad
         assert sorted(opened.run(rows)) == [candidate["token"] for candidate in decision["candidates"]]
         played = "document.querySelector('#candidates tr.played').dataset.token"
         assert int(opened.run(played)) == decision["candidates"][decision["chosen"]]["token"]
-        opened.press("ArrowRight")
 
 
 def test_every_tile_that_is_used_is_drawn(opened: Browser, made: tuple[Path, Any]) -> None:
