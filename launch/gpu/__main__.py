@@ -50,7 +50,7 @@ def _measure(arguments: argparse.Namespace) -> int:
         bench = Bench(work.resolve(), arguments.tiny)
         for part in arguments.parts or PARTS:
             result = read_part(out, part)
-            if result is None or not result["complete"] or arguments.again:
+            if result is None or not result["complete"] or result["tiny"] != bench.is_tiny or arguments.again:
                 result = _run(part, bench, out)
             else:
                 say(f"{part}: complete already")

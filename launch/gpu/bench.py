@@ -73,7 +73,7 @@ class Bench:
     @property
     def shards(self) -> Path:
         """Games of rule-based players and of `PLAYER`, which are played if they are not there."""
-        folder = self.work / "shards"
+        folder = self.work / ("tiny-shards" if self.is_tiny else "shards")
         if not {"train", "validation"} <= set(splits_in(str(folder))):
             share = _SHARE[self.is_tiny]
             players = [f"{PLAYER}={share}", f"rule={1 - share}"]
@@ -136,14 +136,19 @@ class Bench:
         """The peak of the GPU's memory in the current measurement."""
         return torch.cuda.max_memory_allocated() / 1e9 if self.is_gpu else None
 
+    def fresh(self, name: str) -> Path:
+        """Returns the folder of a run, without what an earlier measurement has left there."""
+        out = self.work / name
+        shutil.rmtree(out, ignore_errors=True)
+        return out
+
     def run(self, name: str, *arguments: str) -> Path:
         """Trains a run in this process; returns its folder. Arguments as of kanachan-train.
 
         Raises:
             ChildProcessError: it did not end well; its messages are in the log.
         """
-        out = self.work / name
-        shutil.rmtree(out, ignore_errors=True)  # what an interrupted part has left
+        out = self.fresh(name)
         status = run_stage(requested(["-o", str(out), "--run.wandb", "disabled", "--run.devices", "1", *arguments]))
         if status:
             raise ChildProcessError(f"kanachan-train ended with status {status}")

@@ -45,7 +45,8 @@ def _section(title: str, result: Mapping[str, Any]) -> str:
     columns = list(dict.fromkeys(name for row in measured for name, value in row.items() if value is not None))
     machine = result["machine"]
     about = f"{machine['device']}, {machine['cores']} cores, torch {machine['versions'].get('torch')}"
-    lines = [f"### {title}", "", f"{about}, {result['started']}, {result['seconds']:.0f} s.", ""]
+    what = ", tiny networks as a check" if result["tiny"] else ""
+    lines = [f"### {title}", "", f"{about}, {result['started']}, {result['seconds']:.0f} s{what}.", ""]
     if measured:
         lines += [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * (len(columns) - 1)}"]
         lines += [f"| {' | '.join(_shown(row.get(name)) for name in columns)} |" for row in measured]

@@ -24,7 +24,7 @@ def _run(bench: Bench, strategy: str, others: list[float]) -> Row:
     if strategy.startswith("zero") and find_spec("deepspeed") is None:
         raise Lacking("DeepSpeed is not installed")
     size, batch, micro_batch, steps = _RUN[bench.is_tiny]
-    run = bench.work / "sharding" / strategy
+    run = bench.fresh(f"sharding/{strategy}")
     arguments = ["--stage", FIRST_STAGE, "--model.size", size, "--data.path", str(bench.shards), "-o", str(run)]
     arguments += ["--data.batch", str(batch), "--data.micro_batch", str(micro_batch), "--optim.optimizer", "adamw"]
     arguments += ["--run.steps", str(steps), "--run.log_every", "1", "--run.validate_every", str(steps)]

@@ -34,7 +34,7 @@ def result(part: str, **more: Any) -> str:
         {"what": "large", "failed": "OutOfMemoryError: 80 GB"},
     ]
     machine = {"device": "GPU", "cores": 16, "versions": {"torch": "2.13"}}
-    about = {"part": part, "started": "2026-11-23 06:00", "seconds": 61.2, "machine": machine}
+    about = {"part": part, "tiny": False, "started": "2026-11-23 06:00", "seconds": 61.2, "machine": machine}
     return json.dumps({**about, "complete": True, "rows": rows, **more})
 
 
@@ -55,11 +55,13 @@ def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(tmp
 def test_a_part_that_breaks_is_reported_and_can_be_repeated(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    (work / "shards").write_text("no folder")  # of the games
+    (work / "tiny-shards").write_text("no folder")  # of the games
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/profile.json").write_text(result("profile"))  # of whole networks: no result of tiny ones
     done = measured("profile", "--tiny", "-o", str(tmp_path / "out"), "--work", str(work))
     assert done.returncode == 1
     found = json.loads((tmp_path / "out/profile.json").read_text())
-    assert [sorted(row) for row in found["rows"]] == [["failed", "what"]]
+    assert found["tiny"] and [sorted(row) for row in found["rows"]] == [["failed", "what"]]
     assert found["machine"]["versions"]["torch"]
 
 
