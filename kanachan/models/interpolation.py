@@ -8,13 +8,15 @@ from kanachan.models.weights import Weights
 
 
 def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
-    """Returns the tensors that are `share` of the way from `old` to `new`, of the kinds of `new`.
+    """Returns the tensors that are `share` of the way from `old` to `new`, of the kinds of `new`. What `old` alone has,
+    as heads of auxiliary targets, is left out.
 
     Raises:
-        ValueError: the networks have other tensors.
+        ValueError: `old` lacks a tensor of `new`, or has it in another shape.
     """
     assert 0 < share <= 1, share
-    if {n: t.shape for n, t in old.tensors.items()} != {n: t.shape for n, t in new.tensors.items()}:
+    shape_of = {name: tensor.shape for name, tensor in old.tensors.items()}
+    if any(shape_of.get(name) != tensor.shape for name, tensor in new.tensors.items()):
         raise ValueError(f"{old.path} and {new.path} are networks of different sizes or heads")
     if share == 1:
         return new.tensors

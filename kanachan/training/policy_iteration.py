@@ -159,7 +159,7 @@ class Iteration:
         arguments += [] if self.critic is None else ["--critic", self.critic]
         arguments += ["--utility", policy.utility]
         if policy.utility == "ranks":  # with =, as the first number may be negative
-            arguments.append("--points=" + ",".join(f"{points:g}" for points in policy.points))
+            arguments.append("--points=" + ",".join(map(str, policy.points)))
         return [*arguments, "--split", "test", "--json", str(report), "--force"]
 
 

@@ -12,10 +12,11 @@ from kanachan.models.weights import Weights, make_card, read_weights, write_weig
 from kanachan.objectives.networks import build_network
 
 
-def written(path: Path, seed: int, model: ModelConfig = MODEL_SIZES["tiny"]) -> Weights:
+def written(path: Path, seed: int, model: ModelConfig = MODEL_SIZES["tiny"], **objective: float) -> Weights:
     torch.manual_seed(seed)
-    network, _ = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    write_weights(path, network.state_dict(), make_card("imitation", model, ObjectiveConfig(), FOUR_PLAYERS))
+    settings = ObjectiveConfig(**objective)  # type: ignore[arg-type]
+    network, _ = build_network("imitation", model, settings, FOUR_PLAYERS)
+    write_weights(path, network.state_dict(), make_card("imitation", model, settings, FOUR_PLAYERS))
     return read_weights(path)
 
 
@@ -30,6 +31,16 @@ def test_the_whole_step_is_the_new_network_to_the_last_bit(tmp_path: Path) -> No
     found = interpolated(old, new, 1.0)
     assert found.keys() == new.tensors.keys()
     assert all(torch.equal(found[name], tensor) for name, tensor in new.tensors.items())
+
+
+def test_heads_that_only_the_old_network_has_are_left_out(tmp_path: Path) -> None:
+    old = written(tmp_path / "old.safetensors", 0, round_winner=1.0)
+    new = written(tmp_path / "new.safetensors", 1)
+    assert old.tensors.keys() > new.tensors.keys()
+    for share in (0.5, 1.0):
+        assert interpolated(old, new, share).keys() == new.tensors.keys()
+    with pytest.raises(ValueError, match="different sizes or heads"):
+        interpolated(new, old, 0.5)
 
 
 def test_networks_of_different_sizes_are_refused_by_name(tmp_path: Path) -> None:

@@ -112,6 +112,17 @@ def test_a_critic_that_is_given_is_not_fitted_again(tmp_path: Path) -> None:
     assert load_config(iteration.folder / "update.yaml").policy.critic == "own"
 
 
+def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(tmp_path: Path) -> None:
+    old = written(tmp_path / "old", layers=1, round_winner=1.0)  # with a head that no policy has
+    given = replace(config(tmp_path), policy=PolicyConfig(reward="reward", points=(4 / 3, 1 / 3, -2 / 3, -1.0)))
+    iteration = Iteration(given, 0, str(old))
+    update = read_weights(written(iteration.update, "policy", seed=1, layers=1))
+    for share, gain, _ in iteration.candidates():
+        assert read_weights(iteration.candidate(share)).tensors.keys() == update.tensors.keys()
+        (points,) = [text for text in gain.arguments if text.startswith("--points=")]
+        assert tuple(map(float, points.removeprefix("--points=").split(","))) == given.policy.points
+
+
 def test_the_time_of_a_phase_that_was_killed_is_not_known(tmp_path: Path) -> None:
     seconds = _Durations(tmp_path / "seconds.json")
     with seconds.measuring("games"):
