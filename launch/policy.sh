@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Improves a policy by games against itself (stage policy, docs/self-play.md), with lengths for the machine. The same
-# command resumes an interrupted run, and may ask for more iterations.
+# command resumes an interrupted run; kanachan-train --resume DIR --selfplay.iterations N asks for more iterations.
 #
 #   launch/policy.sh MACHINE WEIGHTS [options] [-- SETTINGS of kanachan-train]
 #     MACHINE           laptop: 2,400 games an iteration, all on the CPU

@@ -49,10 +49,10 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--points",
-        metavar="P,P,P,P",
+        metavar="P,P,P[,P]",
         type=_points,
         help="points of each rank, with --utility ranks, such as 90,45,0,-135 (default: those of the critic; without "
-        f"one, {','.join(map(str, RANK_POINTS))})",
+        f"one, {_listed(RANK_POINTS)}, of three players {_listed(rank_points(3))})",
     )
     group.add_argument(
         "--reward",
@@ -66,6 +66,10 @@ def add_gain_options(parser: argparse.ArgumentParser) -> None:
         help="critic, whose values before the actions are subtracted from the returns: less noise, the same mean "
         "(default: none)",
     )
+
+
+def _listed(points: tuple[float, ...]) -> str:
+    return ",".join(f"{each:g}" for each in points)
 
 
 def _points(text: str) -> tuple[float, ...]:
@@ -166,7 +170,8 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
         kind: UtilityKind = arguments.utility or "ranks"
         if kind != "ranks" and arguments.points is not None:
             raise ValueError(f"--points has no effect with --utility {kind}; leave it out")
-        utility = Utility(kind, usual if arguments.points is None else arguments.points)
+        points = utility.points if utility.kind == "ranks" else usual
+        utility = Utility(kind, points if arguments.points is None else arguments.points)
     if critic is not None and critic.utility != utility:
         raise ValueError(f"{arguments.critic}: a critic of {critic.utility}; --utility and --points are of {utility}")
     if not utility.needs_reward:

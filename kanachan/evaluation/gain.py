@@ -1,6 +1,6 @@
 """Estimates, from the games of a policy, what another policy would gain in its place: importance sampling by rounds.
 
-One seat takes the other policy, the three others do not. The outcome of a round counts as often as the seat's actions
+One seat takes the other policy, the others do not. The outcome of a round counts as often as the seat's actions
 in it are more probable by the new policy, W = Π π_new(a) / π_old(a), so that its mean is that of the new policy. The
 gain is the mean of (W - 1) · return: exact for any two policies, but so noisy for distant ones that it is refused.
 

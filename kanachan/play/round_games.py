@@ -31,7 +31,7 @@ def play_rounds(
     seats: tuple[str, ...],
     vocabulary: Vocabulary,
 ) -> list[PlayedRound | None]:
-    """Plays a round from each wall (136 physical tiles, in the order of the deal).
+    """Plays a round from each wall (physical tiles, in the order of the deal).
 
     Args:
         players: by letter.

@@ -104,7 +104,7 @@ def test_a_critic_brings_its_utility_and_its_reward_predictor(folder: Path, tmp_
     critic = written_critic(tmp_path / "critic", str(folder / "reward"), Utility(points=(3.0, 1.0, 0.0, -4.0)))
     out = tmp_path / "gain.json"
     command = ["--gain", str(folder / "near"), str(folder / "old"), str(folder / "games"), "--json", str(out)]
-    assert main([*command, "--critic", str(critic), "--bootstrap", "50"]) == 0
+    assert main([*command, "--critic", str(critic), "--utility", "ranks", "--bootstrap", "50"]) == 0
     with_critic = json.loads(out.read_text())
     without = estimated(folder, "near", tmp_path / "other.json", "--points", "3,1,0,-4")
     assert with_critic["reward"] == str(folder / "reward") and with_critic["unit"] == "points"
