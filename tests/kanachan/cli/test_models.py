@@ -27,7 +27,7 @@ def test_a_card_is_printed_for_people(name: str, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     card = read_weights(name).card
     assert printed.startswith(f"{name}\n  stage {card['stage']}, ")
-    assert f"train: {card['data']['games']['train']} games" in printed
+    assert f"train: {card['data']['games']['train']:,} games" in printed
     assert all(command in printed for command in card.get("commands", []))
 
 
