@@ -94,8 +94,8 @@ class Iteration:
         if self.fits_critic:
             assert self.critic is not None
             policy = self.config.policy
-            fit = ["--critic.utility", policy.utility]
-            fit += [] if self.reward is None else ["--critic.reward", self.reward]
+            fit = [] if self.reward is None else ["--critic.reward", self.reward]
+            fit += ["--critic.utility", policy.utility]
             fit += ["--critic.points", str(list(policy.points))] if policy.utility == "ranks" else []
             devices = self.config.run.devices
             fit += [] if devices is None else ["--run.devices", str(devices)]

@@ -38,8 +38,8 @@ def changed(parts: dict[str, type]) -> Iterator[None]:
 class FixedPositions(Encoder):
     """An encoder with sinusoidal position embeddings of events, which are not learned."""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
-        super().__init__(config, layout, max_progression)
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int, **options: bool) -> None:
+        super().__init__(config, layout, max_progression, **options)
         position_E1 = torch.arange(max_progression)[:, None].float()
         frequency_F = _ROTARY_PERIOD ** (-torch.arange(0, config.width, 2) / config.width)
         angle_EF = position_E1 * frequency_F
@@ -51,8 +51,8 @@ class FixedPositions(Encoder):
 class WithoutPositions(Encoder):
     """An encoder without position embeddings of events: for `RotaryPadded`."""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
-        super().__init__(config, layout, max_progression)
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int, **options: bool) -> None:
+        super().__init__(config, layout, max_progression, **options)
         nothing_ED = torch.zeros(max_progression, config.width)
         self.position_embedding = nn.Embedding.from_pretrained(nothing_ED, freeze=True)
 
@@ -102,8 +102,8 @@ class AttendedPadded(PaddedAttention):
 class NamelessScores(Encoder):
     """An encoder in which every seat embeds the sum of all seats' score embeddings, without whose score is whose."""
 
-    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int) -> None:
-        super().__init__(config, layout, max_progression)
+    def __init__(self, config: ModelConfig, layout: TokenLayout, max_progression: int, **options: bool) -> None:
+        super().__init__(config, layout, max_progression, **options)
         parametrize.register_parametrization(self, "number_weight", _OneForAllScores(self.num_sticks))
 
     def _embed_numbers(self, numeric_BN: Tensor) -> Tensor:

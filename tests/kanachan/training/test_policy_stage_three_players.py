@@ -31,7 +31,7 @@ class ThreePlayers(NamedTuple):
 def played(tmp_path_factory: pytest.TempPathFactory) -> ThreePlayers:
     folder = tmp_path_factory.mktemp("played")
     weights = written(folder / "weights", layers=1, vocabulary=THREE_PLAYERS)
-    shards = played_folder(folder / "shards", f"{weights}@0.5=0.6", "rule=0.4", games=6, fractions="0.4,0.3,0.3")
+    shards = played_folder(folder / "shards", f"{weights}@0.5=0.6", "rule=0.4", games=20, fractions="0.4,0.3,0.3")
     return ThreePlayers(weights, shards, written_reward(folder / "reward.safetensors", vocabulary=THREE_PLAYERS))
 
 
