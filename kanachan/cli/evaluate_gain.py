@@ -102,39 +102,48 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
         check_output(arguments.json, inputs, force=arguments.force)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.shards import open_shards
-    from kanachan.evaluation.gain import gain_of
-    from kanachan.evaluation.verdicts import verdict_on_gain
+    from kanachan.evaluation.gain import TooFar, gain_of
+    from kanachan.evaluation.verdicts import GainVerdict, verdict_on_gain
     from kanachan.play.learner_seats import LearnerSeats
 
     returns = _returns(arguments)
     has_critic = returns.critic is not None  # which sees hidden hands and walls
     shards = open_shards(arguments.shards, arguments.split, verify=True, hidden=has_critic, behaviour=True)
     seats = LearnerSeats(shards, old)
-    gain = gain_of(_measured(seats, returns, arguments), arguments.bootstrap)
+    header = {
+        "format_version": FORMAT_VERSION,
+        "shards": arguments.shards,
+        "split": arguments.split,
+        "fingerprint": shards.vocabulary.fingerprint,
+        "limit": arguments.limit,
+        "bootstrap": arguments.bootstrap,
+        "new": new,
+        "old": old,
+        "player": seats.player,
+        "temperature": seats.behaviour.temperature,
+        "explore": seats.behaviour.explore,
+        "utility": vars(returns.utility),
+        "unit": returns.unit,
+        "reward": returns.reward,
+        "critic": arguments.critic,
+    }
+    try:
+        gain = gain_of(_measured(seats, returns, arguments), arguments.bootstrap)
+    except TooFar as error:
+        # for a program that tries smaller steps next
+        _write({**header, "gain": None, "verdict": GainVerdict("too_far", False, str(error))._asdict()}, arguments)
+        raise
     verdict = verdict_on_gain(gain.gain, returns.unit, gain.games)
     try:
         print(_report(gain, verdict, returns.unit, seats, arguments), flush=True)
     finally:  # the numbers are written even where the reader of the table has gone (`| head`)
-        if arguments.json is not None:
-            header = {
-                "format_version": FORMAT_VERSION,
-                "shards": arguments.shards,
-                "split": arguments.split,
-                "fingerprint": shards.vocabulary.fingerprint,
-                "limit": arguments.limit,
-                "bootstrap": arguments.bootstrap,
-                "new": new,
-                "old": old,
-                "player": seats.player,
-                "temperature": seats.behaviour.temperature,
-                "explore": seats.behaviour.explore,
-                "utility": vars(returns.utility),
-                "unit": returns.unit,
-                "reward": returns.reward,
-                "critic": arguments.critic,
-            }
-            numbers = {**vars(gain), "verdict": verdict._asdict()}
-            write_json(Path(arguments.json), plain({**header, **numbers}))
+        _write({**header, **vars(gain), "verdict": verdict._asdict()}, arguments)
+
+
+def _write(content: dict[str, Any], arguments: argparse.Namespace) -> None:
+    """Writes the file of --json, if one was asked for."""
+    if arguments.json is not None:
+        write_json(Path(arguments.json), plain(content))
 
 
 class _Returns(NamedTuple):
@@ -211,7 +220,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             return meter.measure_all(shards, seats.are_of, arguments.limit, bar.update)
         except ValueError as error:
             names = f"{arguments.weights[0]} against {arguments.weights[1]}"
-            raise ValueError(f"{names}: {error} (played as {seats.circumstances})") from None
+            raise type(error)(f"{names}: {error} (played as {seats.circumstances})") from None
 
 
 def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":

@@ -37,6 +37,10 @@ _ROWS_AT_ONCE = 8192
 _OF_DECISIONS = Callable[[Columns], NDArray[np.float32]]
 
 
+class TooFar(ValueError):
+    """The new policy is so far from the old one that the games of this do not tell its gain."""
+
+
 @dataclass(frozen=True)
 class SeatRounds:
     """The rounds of the seats of a policy, one row for each."""
@@ -141,7 +145,8 @@ class GainMeter:
             progress: is called with the numbers of rows done, of `num_rows_of` in all.
 
         Raises:
-            ValueError: there are none, another policy has played them, or the new one is too far from the old one.
+            ValueError: there are none, or another policy has played them.
+            TooFar: the new policy is too far from the old one.
         """
         parts: list[SeatRounds] = []
         for span in _spans(shards, is_own, limit):
@@ -218,14 +223,15 @@ def weighed(
 
 
 def _check(rounds: SeatRounds, at_most: float) -> None:
-    """Raises ValueError if another policy has played the rounds, or the new one is further than `at_most` from it."""
+    """Raises ValueError if another policy has played the rounds, TooFar if the new one is further than `at_most` from
+    it."""
     if rounds.mean_disagreement > MOST_DISAGREEMENT:
         raise ValueError(
             f"the old policy does not give the actions the probabilities with which they were played: the logarithms "
             f"differ by {rounds.mean_disagreement:.3g} on average over {rounds.decisions_R.sum():,} decisions"
         )
     if rounds.mean_divergence > at_most:
-        raise ValueError(
+        raise TooFar(
             f"the new policy diverges from the old one by {rounds.mean_divergence:.3g} nats a decision, more than the "
             f"{MOST_DIVERGENCE:g} at which the games of one still tell the gain of the other: play games to compare "
             "them (kanachan-arena), or take a smaller step"

@@ -32,7 +32,7 @@ class GainVerdict(NamedTuple):
     """What the interval of an estimated gain says of a policy."""
 
     result: str
-    """`gains`, `loses`, `undecided` or `too_few_games`"""
+    """`gains`, `loses`, `undecided`, `too_few_games`, or `too_far`: there is no estimate"""
     is_better: bool
     """the interval excludes zero"""
     sentence: str

@@ -25,7 +25,7 @@ from typing import Any
 
 from annotate.runtime.files import locking, replacing
 from annotate.runtime.signals import StopRequest, noting_stop_signals
-from kanachan.config import WEIGHTS_NAME, TrainConfig
+from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
@@ -50,15 +50,20 @@ POLICY_NAME = "policy.safetensors"
 class Gate:
     """The estimated gains of the candidates, and the choice."""
 
-    gains: Mapping[float, Mapping[str, Any]]
-    """by share: the report of kanachan-evaluate --gain"""
+    reports: Mapping[float, Mapping[str, Any]]
+    """by share: what kanachan-evaluate --gain has written; without a gain where a share is too far from the policy"""
+
+    @property
+    def measured(self) -> dict[float, Mapping[str, Any]]:
+        """The reports that have a gain."""
+        return {share: report for share, report in self.reports.items() if report["gain"] is not None}
 
     @property
     def chosen(self) -> float | None:
         """The share with the highest gain among those whose interval is above zero; None if there is none, so that the
         policy stays."""
-        better = [share for share, report in self.gains.items() if report["gain"]["low"] > 0]
-        return max(better, key=lambda share: float(self.gains[share]["gain"]["value"]), default=None)
+        better = [share for share, report in self.measured.items() if report["gain"]["low"] > 0]
+        return max(better, key=lambda share: float(self.measured[share]["gain"]["value"]), default=None)
 
 
 class Iteration:
@@ -86,7 +91,7 @@ class Iteration:
 
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields what comes before the gate, by name."""
-        yield "games", Phase("selfplay", self._selfplay(), lambda: "test" in splits_in(self.games))
+        yield "games", Phase("selfplay", self._selfplay(), lambda: bool(splits_in(self.games)))
         if self.fits_reward:
             assert self.reward is not None
             # the network is small, and its batches cannot be shared by any number of devices
@@ -167,7 +172,8 @@ def run_iterations(config: TrainConfig) -> int:
     """Runs the iterations that the folder lacks; returns the exit status.
 
     Raises:
-        ValueError: this is one of several processes, or several machines are to train.
+        ValueError: this is one of several processes, several machines are to train, the folder has more iterations, or
+            there are too few games for all splits.
         OSError: something cannot be written, another process uses the folder, or a command failed.
     """
     policy = config.init
@@ -181,6 +187,7 @@ def run_iterations(config: TrainConfig) -> int:
     config = replace(config, run=replace(config.run, group=wandb_group(config, None)))
     refusal = f"{out}: another process is training in this folder"
     with locking(out / ".lock", refusal), noting_stop_signals() as stop:
+        _require_no_more(out, config.selfplay.iterations)
         save_config(config, out / CONFIG_NAME)
         for number in range(config.selfplay.iterations):
             iteration = Iteration(config, number, policy)
@@ -213,6 +220,15 @@ def _require_one_process(world: World) -> None:
         )
 
 
+def _require_no_more(out: Path, iterations: int) -> None:
+    done = len(list(out.glob(f"{ITERATION}*/{POLICY_NAME}")))
+    if done > iterations:
+        raise ValueError(
+            f"selfplay.iterations={iterations}: {out} has {done} iterations already; the policy of an earlier one is "
+            f"{out / ITERATION}NNN/{POLICY_NAME}"
+        )
+
+
 def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:
     """Runs one iteration up to its policy."""
     log, seconds = iteration.folder / "commands.txt", _Durations(iteration.folder / "seconds.json")
@@ -220,17 +236,28 @@ def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:
         _announce(iteration, name)
         with seconds.measuring(name):
             run_phase(phase, log, stop)
-    gains = {}
+        if name == "games":
+            _require_splits(iteration)
+    reports = {}
     for share, phase, report in iteration.candidates():
         _announce(iteration, f"gain of {share:.0%} of the update")
         with seconds.measuring("gate"):
             run_phase(phase, log, stop)
-        gains[share] = json.loads(report.read_text(encoding="utf-8"))
-    gate = Gate(gains)
+        reports[share] = json.loads(report.read_text(encoding="utf-8"))
+    gate = Gate(reports)
     row = _row(iteration, gate, seconds.known)
     _log(iteration, out, row)
     print(_in_words(iteration, gate), flush=True)
     _write_policy(iteration, gate, row)
+
+
+def _require_splits(iteration: Iteration) -> None:
+    for split in SPLITS:
+        if split not in splits_in(iteration.games):
+            raise ValueError(
+                f"{iteration.games}: none of the {iteration.config.selfplay.games} games is in the {split} split: "
+                "start another run with more games (--selfplay.games)"
+            )
 
 
 def _log(iteration: Iteration, out: Path, row: Mapping[str, float]) -> None:
@@ -284,22 +311,25 @@ class _Durations:
 
 def _row(iteration: Iteration, gate: Gate, seconds: Mapping[str, float]) -> dict[str, float]:
     """Returns the metrics of an iteration; times only of phases for which they are known."""
-    whole = gate.gains[1.0]
-    taken = gate.gains[gate.chosen] if gate.chosen is not None else None
+    whole = gate.measured.get(1.0)
+    taken = gate.measured[gate.chosen] if gate.chosen is not None else None
     update = read_card(iteration.update)
     games = iteration.config.selfplay.games
     assert games is not None
     row = {
         AXIS: float(update["samples"]),
-        "iteration/gain_of_update": whole["gain"]["value"],
-        "iteration/gain_of_update_low": whole["gain"]["low"],
-        "iteration/gain_of_update_high": whole["gain"]["high"],
-        "iteration/divergence_of_update": whole["divergence"]["value"],
         "iteration/share_taken": gate.chosen or 0.0,
         "iteration/gain_taken": 0.0 if taken is None else taken["gain"]["value"],
         **({"iteration/games_per_second": games / seconds["games"]} if "games" in seconds else {}),
         **{f"iteration/seconds_{name}": value for name, value in seconds.items()},
     }
+    if whole is not None:
+        row |= {
+            "iteration/gain_of_update": whole["gain"]["value"],
+            "iteration/gain_of_update_low": whole["gain"]["low"],
+            "iteration/gain_of_update_high": whole["gain"]["high"],
+            "iteration/divergence_of_update": whole["divergence"]["value"],
+        }
     row |= {f"iteration/update_{name}": value for name, value in update["metrics"].items()}
     if iteration.fits_critic:
         assert iteration.critic is not None
@@ -318,8 +348,11 @@ def _write_policy(iteration: Iteration, gate: Gate, row: Mapping[str, float]) ->
 
 
 def _in_words(iteration: Iteration, gate: Gate) -> str:
-    gain = gate.gains[gate.chosen or min(SHARES)]["gain"]
-    numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {gate.gains[1.0]['unit']} a game"
+    if not gate.measured:
+        return f"gate: even {min(SHARES):.0%} of the update is too far from the policy to be measured: the policy stays"
+    report = gate.measured[gate.chosen or min(gate.measured)]
+    gain = report["gain"]
+    numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
     if gate.chosen is None:
         return f"gate: no share of the update is better for sure ({min(SHARES):.0%} of it: {numbers}): the policy stays"
     return f"gate: {gate.chosen:.0%} of the update is taken: {numbers}"

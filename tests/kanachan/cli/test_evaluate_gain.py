@@ -127,8 +127,14 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     return line
 
 
-def test_a_policy_that_is_too_far_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    error = refused(capsys, folder / "far", folder / "old", folder / "games", "--reward", folder / "reward")
+def test_a_policy_that_is_too_far_is_refused(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    json_option = ("--json", tmp_path / "gain.json")
+    error = refused(
+        capsys, folder / "far", folder / "old", folder / "games", "--reward", folder / "reward", *json_option
+    )
+    content = json.loads((tmp_path / "gain.json").read_text())
+    assert content["gain"] is None and content["verdict"]["result"] == "too_far"
+    assert content["verdict"]["sentence"] in error
     assert f"{folder / 'far'} against {folder / 'old'}: the new policy diverges from the old one by" in error
     assert f"(played as {folder / 'old'}@2 at temperature 2, exploration 0.1, precision fp32, device cpu, ver" in error
 

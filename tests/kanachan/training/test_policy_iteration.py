@@ -44,6 +44,32 @@ def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
     assert Gate({share: reported(0.02, -0.001) for share in SHARES}).chosen is None
 
 
+TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
+
+
+def test_a_share_that_is_too_far_to_be_measured_leaves_the_choice_to_smaller_ones() -> None:
+    assert Gate({1.0: TOO_FAR, 0.5: reported(0.012, 0.002), 0.25: reported(0.008, 0.001)}).chosen == 0.5
+    assert Gate(dict.fromkeys(SHARES, TOO_FAR)).chosen is None
+
+
+def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
+    given = config(tmp_path, iterations=1)
+    for number in range(2):
+        iteration = Iteration(given, number, "old")
+        iteration.folder.mkdir(parents=True)
+        iteration.result.touch()
+    with pytest.raises(ValueError, match="selfplay.iterations=1: .*run has 2 iterations already"):
+        run_iterations(given)
+
+
+def test_games_of_which_a_split_has_none_end_the_run_with_advice(tmp_path: Path) -> None:
+    weights = written(tmp_path / "weights", layers=1)
+    given = replace(config(tmp_path, style="east", processes=1), init=str(weights))
+    given = replace(given, selfplay=replace(given.selfplay, games=1))
+    with pytest.raises(ValueError, match="none of the 1 games is in the .* split: start another run with more games"):
+        run_iterations(given)
+
+
 def test_an_iteration_consists_of_commands_that_a_user_could_type(tmp_path: Path) -> None:
     found = commands(Iteration(config(tmp_path, opponents=("rule=0.25",)), 2, "old"))
     folder = tmp_path / "run/iteration-002"
