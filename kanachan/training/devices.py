@@ -43,6 +43,11 @@ class Devices:
         """The type of matrix products."""
         return torch.bfloat16 if self.use_bf16 else torch.float32
 
+    @property
+    def of_this_process(self) -> torch.device:
+        """The device that this process computes on, before the processes are connected."""
+        return torch.device("cuda", this_rank() % self.world.devices) if self.is_gpu else torch.device("cpu")
+
 
 def devices_of(run: RunConfig) -> Devices:
     """Resolves the settings for this machine.

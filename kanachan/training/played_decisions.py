@@ -7,6 +7,7 @@ import hashlib
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from kanachan.data.columns import Columns, splitmix64
@@ -79,7 +80,7 @@ class PlayedDecisions:
         ValueError: weights are missing or of another kind, or the critic expects another utility.
     """
 
-    def __init__(self, config: PolicyConfig, weights: str, device: str = "cpu") -> None:
+    def __init__(self, config: PolicyConfig, weights: str, device: torch.device | str = "cpu") -> None:
         self._config = config
         self._weights = weights
         utility = Utility(config.utility, config.points)

@@ -91,7 +91,7 @@ class PlayedSource(ShardSource):
         assert config.init is not None, "checked before"
         out = Path(config.run.out)
         weights = str(out / INIT_NAME) if holds_run(out) else config.init
-        played = PlayedDecisions(config.policy, weights, "cuda" if devices.is_gpu else "cpu")
+        played = PlayedDecisions(config.policy, weights, devices.of_this_process)
         super().__init__(
             config.data,
             config.run.seed,

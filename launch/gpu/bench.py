@@ -42,7 +42,7 @@ _GAMES, _SHARE = {False: 200, True: 4}, {False: 0.1, True: 0.5}
 
 
 class Lacking(Exception):
-    """This machine lacks what a measurement needs; the message says what."""
+    """This machine lacks what a measurement needs: the text names it."""
 
 
 @dataclass(frozen=True)

@@ -194,6 +194,13 @@ def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
 
 
+def test_every_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(4, 2))
+    monkeypatch.setenv("RANK", "6")
+    assert on_gpus.of_this_process == torch.device("cuda", 2)
+    assert ON_CPU.of_this_process == torch.device("cpu")
+
+
 def test_what_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", lambda name: {"SC_PAGE_SIZE": 1, "SC_PHYS_PAGES": 2 * 10**10}[name])
     chosen = {n: chosen_strategy(RunConfig(), ON_CPU, n)[0] for n in (10**8, 5 * 10**8, 10**9)}
