@@ -2,13 +2,13 @@
 # Measures the speed of the program on this machine next to plain ways to do the same, in turns in the same run. It
 # takes twenty minutes on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [selfplay] [bot] [options]    some parts, or
-#                      all: records to annotations, shards to batches, a training step, its share of the speed of matrix
-#                      products, the cost of a hundred times the data, play next to the engine alone, play into shards by
-#                      back end, and the time of a reply of kanachan-bot
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [selfplay] [bot] [three] [options]
+#                      some parts, or all: records to annotations, shards to batches, a training step, its share of the
+#                      speed of matrix products, the cost of a hundred times the data, play next to the engine alone,
+#                      play into shards by back end, the time of a reply of kanachan-bot, three players next to four
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records next to the
 #                      checkout; if neither exists, games are simulated)
-#     --games N        games to annotate, or to play into shards (default: 100)
+#     --games N        games to annotate, to simulate, or to play into shards (default: 100)
 #     --size SIZE      network to train and to play: tiny, small, base or large (default: small)
 #     --repeats N      repetitions of each measurement, of which the median counts (default: 5)
 #

@@ -22,6 +22,7 @@ from loading import measure_data
 from peak import SIZES, measure_peak
 from playing import measure_arena, measure_int8
 from selfplaying import measure_selfplay
+from three_players import measure_three_players
 from training import measure_bf16, measure_train
 
 from annotate.annotation import format_line
@@ -34,8 +35,8 @@ from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.training.devices import devices_of
 
-PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "selfplay", "bot")
-_PLAYED = {"arena", "selfplay", "bot"}
+PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "selfplay", "bot", "three")
+_PLAYED = {"arena", "selfplay", "bot", "three"}
 """parts that play games instead of reading records"""
 _DROPOUT = 0.1
 
@@ -47,7 +48,10 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--records", help="folder of game records (default: KANACHAN_RECORDS, shared/records, or none)")
     parser.add_argument(
-        "--games", type=int, default=100, help="games to annotate, or to play into shards (default: %(default)s)"
+        "--games",
+        type=int,
+        default=100,
+        help="games to annotate, to simulate, or to play into shards (default: %(default)s)",
     )
     parser.add_argument("--repeats", type=int, default=5, help="repetitions of each measurement (default: %(default)s)")
     parser.add_argument(
@@ -95,6 +99,8 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
         if "selfplay" in parts:
             estimates += measure_selfplay(arguments.games, arguments.repeats, work)
+        if "three" in parts:
+            estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
         estimates.append(measure_arena(model, arguments.repeats))

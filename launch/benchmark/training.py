@@ -29,7 +29,8 @@ from kanachan.training.throughput import matrix_flops_per_second, training_flops
 
 LENGTH = 184
 """tokens of a row of the plain network: numbers, sparse features, events, candidates, padding"""
-_STEPS = 3
+STEPS = 3
+"""of what `steps_of` returns"""
 _V = FOUR_PLAYERS
 _FIRST = (1 + len(_V.numeric), 1 + len(_V.numeric) + _V.sparse.size)  # of sparse features, of events
 _FIRST_ACTION = _FIRST[1] + _V.progression.size
@@ -102,9 +103,9 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
     loader = DataLoader(Lines(lines), batch_size=batch, shuffle=True, drop_last=True)
     plain_losses = (plain_network(each) for each in chain.from_iterable(repeat(loader)))
     ours, plain = in_turns(
-        _steps(network, losses(), batch // micro_batch), _steps(plain_network, plain_losses, 1), repeats
+        steps_of(network, losses(), batch // micro_batch), steps_of(plain_network, plain_losses, 1), repeats
     )
-    speed, plain_speed = _STEPS * batch / ours, _STEPS * batch / plain
+    speed, plain_speed = STEPS * batch / ours, STEPS * batch / plain
     work, matrix_speed = training_flops(model, seen), matrix_flops_per_second(torch.device("cpu"), torch.float32)
     return Estimate(
         part="train",
@@ -135,24 +136,25 @@ def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> 
     steps = []
     for use_bf16 in (True, False):
         network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
-        steps.append(_steps(network, losses(use_bf16, network, objective), batch // micro_batch))
+        steps.append(steps_of(network, losses(use_bf16, network, objective), batch // micro_batch))
     bf16, fp32 = in_turns(*steps, repeats)
     return Estimate(
         part="train",
         what=f"train in bf16, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
         unit="decisions/s",
-        ours=_STEPS * batch / bf16,
+        ours=STEPS * batch / bf16,
         plain="the same in fp32",
-        plainly=_STEPS * batch / fp32,
+        plainly=STEPS * batch / fp32,
     )
 
 
-def _steps(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
+def steps_of(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
+    """Returns a function that takes `STEPS` steps, each over so many micro-batches."""
     network.train()
     optimizer = make_optimizer(network, OptimConfig())
 
     def train() -> None:
-        for _ in range(_STEPS):
+        for _ in range(STEPS):
             for _ in range(per_step):
                 next(losses).backward()
             nn.utils.clip_grad_norm_(network.parameters(), OptimConfig.clip)
