@@ -220,7 +220,7 @@ def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_bat
 
 def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:
     """Yields the tables as Markdown."""
-    batches = list(islice(_batches(shards, micro_batch), num_batches))
+    batches = list(islice(batches_of(shards, micro_batch), num_batches))
     packed = [rows_of(with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))) for batch in batches]
     sizes = {name: size_of(model) for name, model in SIZES.items()}
     flops = {name: training_flops(model, batches) for name, model in SIZES.items()}
@@ -324,7 +324,8 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) ->
     return f"{title}:\n\n" + "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines) + "\n"
 
 
-def _batches(shards: Path, size: int) -> TrainLoader:
+def batches_of(shards: Path, size: int) -> TrainLoader:
+    """Returns the batches of training, of so many decisions at once."""
     return TrainLoader(
         open_shards(shards, "train"),
         batch=size,

@@ -127,7 +127,7 @@ def test_the_tables_are_computed_from_shards(
     shards = packed(tmp_path / "shards", train=64)
     assert scaling.main([str(shards), "--micro-batch", "32", "--batches", "2"]) == 0
     printed = capsys.readouterr().out
-    batches = list(scaling._batches(shards, 32))
+    batches = list(scaling.batches_of(shards, 32))
     for name, model in MODEL_SIZES.items():
         if name != "tiny":
             assert f"{scaling.size_of(model).parameters:,} | {training_flops(model, batches) / 1e9:.3g} |" in printed
