@@ -43,7 +43,9 @@ class _Games:
     def simulated(cls, vocabulary: Vocabulary, number: int, work: Path) -> "_Games":
         games = cls(vocabulary, work / vocabulary.name)
         options = ["--players", str(vocabulary.num_seats), "--seed", "1", "-o", str(games.records)]
-        if simulate(["-n", str(number), *options]):
+        with redirect_stdout(io.StringIO()):  # its table of habits
+            status = simulate(["-n", str(number), *options])
+        if status:
             raise ValueError(f"{games.records}: the games could not be simulated")
         games.pack(games.shards)
         return games
