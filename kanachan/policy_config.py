@@ -41,14 +41,7 @@ class CriticConfig:
     """points of each rank, with utility ranks"""
 
     def __post_init__(self) -> None:
-        require(
-            self.utility == "ranks" or self.points in _DEFAULTS_OF_POINTS,
-            f"critic.points={list(self.points)} has no effect with critic.utility={self.utility}; remove it",
-        )
-        require(
-            self.reward is None or needs_reward(self.utility),
-            f"critic.reward={self.reward} has no effect with critic.utility={self.utility}; remove it",
-        )
+        _require_effect("critic", self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,14 +95,17 @@ class PolicyConfig:
             value = getattr(self, name)
             require(value is None or value > 0, f"policy.{name} must be positive, not {value}")
         require(0 < self.keep <= 1, f"policy.keep must be a share above 0 and at most 1, not {self.keep}")
-        require(
-            self.utility == "ranks" or self.points in _DEFAULTS_OF_POINTS,
-            f"policy.points={list(self.points)} has no effect with policy.utility={self.utility}; remove it",
-        )
-        require(
-            self.reward is None or needs_reward(self.utility),
-            f"policy.reward={self.reward} has no effect with policy.utility={self.utility}; remove it",
-        )
+        _require_effect("policy", self)
+
+
+def _require_effect(stage: str, config: CriticConfig | PolicyConfig) -> None:
+    """Raises ValueError if points or a reward predictor are given for which the utility has no use."""
+    has_default_points = config.points in _DEFAULTS_OF_POINTS
+    for name, value, has_effect in (
+        ("points", list(config.points), config.utility == "ranks" or has_default_points),
+        ("reward", config.reward, config.reward is None or needs_reward(config.utility)),
+    ):
+        require(has_effect, f"{stage}.{name}={value} has no effect with {stage}.utility={config.utility}; remove it")
 
 
 @dataclass(frozen=True, kw_only=True)

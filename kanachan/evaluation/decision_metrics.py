@@ -15,7 +15,7 @@ R replicates.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast, overload
+from typing import Any, NamedTuple, Self, cast, overload
 
 import numpy as np
 import torch
@@ -32,10 +32,20 @@ NO_TILE = -1
 
 
 @dataclass(frozen=True)
-class DecisionRows:
-    """The columns that the metrics are computed from, one row per decision."""
+class GameRows:
+    """Columns that metrics are computed from, one row per decision."""
 
     game_B: NDArray[np.int64]
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Self]) -> Self:
+        return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))
+
+
+@dataclass(frozen=True)
+class DecisionRows(GameRows):
+    """The columns of the metrics of agreement."""
+
     is_top_B: NDArray[np.bool_]
     """the action taken has the highest score"""
     is_top_tile_B: NDArray[np.bool_]
@@ -49,10 +59,6 @@ class DecisionRows:
     is_offered_BK: NDArray[np.bool_]
     is_taken_BK: NDArray[np.bool_]
     is_predicted_BK: NDArray[np.bool_]
-
-    @staticmethod
-    def concatenate(parts: Sequence["DecisionRows"]) -> "DecisionRows":
-        return DecisionRows(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(DecisionRows)))
 
 
 class Measures(NamedTuple):

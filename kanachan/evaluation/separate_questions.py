@@ -10,8 +10,8 @@ often they answer "yes".
 Shapes: B decisions, A candidates, T kinds of tiles, Q yes-or-no questions, R replicates.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from kanachan.evaluation.bootstrap import (
     cluster_bootstrap,
     ratio_statistic,
 )
-from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, kinds_and_tiles
+from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, GameRows, kinds_and_tiles
 
 DISCARD = "discard"
 YES_OR_NO = ("riichi", "chi", "pon", "kan", "kita")
@@ -38,10 +38,9 @@ _PLACES = [KINDS.index(kind) for kind in YES_OR_NO]
 
 
 @dataclass(frozen=True)
-class Answers:
-    """The columns that the metrics are computed from, one row per decision."""
+class Answers(GameRows):
+    """The columns of the metrics of separate questions."""
 
-    game_B: NDArray[np.int64]
     tile_B: NDArray[np.int64]
     """kind of the tile discarded, where there was a choice of at least two; `NO_TILE` elsewhere"""
     is_tile_found_B: NDArray[np.bool_]
@@ -52,10 +51,6 @@ class Answers:
     is_taken_BQ: NDArray[np.bool_]
     log_odds_BQ: NDArray[np.float32]
     """of "yes"; meaningless where the action is not possible"""
-
-    @staticmethod
-    def concatenate(parts: Sequence["Answers"]) -> "Answers":
-        return Answers(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Answers)))
 
 
 class AnswerMeter:
