@@ -33,11 +33,12 @@ class Browser:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def open(self, page: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
-        """Opens a file in a window of that many CSS pixels and waits until it is loaded."""
+    def open(self, page: Path, width: int = 1280, height: int = 900, scheme: str = "light", *, place: str = "") -> None:
+        """Opens a file, at a place such as `#s0-20`, in a window of that many CSS pixels, and waits until it is
+        loaded."""
         self.resize(width, height)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
-        self.call("Page.navigate", url=page.as_uri())
+        self.call("Page.navigate", url=page.as_uri() + place)
         deadline = time.monotonic() + _WAIT_S
         while self.run("document.URL + document.readyState") != f"{self.run('document.URL')}complete" or not self.run(
             f"document.URL.startsWith({json.dumps(page.as_uri())})"

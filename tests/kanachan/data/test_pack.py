@@ -1,9 +1,6 @@
 import gzip
 import io
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -340,83 +337,3 @@ def test_a_file_given_twice_is_noticed(tmp_path: Path, capsys: pytest.CaptureFix
     file = write_lines(tmp_path / "a.txt", ANNOTATIONS)
     main([file, file, "-o", str(tmp_path / "shards")])
     assert "400 decisions are repetitions" in capsys.readouterr().err
-
-
-# Interruptions -------------------------------------------------------------------------------------------------------
-
-
-def started(folder: Path) -> subprocess.Popen[bytes]:
-    """Packing that waits for annotations on its standard input."""
-    command = [sys.executable, "-c", "import sys; from kanachan.cli.pack import main; sys.exit(main())"]
-    process = subprocess.Popen([*command, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    while not list(folder.glob(".*/lock")):
-        assert process.poll() is None
-        time.sleep(0.01)
-    time.sleep(0.1)  # the lock is there, but perhaps not yet taken
-    return process
-
-
-def test_packing_that_is_stopped_leaves_nothing_behind(tmp_path: Path) -> None:
-    process = started(tmp_path / "shards")
-    process.send_signal(signal.SIGTERM)
-    assert process.wait(timeout=60) == 143
-    assert process.communicate()[1].endswith(b"kanachan-pack: stopped by SIGTERM\n")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_a_process_that_was_killed_has_left_is_removed(tmp_path: Path) -> None:
-    process = started(tmp_path / "shards")
-    process.kill()
-    process.communicate()
-    (leftover,) = (tmp_path / "shards").iterdir()
-    (leftover / "train-0.run").write_text("half a run")
-
-    assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 0
-
-    assert {path.suffix for path in (tmp_path / "shards").iterdir() if path.name != "rounds"} == {".arrow", ".md"}
-    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
-
-
-def test_a_folder_that_another_process_packs_into_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    process = started(tmp_path / "shards")
-    try:
-        assert main([write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards")]) == 1
-        assert f"{tmp_path / 'shards'}: another process is packing into this folder" in capsys.readouterr().err
-    finally:
-        out = process.communicate("".join(f"{format_line(a)}\n" for a in ANNOTATIONS).encode())
-    assert process.returncode == 0, out
-    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
-
-
-def test_a_signal_while_shards_are_put_in_place_of_others_waits_till_all_of_them_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
-    assert main([*again, "--rows-per-shard", "50"]) == 0
-    replace = Path.replace
-
-    def replace_and_stop(path: Path, target: Path) -> Path:
-        if target.parent == tmp_path / "shards":
-            monkeypatch.undo()
-            signal.raise_signal(signal.SIGTERM)
-        return replace(path, target)
-
-    monkeypatch.setattr(Path, "replace", replace_and_stop)
-
-    assert main([*again, "--force"]) == 0
-
-    assert {split: len(files) for split, files in splits_in(tmp_path / "shards").items()} == dict.fromkeys(SPLITS, 1)
-    assert sorted(unpacked(tmp_path / "shards")) == sorted(map(with_key, ANNOTATIONS))
-
-
-def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> None:
-    again = [write_lines(tmp_path / "a.txt", ANNOTATIONS), "-o", str(tmp_path / "shards"), "--fractions", "0.4,0.3,0.3"]
-    assert main(again) == 0
-    names = sorted(path.name for path in (tmp_path / "shards").iterdir())
-    (tmp_path / "shards" / "train-00001.arrow").mkdir()  # which no file can replace
-
-    assert main([*again, "--force", "--rows-per-shard", "50"]) == 1
-
-    assert set(names) <= {path.name for path in (tmp_path / "shards").iterdir()}

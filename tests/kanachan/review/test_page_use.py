@@ -68,21 +68,19 @@ def test_a_click_on_what_is_below_brings_the_table_into_view(page: Browser, link
 
 
 def test_an_address_is_followed_in_an_open_page(page: Browser, made: tuple[Path, Any]) -> None:
-    page.run(
-        "scrollTo(0, document.body.scrollHeight); location.hash = '#s0-20'; new Promise((f) => setTimeout(f, 100))"
-    )
+    followed = "new Promise((f) => addEventListener('hashchange', () => f(), {once: true}))"  # after the page's own
+    page.run(f"scrollTo(0, document.body.scrollHeight); location.hash = '#s0-20'; {followed}")
     assert (place(page), page.run("scrollY") < 100) == (19, True)
-    page.run("location.hash = '#s2-end2'; new Promise((f) => setTimeout(f, 100))")
+    page.run(f"location.hash = '#s2-end2'; {followed}")
     assert page.run(f"[data.seat, {ENDING}]") == [2, "1"]
-    page.run("location.hash = '#s0-100000'; new Promise((f) => setTimeout(f, 100))")
+    page.run(f"location.hash = '#s0-100000'; {followed}")
     assert page.run("data.decisions.length") == len(made[1]["reviews"][0]["decisions"])
 
 
 def test_the_address_of_a_link_leads_to_its_decision_in_a_fresh_page(page: Browser, made: tuple[Path, Any]) -> None:
     address = page.run("document.querySelector('#worst-list li:nth-child(2) a').getAttribute('href')")
     page.call("Page.navigate", url="about:blank")
-    page.call("Page.navigate", url=made[0].as_uri() + address)
-    page.run("new Promise((f) => setTimeout(f, 500))")
+    page.open(made[0], place=address)
     assert place(page) == differences(made[1]["reviews"][0]["decisions"], 0, made[1]["threshold"])[1]
 
 
