@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 
+from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import evaluate, export, predict
 from kanachan.data.columns import columns_of_annotations
@@ -14,12 +15,14 @@ from kanachan.inference.onnx_export import export_onnx
 from kanachan.inference.policy import NetworkPolicy, Policy
 from kanachan.inference.suit_averaging import SuitAverage
 from kanachan.play.policy_agent import CachedPolicy
+from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
 ANNOTATIONS = random_annotations(40, seed=6, games=3)
+LINES = [format_line(annotation) for annotation in ANNOTATIONS]
 COLUMNS = columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS)
 SEATS = ["seats as recorded", "actor first"]
 
@@ -51,6 +54,13 @@ def test_the_mean_over_the_suits_has_the_prior_once(policy: NetworkPolicy) -> No
     assert prior_BK.exp().sum(dim=1).tolist() == pytest.approx([1.0] * len(batch))
 
 
+def test_the_graph_of_the_onnx_file_contains_the_prior(policy: NetworkPolicy) -> None:
+    scores_BA = graph_outputs(policy, LINES)["scores"]
+    for score_A, prediction in zip(scores_BA, policy.predictions(LINES), strict=True):
+        np.testing.assert_allclose(score_A[: len(prediction.score)], prediction.score, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.slow
 def test_the_onnx_file_contains_the_prior(policy: NetworkPolicy, tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     checked = export_onnx(policy, tmp_path, COLUMNS, 1e-3)

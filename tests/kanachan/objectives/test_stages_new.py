@@ -12,17 +12,19 @@ import torch.nn.functional as F
 import yaml
 from torch import Tensor
 
-from annotate.annotation import parse_line
+from annotate.annotation import format_line, parse_line
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.cli import calibrate, evaluate, export, predict, train
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.data.columns import columns_of_annotations
+from kanachan.inference.policy import Policy
 from kanachan.models.transformer import Output
 from kanachan.models.weights import read_weights
 from kanachan.objectives.objective import PER_CANDIDATE, Classes, Objective, PredictionField
 from kanachan.objectives.stages import STAGES
 from kanachan.objectives.targets import Results
+from tests.support.graph_outputs import graph_outputs
 from tests.support.packed import packed, write_lines
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_runs import arguments, rows_of
@@ -158,6 +160,15 @@ def test_its_encoder_is_exported_for_transformers(trained: Path, tmp_path: Path)
     assert json.loads((tmp_path / "hf" / "card.json").read_text())["stage"] == STAGE
 
 
+def test_its_predictions_are_outputs_of_the_exported_graph(trained: Path) -> None:
+    policy, annotations = Policy.load(trained), random_annotations(NUM_LINES, seed=7)
+    outputs = graph_outputs(policy, [format_line(annotation) for annotation in annotations])
+    assert list(outputs) == list(DealIn.prediction_fields)
+    for score_A, expected in zip(outputs["scores"], policy.scores(annotations), strict=True):
+        np.testing.assert_allclose(score_A[: len(expected)], expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.slow
 def test_its_predictions_are_outputs_of_the_onnx_file(trained: Path, tmp_path: Path) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
     assert export.main([str(trained), "--onnx", str(tmp_path)]) == 0
