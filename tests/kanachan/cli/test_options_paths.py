@@ -1,9 +1,10 @@
 """Every command refuses wrong paths before it imports torch, which takes seconds."""
 
-import os
+import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import torch
@@ -17,13 +18,19 @@ from tests.support.random_annotations import random_annotations
 from tests.support.reviewed import events_of, write_record
 
 PROGRAM = """
-import sys
+import contextlib, io, json, os, sys
 from kanachan.cli.main import main
-try:
-    status = main(sys.argv[1:])
-except SystemExit as exit:
-    status = exit.code
-sys.exit("torch was imported" if "torch" in sys.modules else status)
+found = []
+for command in json.loads(sys.argv[1]):
+    before, has_torch = sorted(os.listdir()), "torch" in sys.modules
+    with contextlib.redirect_stderr(io.StringIO()) as error, contextlib.redirect_stdout(sys.stderr):
+        try:
+            status = main(command.split())
+        except SystemExit as exit:
+            status = exit.code
+    is_imported = "torch" in sys.modules and not has_torch
+    found.append([status, error.getvalue(), is_imported, sorted(os.listdir()) == before])
+print(json.dumps(found))
 """
 MISSING = "nope: no such file or folder"
 IS_SHARDS = "shards: a folder of shards; weights are expected here"
@@ -73,6 +80,16 @@ CASES = [
 """of each: the arguments of `kanachan`, and a part of its message"""
 
 
+class Refusal(NamedTuple):
+    """How a command ends."""
+
+    status: int
+    error: str
+    imports_torch: bool
+    leaves_folder: bool
+    """as it was"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds shards with train and validation split, an empty folder, annotation lines, a record, and broken weights."""
@@ -86,17 +103,25 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def refusals(folder: Path) -> dict[str, Refusal]:
+    """By command; a new process takes as long for one of them as for all."""
+    commands = [command for command, _ in CASES]
+    program = [sys.executable, "-c", PROGRAM, json.dumps(commands)]
+    done = subprocess.run(program, cwd=folder, capture_output=True, text=True, check=True)
+    return {command: Refusal(*found) for command, found in zip(commands, json.loads(done.stdout), strict=True)}
+
+
 @pytest.mark.parametrize(("command", "message"), CASES)
-def test_a_wrong_path_is_refused_by_name_before_torch_is_imported(command: str, message: str, folder: Path) -> None:
-    before = sorted(folder.iterdir())
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *command.split()], cwd=folder, env=os.environ, capture_output=True, text=True
-    )
-    assert done.returncode in (1, 2) and message in done.stderr and "torch was imported" not in done.stderr, done.stderr
-    *usage, error = done.stderr.splitlines()
+def test_a_wrong_path_is_refused_by_name_before_torch_is_imported(
+    command: str, message: str, refusals: dict[str, Refusal]
+) -> None:
+    refusal = refusals[command]
+    assert refusal.status in (1, 2) and message in refusal.error and not refusal.imports_torch, refusal.error
+    *usage, error = refusal.error.splitlines()
     assert error.startswith(f"kanachan {command.split()[0]}: error: ") and "Errno" not in error
-    assert bool(usage) == (done.returncode == 2) and all(line.startswith(("usage: ", " ")) for line in usage)
-    assert sorted(folder.iterdir()) == before
+    assert bool(usage) == (refusal.status == 2) and all(line.startswith(("usage: ", " ")) for line in usage)
+    assert refusal.leaves_folder
 
 
 def test_there_is_a_case_for_each_command_that_reads_files() -> None:
