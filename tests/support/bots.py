@@ -10,6 +10,7 @@ from annotate.game.record import Event
 from kanachan.inference.policy import Policy
 from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
+from tests.support.mjai_table import hidden_from
 
 START = {"type": "start_game", "names": ["a", "b", "c", "d"]}
 END_OF_ROUND = {"type": "end_kyoku"}
@@ -23,3 +24,11 @@ def bot_of(weights: Path, seat: int, *, style: int = 1, is_reviewing: bool = Fal
 
 def answers(bot: Bot, events: Sequence[Event]) -> list[Event]:
     return [bot.answer(json.dumps(event)) for event in events]
+
+
+def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
+    """Returns the events of a game that a seat receives."""
+    received = [
+        event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]
+    ]
+    return [START, *received, {"type": "end_game"}]

@@ -1,12 +1,6 @@
 """kanachan-arena: duplicate games, their statistics, and interruptions."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-import time
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -18,7 +12,7 @@ from annotate.game.record import Rules
 from annotate.game.record_writer import rounds_of
 from annotate.records.reading import read_games
 from annotate.replay.replay import annotate_game
-from annotate.runtime.files import locking, reading_text
+from annotate.runtime.files import reading_text
 from annotate.vocabulary import THREE_PLAYERS, Vocabulary
 from kanachan.cli.arena import main
 from kanachan.inference.choice import Action
@@ -28,8 +22,7 @@ from kanachan.play.agent_spec import parse_agent
 from kanachan.play.journal import Journal
 from kanachan.play.match import Format, Match, num_seatings, players_by_seat
 from kanachan.play.match_games import match_games
-from tests.support.matches import SHORT, arena, journal, left_of, mjai, random_results, result_of
-from tests.support.paths import ROOT
+from tests.support.matches import arena, journal, mjai, random_results, result_of
 from tests.support.tiny_weights import written
 
 
@@ -113,155 +106,7 @@ def test_results_of_networks_do_not_depend_on_processes_and_batches(precision: s
     assert journal(tmp_path / "one") == journal(tmp_path / "two")
 
 
-# Interrupted and resumed ---------------------------------------------------------------------------------------------
-
-
-def test_a_run_that_was_cut_short_comes_to_the_same_result(run: Path, tmp_path: Path) -> None:
-    lines = (run / "result.json.games").read_text().splitlines(keepends=True)
-    (tmp_path / "result.json.games").write_text("".join(lines[:4]) + lines[4][:50])
-    assert arena(tmp_path, "--resume", games=7) == 0
-    assert journal(tmp_path) == journal(run)
-    assert result_of(tmp_path) == result_of(run)
-
-
-def test_a_journal_is_neither_overwritten_nor_taken_for_another_match(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
-    assert arena(tmp_path) == 1
-    assert "continue them with --resume, or start from scratch with --force" in capsys.readouterr().err
-    assert journal(tmp_path) == journal(run)
-    assert arena(tmp_path, "--resume", "--rules", "mjsoul") == 1
-    assert "of another match: rules is tenhou there, mjsoul here" in capsys.readouterr().err
-    assert arena(tmp_path, "--resume", players=("rule:swift", "rule")) == 1
-    assert "players is ['rule:swift', 'random'] there" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("options", [[], ["--resume"]])
-def test_a_result_without_a_journal_is_replaced_only_by_force(
-    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "result.json"
-    path.write_text("mine")
-    assert arena(tmp_path, *options) == 1
-    assert f"{path}: exists: name another file, or replace it with --force" in capsys.readouterr().err
-    assert path.read_text() == "mine"
-    assert not (tmp_path / "result.json.games").exists()
-
-
-def test_a_match_starts_from_scratch_by_force(run: Path, tmp_path: Path) -> None:
-    for name in ("result.json", "result.json.games"):
-        (tmp_path / name).write_bytes((run / name).read_bytes())
-    assert arena(tmp_path, "--seed", "8", "--force") == 0
-    assert len(journal(tmp_path)) == 5 and journal(tmp_path) != journal(run)
-
-
-def test_records_are_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    records = tmp_path / "records"
-    command = ["rule", "random", "-n", "4", *SHORT, "--processes", "1", "--records", str(records)]
-    assert main(command) == 0
-    record = sorted(records.iterdir())[0]
-    record.write_text("mine")
-    assert main(command) == 1
-    assert "--force" in (message := capsys.readouterr().err) and f"{record}: exists" in message
-    assert record.read_text() == "mine"
-    assert main([*command, "--force"]) == 0
-    assert record.read_bytes() != b"mine"
-
-
-def test_a_run_that_ended_before_its_first_game_leaves_nothing_in_the_way(tmp_path: Path) -> None:
-    assert arena(tmp_path, players=("mjai:no-such-program", "rule")) == 1
-    assert not (tmp_path / "result.json.games").exists()
-    (tmp_path / "result.json.games").write_text('{"arena": 2}\n{"wall')  # cut off in its first game
-    assert arena(tmp_path) == 0
-    assert len(journal(tmp_path)) == 5
-
-
-def test_a_journal_that_is_not_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "result.json.games").write_bytes(b"\xff\xfe\n\xff\n")
-    assert arena(tmp_path, "--resume") == 1
-    assert "result.json.games: not a journal of kanachan-arena" in capsys.readouterr().err
-
-
-def test_a_match_is_not_written_where_another_is_being_played(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with locking(tmp_path / ".result.json.lock", "not locked before"):
-        assert arena(tmp_path) == 1
-    assert "result.json: another match is being played" in capsys.readouterr().err
-    assert arena(tmp_path) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["result.json", "result.json.games"]
-
-
-def test_games_that_were_played_without_records_are_reported(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "result.json.games").write_bytes((run / "result.json.games").read_bytes())
-    assert arena(tmp_path, "--resume", "--records", str(tmp_path / "records"), games=7) == 0
-    assert "8 games of the journal have no record in" in capsys.readouterr().err
-
-
-def num_journalled(path: Path) -> int:
-    return path.read_bytes().count(b"\n") - 1 if path.exists() else 0
-
-
-def wait_for_games(path: Path, num: int = 2) -> None:
-    end = time.monotonic() + 60
-    while time.monotonic() < end and num_journalled(path) < num:
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_ctrl_c_prints_the_result_so_far(processes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    games = tmp_path / "result.json.games"
-
-    def press() -> None:
-        wait_for_games(games)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    pressing = threading.Thread(target=press)
-    pressing.start()
-    status = arena(tmp_path, "--processes", processes, "--together", "2", players=("rule", "rule:flush"), games=4000)
-    pressing.join()
-    assert status == 128 + signal.SIGINT
-    printed = capsys.readouterr()
-    assert "interrupted; --resume continues" in printed.err
-    assert f"{num_journalled(games)} of 4,000 games" in printed.out and "mean rank" in printed.out
-    assert "short games end first" in printed.out
-    assert result_of(tmp_path)["games"] == num_journalled(games)
-
-
-def test_ctrl_c_before_a_game_has_ended_reports_why_there_is_no_result(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pressing = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
-    pressing.start()
-    status = arena(tmp_path, "--processes", "1", "--together", "4000", players=("rule", "rule:flush"), games=4000)
-    printed = capsys.readouterr()
-    assert status == 128 + signal.SIGINT and printed.out == ""
-    assert "interrupted before a game had ended, so there is no result and nothing to resume" in printed.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_path: Path) -> None:
-    options = ["-n", "40", *SHORT, "--json", str(tmp_path / "result.json"), "--processes", "2", "--together", "2"]
-    command = [sys.executable, "-m", "kanachan.cli.arena", "rule:swift", mjai(), *options]
-    process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
-    games = tmp_path / "result.json.games"
-    wait_for_games(games)
-    if number == signal.SIGINT:
-        os.killpg(process.pid, number)
-    else:
-        process.send_signal(number)
-    assert process.wait(60) == (128 + number if number == signal.SIGINT else -number)
-    end = time.monotonic() + 20
-    while time.monotonic() < end and left_of(process.pid):
-        time.sleep(0.2)
-    assert left_of(process.pid) == []
-    before = num_journalled(games)
-    assert main([*command[3:], "--resume"]) == 0
-    assert before < num_journalled(games) == 40
+# Programs ------------------------------------------------------------------------------------------------------------
 
 
 def test_an_illegal_action_ends_the_run_and_names_the_situation(

@@ -21,10 +21,8 @@ TILE = {name: tile for tile, name in enumerate(TILE_NAMES)}
 
 
 def situation(suits: str, dealer: int = 0, actor: int = 2, names: tuple[int, ...] = (0, 1, 2, 3)) -> Annotation:
-    """Makes one situation with other letters for m, p and s, or with other `names` for the seats 0, 1, 2, 3.
-
-    The actor's seat token is never rotated. The hand's second 5m is the second copy.
-    """
+    """Makes one situation with other letters for m, p and s, or with other `names` for the seats 0, 1, 2, 3. The
+    actor's seat token is never rotated. The hand's second 5m is the second copy."""
 
     def tile(name: str) -> int:
         return TILE[name[0] + suits["mps".index(name[1])]] if name[1] in "mps" else TILE[name]

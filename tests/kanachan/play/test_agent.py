@@ -1,9 +1,6 @@
 """The contract of all agents of the arena."""
 
-import json
-import shlex
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,10 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from annotate.game.engine import Table
 from annotate.game.record import Event
-from annotate.game.tiles import RED_IDS
-from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import THREE_PLAYERS as V3
 from annotate.vocabulary import VOCABULARIES, Vocabulary
@@ -24,13 +18,11 @@ from kanachan.inference.choice import Action
 from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
-from kanachan.play.agent_spec import AgentSpec, parse_agent
+from kanachan.play.agent_spec import parse_agent
 from kanachan.play.match import GameResult, Match, default_format
 from kanachan.play.match_games import match_games
-from kanachan.play.mjai_agent import Program, _Seated
 from kanachan.play.policy_agent import PolicyAgent
-from tests.support.matches import mjai, opening_of_round
-from tests.support.rounds import Script, start_of_round, wall_of_deal
+from tests.support.matches import mjai
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
@@ -273,157 +265,3 @@ def test_a_program_that_errs_is_named_with_the_situation(habit: str, error: type
     with pytest.raises(error, match=message) as raised:
         played(mjai(habit), GAMES[:1], together=1)
     assert "mjai_seat.py" in str(raised.value)
-
-
-ANSWERS_WHEN_IT_ACTS = """
-import json, sys
-for line in sys.stdin:
-    event = json.loads(line)
-    if event["type"] == "tsumo" and event["actor"] == int(sys.argv[1]):
-        print(json.dumps({"type": "dahai", "pai": event["pai"]}), flush=True)
-"""
-
-
-def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
-    program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, 4, answers_all=False)
-    try:
-        program.send([{"type": "start_game"}, {"type": "tsumo", "actor": 2, "pai": "5m"}])
-        assert program.answer()["pai"] == "5m"
-        dahai = {"type": "dahai", "actor": 2, "pai": "5m"}
-        program.send([dahai, {"type": "tsumo", "actor": 1, "pai": "?"}, {"type": "tsumo", "actor": 2, "pai": "6m"}])
-        assert program.answer()["pai"] == "6m"
-    finally:
-        program.close()
-
-
-def test_a_program_that_closes_its_output_is_named() -> None:
-    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, 4, answers_all=False)) as program:
-        program.send([{"type": "start_game"}])
-        with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
-            program.answer()
-
-
-PONS = """
-import json, sys
-for line in sys.stdin:
-    event = json.loads(line)
-    answer = {"type": "none"}
-    if event["type"] == "dahai" and event["actor"] == 0:
-        consumed = {"plain": ["5m", "5m"], "red": ["5mr", "5m"]}[sys.argv[1]]
-        answer = {"type": "pon", "actor": 2, "target": 0, "pai": "5m", "consumed": consumed}
-    if event["type"] == "tsumo" and event["actor"] == 2:
-        answer = {"type": "dahai", "actor": 2, "pai": event["pai"], "tsumogiri": True}
-    print(json.dumps(answer), flush=True)
-"""
-
-
-@pytest.mark.parametrize("wanted", ["plain", "red"])
-def test_a_program_has_the_pon_that_it_wants(wanted: str) -> None:
-    table = Table.of_round("mjsoul", start_of_round(), wall_of_deal(("5m", "", "055m"), "7z"), V)
-    table.step({at: choice.move for at, choice in Script("0 discard 5m").choose(table.turns).items()})
-    (turn,) = [turn for turn in table.turns if turn.seat == 2]
-    request = ActRequest(GameKey(0, 0), 0, turn, Observation((), (), (), ()), opening_of_round())
-    player = make_agent(parse_agent(f"mjai:{sys.executable} -c {shlex.quote(PONS)} {wanted}"), SeededSampler(0, "A"), V)
-    try:
-        (action,) = player.act([request])
-    finally:
-        player.close()
-    skip = V.action["skip"].first
-    table.step({other.seat: other.options[action.token if other is turn else skip][0] for other in table.turns})
-    (meld,) = table.turns[0].observation.melds[2]
-    assert any(tile in RED_IDS for tile in meld.tiles) == (wanted == "red")
-
-
-def test_a_program_without_a_request_in_the_last_round_receives_the_end_of_the_game(tmp_path: Path) -> None:
-    """After a ron on the first discard the others have no turn."""
-    path = tmp_path / "received"
-    program = Program(
-        [sys.executable, "-c", "import sys; open(sys.argv[1], 'w').writelines(sys.stdin)", str(path)], 3, 4
-    )
-    seated = _Seated(program)
-    first = [{"type": "start_game"}, *({"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai"))]
-    rest = [{"type": kind, "actor": 1} for kind in ("hora", "end_kyoku")]
-    last = [{"type": kind, "actor": 0} for kind in ("start_kyoku", "tsumo", "dahai", "hora", "end_kyoku", "end_game")]
-    seated._new([dict(event) for event in first])
-    seated.end([dict(event, pai="1m", tehais=[["1m"]] * 4) for event in (*first, *rest, *last)])
-    program.close()
-    received = [json.loads(line)["type"] for line in path.read_text().splitlines()]
-    assert received == [event["type"] for event in (*rest, *last)]
-
-
-def test_the_seat_replaces_its_placeholder_or_is_appended() -> None:
-    for command in (["{seat}x"], ["--seat={seat}", "y"]):
-        with Stopped(Program(["echo", *command], 3, 4)) as program:
-            assert program.name == " ".join(["echo", *command]).replace("{seat}", "3")
-    with Stopped(Program(["echo", "x"], 3, 4)) as program:
-        assert program.name == "echo x 3"
-
-
-class Stopped:
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def __enter__(self) -> Program:
-        return self._program
-
-    def __exit__(self, *error: object) -> None:
-        self._program.close()
-
-
-# Names ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("rule:timid", "no such temperament; there are steady"),
-        ("mjai:", "a command expected"),
-        ("no/such/folder", "no player of this name, and no weights there"),
-        ("{weights}@0", "a temperature must be a positive number, not 0"),
-        ("{weights}+nothing~5", "no player of this name, and no weights there"),
-        ("no/such/folder!int8", "no player of this name, and no weights there"),
-        ("{weights}+{weights}!int8~5", "!int8 is for WEIGHTS alone, not together with VALUES"),
-        ("{weights}!adapt=0", "a number of roll-outs, at least 2, expected behind !adapt=, such as 32, not '0'"),
-        ("{weights}!adapt=many", "a number of roll-outs, .* not 'many'"),
-        ("{weights}!adapt=8!int8", "int8 matrices cannot be adapted"),
-        ("{weights}!int8!adapt=8", "int8 matrices cannot be adapted"),
-        ("{weights}+{weights}!adapt=8~5", "!adapt is for WEIGHTS alone, not together with VALUES"),
-        ("{weights}+{weights}~5!adapt=8", "!adapt is for WEIGHTS alone, not together with VALUES"),
-        ("{weights}+{weights}~5!int8", "!int8 is for WEIGHTS alone, not together with VALUES"),
-        ("rule:careful!adapt=8", "only WEIGHTS can be adapted, not rule:careful"),
-        ("no/such/folder!adapt=8", "no player of this name, and no weights there"),
-    ],
-)
-def test_a_name_that_is_none_is_refused(text: str, message: str, names: Names) -> None:
-    with pytest.raises(ValueError, match=message):
-        parse_agent(text.format(weights=names["greedy"]))
-
-
-def test_a_path_that_looks_like_a_temperature_is_a_path(tmp_path: Path) -> None:
-    weights = written(tmp_path / "run@0.5")
-    assert parse_agent(str(weights.parent)).temperature is None
-    assert parse_agent(f"{weights.parent}@2").temperature == 2
-
-
-def test_int8_comes_before_the_temperature(names: Names) -> None:
-    spec = parse_agent(f"{names['greedy']}!int8@0.7")
-    assert (spec.files, spec.is_int8, spec.temperature) == ([names["greedy"]], True, 0.7)
-
-
-def test_the_number_of_rollouts_comes_before_the_temperature(names: Names) -> None:
-    spec = parse_agent(f"{names['greedy']}!adapt=32@0.7")
-    assert (spec.files, spec.rollouts, spec.temperature) == ([names["greedy"]], 32, 0.7)
-
-
-def test_the_parts_of_a_name_are_read(names: Names) -> None:
-    spec: AgentSpec = parse_agent(names["advantage"] + "@1.5")
-    assert (spec.points, spec.temperature) == (20, 1.5)
-    assert [Path(path).parent.name for path in spec.files] == ["imitation", "values"]
-
-
-def test_values_without_a_prior_of_imitation_are_refused(names: Names) -> None:
-    prior, _, rest = names["advantage"].partition("+")
-    values = rest.partition("~")[0]
-    make: Callable[[], object] = lambda: make_agent(parse_agent(f"{values}+{prior}~5"), SeededSampler(0, "A"), V)  # noqa: E731
-    with pytest.raises(ValueError, match="a network after rank is not a prior"):
-        make()

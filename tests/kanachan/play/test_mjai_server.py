@@ -4,7 +4,6 @@ import io
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from kanachan.play.mjai_bot import MjaiBot
 from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import mask_action
 from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
-from tests.support.bots import END_OF_ROUND, START, answers, bot_of
+from tests.support.bots import END_OF_ROUND, START, answers, bot_of, stream
 from tests.support.mjai_table import V, hidden_from, turns
 from tests.support.rare_rounds import TENPAI
 from tests.support.real_records import real_records
@@ -44,23 +43,10 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
     return {stage: written(folder / stage, stage) for stage in STAGES}
 
 
-def stream(seat: int, rounds: Sequence[Sequence[Event]], is_open: bool = False) -> list[Event]:
-    """Returns the events of a game that a seat receives."""
-    received = [
-        event if is_open else hidden_from(seat, event) for events in rounds for event in [*events, END_OF_ROUND]
-    ]
-    return [START, *received, {"type": "end_game"}]
-
-
 @pytest.fixture(scope="module")
 def of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Imitation for three players."""
     return written(tmp_path_factory.mktemp("weights"), vocabulary=V3)
-
-
-@pytest.fixture(scope="module")
-def rounds_of_three() -> list[list[Event]]:
-    return rounds_of(simulate_game(V3, 5, 0, style=0, annotated=False).events)
 
 
 @pytest.fixture(scope="module")
@@ -304,51 +290,6 @@ def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pyte
     assert any(answer["meta"]["mask_bits"] for answer in answers(bot, second))
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
-
-def with_a_fourth_seat(event: Event) -> Event:
-    """Returns an event as programs write it that have four seats, with their word for a North set aside."""
-    empty = {"names": "", "scores": 0, "tehais": ["?"] * 13, "deltas": 0}
-    padded = {name: [*event[name], empty[name]] for name in empty.keys() & event.keys()}
-    return {**event, **padded, "type": "nukidora" if event["type"] == "kita" else event["type"]}
-
-
-def test_norths_are_set_aside_at_a_table_of_three(of_three: Path, rounds_of_three: list[list[Event]]) -> None:
-    lines = [START, *(hidden_from(0, event) for events in rounds_of_three for event in [*events, END_OF_ROUND])]
-    found = answers(bot_of(of_three, 0, sampling=5.0), lines)
-    assert "error" not in {answer["type"] for answer in found}
-    norths = [answer for answer in found if answer["type"] == "kita"]
-    assert norths and all((answer["actor"], answer["pai"]) == (0, "N") for answer in norths)
-    assert all(answer["meta"]["mask_bits"] >> 40 & 1 for answer in norths)
-
-
-def test_an_empty_fourth_seat_and_nukidora_change_nothing(of_three: Path, rounds_of_three: list[list[Event]]) -> None:
-    start = {"type": "start_game", "names": ["a", "b", "c"]}
-    lines = [start, *(hidden_from(1, event) for events in rounds_of_three for event in [*events, END_OF_ROUND])]
-    assert any(line["type"] == "kita" for line in lines)
-    plain, padded = (
-        [{**answer, "meta": answer.get("meta", {}).get("q_values")} for answer in answers(bot_of(of_three, 1), events)]
-        for events in (lines, list(map(with_a_fourth_seat, lines)))
-    )
-    assert plain == padded
-
-
-def test_a_table_of_another_number_of_players_is_refused(
-    weights: dict[StageName, Path],
-    of_three: Path,
-    rounds: list[list[Event]],
-    rounds_of_three: list[list[Event]],
-) -> None:
-    (*_, at_four) = answers(bot_of(of_three, 0), [START, hidden_from(0, rounds[0][0])])
-    assert at_four["message"] == "start_kyoku: a game of 4 players: these weights play games of 3"
-    (*_, at_three) = answers(bot_of(weights["imitation"], 0), [START, hidden_from(0, rounds_of_three[0][0])])
-    assert at_three["message"] == "start_kyoku: a game of 3 players: these weights play games of 4"
-    kita = {"type": "kita", "actor": 0, "pai": "N"}
-    (*_, north) = answers(bot_of(weights["imitation"], 0), [START, hidden_from(0, rounds[0][0]), kita])
-    assert north["message"] == "kita: not possible with 4 players"
-
-
 # Errors --------------------------------------------------------------------------------------------------------------
 
 
@@ -406,23 +347,6 @@ def test_the_program_reviews_a_game(
     assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
     assert last["model_tag"] == "kanachan-imitation-20"
     assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
-
-
-def test_the_program_plays_games_of_three_players(
-    of_three: Path,
-    rounds_of_three: list[list[Event]],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps(event) for event in stream(2, rounds_of_three[:2])]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    assert main([str(of_three), "2", "--grades", "9,10,11"]) == 0
-    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
-    assert len(found) == len(lines) and any(answer["meta"]["mask_bits"] for answer in found)
-    assert np.array(last["phi_matrix"]).shape == (2, 3, 3)
-    assert main([str(of_three), "3"]) == 1
-    assert "for games of 3 players: give a seat from 0 to 2" in capsys.readouterr().err
 
 
 @pytest.mark.slow
