@@ -65,6 +65,9 @@ class ObjectiveConfig:
     """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
     label_smoothing: float = 0.0
     """imitation: share of the target spread over all candidates"""
+    keep_decoder: bool = False
+    """round_delta, rank, grading: begin with the decoder of --init too, not with a new one: that of imitation knows
+    which actions are likely, and the others are worse than it by what the outcomes of few games cannot teach"""
     rank_points: tuple[float, ...] = (90.0, 45.0, 0.0, -135.0)
     """rank: points of each rank; the score of an action is their expectation (of three players, configs/ sets
     [135,0,-135])"""

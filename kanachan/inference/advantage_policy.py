@@ -130,7 +130,7 @@ class AdvantagePolicy(Policy):
     @torch.inference_mode()
     def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
         """Returns one number for each candidate, its log probability, the rest of the prior's output, and value_B."""
-        log_prior_BA, value_BA, output, value_B = self._evaluate(batch)
+        log_prior_BA, value_BA, output, value_B = self.evaluate_all(batch)
         log_probability_BA = reweighted(log_prior_BA, value_BA, self.advantage_temperature)
         return output._replace(candidate_BAK=log_probability_BA.float()[:, :, None]), value_B
 
@@ -141,16 +141,16 @@ class AdvantagePolicy(Policy):
             batch: decisions in a batch; `progress` is called with the size of each batch.
         """
         log_priors, values = [], []
-        with torch.inference_mode():
-            for first in range(0, len(columns), batch):
-                rows = self.batch(columns.rows(first, first + batch)).to(self.device)
-                log_prior_BA, value_BA, *_ = self._evaluate(rows)
-                log_priors.append(log_prior_BA.cpu())
-                values.append(value_BA.cpu())
-                progress(len(rows))
+        for first in range(0, len(columns), batch):
+            rows = self.batch(columns.rows(first, first + batch)).to(self.device)
+            log_prior_BA, value_BA, *_ = self.evaluate_all(rows)
+            log_priors.append(log_prior_BA.cpu())
+            values.append(value_BA.cpu())
+            progress(len(rows))
         return temperature_of_divergence(stacked(log_priors), stacked(values), target)
 
-    def _evaluate(self, batch: Batch) -> tuple[Tensor, Tensor, Output, Tensor | None]:
+    @torch.inference_mode()
+    def evaluate_all(self, batch: Batch) -> tuple[Tensor, Tensor, Output, Tensor | None]:
         """Returns log_prior_BA and value_BA as 64-bit floats, the prior's output, and value_B before the action."""
         output = self.prior.output(batch)
         log_prior_BA = self.prior.objective.score(output).double().log_softmax(dim=1)

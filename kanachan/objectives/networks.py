@@ -124,14 +124,16 @@ def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyCha
     return VocabularyChange(weights.vocabulary, vocabulary, actor_first=actor_first)
 
 
-def inherit_decoder(network: Network, weights: Weights, vocabulary: Vocabulary) -> dict[str, str]:
-    """Copies the decoder and heads of weights for which `has_same_heads` into `network`, as `inherit_encoder` does;
-    returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another number
-    of bins, blocks or seats), or the prior to which the outputs of the head are added."""
+def inherit_decoder(
+    network: Network, weights: Weights, vocabulary: Vocabulary, *, with_heads: bool = True
+) -> dict[str, str]:
+    """Copies the decoder and, of weights for which `has_same_heads`, the heads into `network`, as `inherit_encoder`
+    does; returns the parts that stay unchanged, and of each what differs: its shapes (other auxiliary targets, another
+    number of bins, blocks or seats), or the prior to which the outputs of the head are added."""
     change, fresh = vocabulary_change(weights, vocabulary), {}
     has_other_prior = not _equal(_part(weights, "prior"), {} if network.prior is None else network.prior.state_dict())
     for part, module in network.named_children():
-        if part in ("encoder", "prior"):
+        if part in ("encoder", "prior") or (part != "decoder" and not with_heads):
             continue
         tensors = change.tensors(_part(weights, part), module.state_dict())
         if {n: t.shape for n, t in tensors.items()} != {n: t.shape for n, t in module.state_dict().items()}:

@@ -35,7 +35,7 @@ class Rank(RankObjective):
     }
     temperatures = ("temperature", "summary_temperature")
     takes_prior = True
-    uses = frozenset({"conservative", "baseline", "rank_points", "prior", "target", "reward"})
+    uses = frozenset({"conservative", "baseline", "keep_decoder", "rank_points", "prior", "target", "reward"})
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__(config, vocabulary)

@@ -24,7 +24,7 @@ class ValueObjective(Objective):
     and sigma 0.75 that is 0.28 % for the round delta (25 points of 8000) and 0.07 % for grading points.
     """
 
-    uses = frozenset({"loss", "bins", "sigma", "conservative", "baseline"})
+    uses = frozenset({"loss", "bins", "sigma", "conservative", "baseline", "keep_decoder"})
     unit: float
     reach: float
     bins: "HLGauss"

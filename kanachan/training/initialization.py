@@ -34,8 +34,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     """Builds the network of a run.
 
     Args:
-        inherits: copy the encoder of --init, and of weights with the same heads also the decoder and the heads; a
-            resumed run does not, because its checkpoint has them.
+        inherits: copy the encoder of --init, and of weights with the same heads also the decoder and the heads, or
+            with objective.keep_decoder of any the decoder; a resumed run does not, because its checkpoint has them.
 
     Raises:
         ValueError: the weights of --init or objective.prior do not fit the run.
@@ -53,7 +53,16 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, [], prior, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    fresh = inherit_decoder(network, weights, vocabulary) if has_same_heads(weights.stage, config.stage) else None
+    fresh = None
+    if has_same_heads(weights.stage, config.stage):
+        fresh = inherit_decoder(network, weights, vocabulary)
+    elif config.objective.keep_decoder:
+        fresh = inherit_decoder(network, weights, vocabulary, with_heads=False)
+        if fresh:
+            raise ValueError(
+                f"--objective.keep_decoder: the decoder of {weights.path} has other sizes: give the same "
+                "--model.decoder_layers"
+            )
     has_decoder = fresh is not None and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     origin = f"encoder{' and decoder' if has_decoder else ''} from {config.init}{change}"

@@ -139,8 +139,10 @@ def sizes_of_init(init: str) -> dict[str, int]:
 
 
 def require_init(config: TrainConfig) -> None:
-    """Raises ValueError if a run cannot start with the weights that --init names."""
+    """Raises ValueError if a run cannot start with the weights that --init names, or needs some and has none."""
     if config.init is None:
+        if config.objective.keep_decoder:
+            raise ValueError("objective.keep_decoder=True needs --init: the weights whose decoder it keeps")
         return
     card = _card(config.init)
     if card["stage"] == CRITIC and config.stage != CRITIC:

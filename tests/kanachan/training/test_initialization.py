@@ -1,5 +1,6 @@
 """The parts of a new network that come from earlier weights."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,21 @@ def test_weights_of_another_stage_give_the_encoder_alone(tmp_path: Path) -> None
     made = initial("grading", init)
     assert inherited(made, init) == {"encoder"}
     assert made.origin == f"encoder from {init}"
+
+
+@pytest.mark.parametrize("stage", ["round_delta", "rank", "grading"])
+def test_a_value_can_begin_with_the_decoder_of_imitation(tmp_path: Path, stage: StageName) -> None:
+    init = written(tmp_path, "imitation")
+    made = initial(stage, init, keep_decoder=True)
+    assert inherited(made, init) == {"encoder", "decoder"}
+    assert made.origin == f"encoder and decoder from {init}"
+
+
+def test_a_decoder_of_other_sizes_cannot_be_kept(tmp_path: Path) -> None:
+    init = written(tmp_path, "imitation")
+    deeper = replace(TINY, decoder_layers=TINY.decoder_layers + 1)
+    with pytest.raises(ValueError, match="keep_decoder: the decoder of .* has other sizes: give the same --model.dec"):
+        initial("rank", init, model=deeper, keep_decoder=True)
 
 
 def test_a_head_of_another_shape_is_new_and_reported(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_a_later_stage_without_init_is_warned_of(data: Path) -> None:
     assert "rank without --init starts with a new encoder" in warning and "a run of round_delta" in warning
 
 
+def test_a_decoder_is_kept_only_of_given_weights(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    error = refusal_of(data, capsys, "rank", "--objective.keep_decoder", "true")
+    assert "objective.keep_decoder=True needs --init: the weights whose decoder it keeps" in error
+
+
 def test_weights_of_a_later_stage_are_warned_of(data: Path, tmp_path: Path) -> None:
     (warning,) = asked(data, "rank", "--init", str(written(tmp_path / "grading", "grading"))).warnings
     assert "is of grading, which comes after rank" in warning
