@@ -5,12 +5,14 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from tests.support.launched import LAUNCH
+from tests.support.launched import LAUNCH, program_of
 from tests.support.paths import ROOT
 
 PROGRAM = LAUNCH / "gpu"
@@ -18,13 +20,20 @@ PARTS = (
     *("parity", "packing", "compiling", "training", "profile", "sharding", "checkpoints"),
     *("inference", "arena", "selfplay"),
 )
-NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}
 
 
-def measured(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(PROGRAM), *arguments]
-    environment = {**os.environ, **NO_GPU, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., int]]:
+    """The program in this process, which it forks for each part, on a machine without a GPU."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with program_of(PROGRAM, ()) as modules:
+
+        def main(*arguments: str) -> int:
+            monkeypatch.setattr(sys, "argv", ["gpu", *arguments])
+            status: int = modules["main"].main()
+            return status
+
+        yield main
 
 
 def result(part: str, **more: Any) -> str:
@@ -38,13 +47,14 @@ def result(part: str, **more: Any) -> str:
     return json.dumps({**about, "complete": True, "rows": rows, **more})
 
 
-def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(tmp_path: Path) -> None:
+def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(
+    measured: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "packing.json").write_text(result("packing"))
     (tmp_path / "training.json").write_text(result("training", rows=[], complete=False, failed="status -9: killed"))
-    done = measured("packing", "-o", str(tmp_path))
-    assert done.returncode == 1  # one of its rows has failed
+    assert measured("packing", "-o", str(tmp_path)) == 1  # one of its rows has failed
     table = (tmp_path / "table.md").read_text()
-    assert done.stdout.strip() == table.strip()
+    assert capsys.readouterr().out.strip() == table.strip()
     assert "GPU, 16 cores, torch 2.13, 2026-11-23 06:00, 61 s." in table
     assert "| what | decisions/s |\n| --- | ---: |\n| base, packed | 12,346 |\n\n" in table
     assert "- base, zero2: not measured: DeepSpeed is not installed\n" in table
@@ -52,28 +62,30 @@ def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(tmp
     assert "- the part did not end: status -9: killed\n" in table
 
 
-def test_a_part_that_breaks_is_reported_and_can_be_repeated(tmp_path: Path) -> None:
+def test_a_part_that_breaks_is_reported_and_can_be_repeated(measured: Callable[..., int], tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     (work / "tiny-shards").write_text("no folder")  # of the games
     (tmp_path / "out").mkdir()
     (tmp_path / "out/profile.json").write_text(result("profile"))  # of whole networks: no result of tiny ones
-    done = measured("profile", "--tiny", "-o", str(tmp_path / "out"), "--work", str(work))
-    assert done.returncode == 1
+    assert measured("profile", "--tiny", "-o", str(tmp_path / "out"), "--work", str(work)) == 1
     found = json.loads((tmp_path / "out/profile.json").read_text())
     assert found["tiny"] and [sorted(row) for row in found["rows"]] == [["failed", "what"]]
     assert found["machine"]["versions"]["torch"]
 
 
-def test_a_part_that_does_not_exist_is_refused() -> None:
-    done = measured("nothing")
-    assert done.returncode == 2
-    assert f"nothing: no such part; there are {', '.join(PARTS)}" in done.stderr
+def test_a_part_that_does_not_exist_is_refused(
+    measured: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        measured("nothing")
+    assert f"nothing: no such part; there are {', '.join(PARTS)}" in capsys.readouterr().err
 
 
-def test_games_are_measured_by_device_and_size_of_the_batch(tmp_path: Path) -> None:
-    done = measured("arena", "selfplay", "--tiny", "-o", str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
+def test_games_are_measured_by_device_and_size_of_the_batch(
+    measured: Callable[..., int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measured("arena", "selfplay", "--tiny", "-o", str(tmp_path)) == 0, capsys.readouterr().err
     arena, selfplay = (json.loads((tmp_path / f"{part}.json").read_text())["rows"] for part in ("arena", "selfplay"))
     assert [row["games together"] for row in arena] == [8, 32, 8, 32]
     assert all(row["decisions/s"] > 0 for row in (*arena, selfplay[0]))
@@ -82,7 +94,9 @@ def test_games_are_measured_by_device_and_size_of_the_batch(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_everything_is_measured_on_a_cpu_or_has_a_reason(tmp_path: Path) -> None:
-    done = measured("--tiny", "-o", str(tmp_path / "out"), "--work", str(tmp_path / "work"))
+    command = [sys.executable, str(PROGRAM), "--tiny", "-o", str(tmp_path / "out"), "--work", str(tmp_path / "work")]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     results = {part: json.loads((tmp_path / f"out/{part}.json").read_text()) for part in PARTS}
     for part, found in results.items():

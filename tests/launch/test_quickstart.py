@@ -3,7 +3,6 @@
 import gzip
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -77,31 +76,33 @@ def test_annotations_of_other_records_are_removed_where_nothing_was_trained(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
-def run(folder: Path, *records: str) -> subprocess.CompletedProcess[str]:
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    command = [sys.executable, str(LAUNCH / "quickstart.py"), "--folder", str(folder), "--", *records]
-    return subprocess.run(command, env=environment, capture_output=True, text=True)
+def run(folder: Path, *records: str) -> int:
+    status: int = quickstart.main(["--folder", str(folder), "--", *records])
+    return status
 
 
-def test_a_pattern_that_matches_nothing_leaves_no_trace(tmp_path: Path) -> None:
-    done = run(tmp_path / "quickstart", f"{tmp_path}/*.mjlog")
-    assert done.returncode == 1 and "it matches nothing" in done.stderr
+def test_a_pattern_that_matches_nothing_leaves_no_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "quickstart", f"{tmp_path}/*.mjlog") == 1
+    assert "it matches nothing" in capfd.readouterr().err
     assert not (tmp_path / "quickstart").exists()
 
 
-def test_too_few_games_can_be_followed_by_more(games: Path, tmp_path: Path) -> None:
+def test_too_few_games_can_be_followed_by_more(
+    games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     few = tmp_path / "few"
     few.mkdir()
     first, second, *_ = sorted(games.iterdir())
     (few / first.name).write_bytes(first.read_bytes())
-    done = run(tmp_path / "quickstart", str(few))
-    assert done.returncode == 1
-    assert "too few games to hold out some for validation and test (1 files of records)" in done.stderr
+    assert run(tmp_path / "quickstart", str(few)) == 1
+    assert "too few games to hold out some for validation and test (1 files of records)" in capfd.readouterr().err
     assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
     (few / second.name).write_bytes(second.read_bytes())
-    again = run(tmp_path / "quickstart", str(few))
-    assert f"other records than last time: 1 added ({second.name}); starting again" in again.stderr
-    assert "2 games" in again.stderr and "(2 files of records)" in again.stderr
+    run(tmp_path / "quickstart", str(few))
+    again = capfd.readouterr().err
+    assert f"other records than last time: 1 added ({second.name}); starting again" in again
+    assert "2 games" in again and "(2 files of records)" in again
 
 
 def test_the_game_to_review_is_the_first_whole_one(games: Path, tmp_path: Path) -> None:
