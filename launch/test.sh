@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks style, types and tests. Without arguments slow tests are skipped; it takes about four minutes on two cores.
+# Checks style, types and tests. Without arguments slow tests are skipped; it takes about five minutes on two cores.
 #
 #   launch/test.sh               what CI runs
 #   launch/test.sh --all         the slow tests as well
