@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
-from annotate.vocabulary import FOUR_PLAYERS
+from annotate.vocabulary import VOCABULARIES
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
-
-NUM_SEATS = FOUR_PLAYERS.num_seats
 
 
 def main() -> int:
@@ -33,13 +31,14 @@ def show(path: Path) -> None:
     try:
         evaluation = json.loads(path.read_text(encoding="utf-8"))
         split, games, decisions, networks = (evaluation[key] for key in ("split", "games", "decisions", "weights"))
+        num_seats = {v.fingerprint: v.num_seats for v in VOCABULARIES.values()}[evaluation["fingerprint"]]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path}: not written by kanachan-evaluate --json: {error}") from None
     print(f"{split} split: {games:,} games, {decisions:,} decisions\n")
     for network in networks:
         if not network["values"]:
             print(decision_table(network), end="\n\n")
-    print(value_table([network for network in networks if network["values"]]), end="\n\n")
+    print(value_table([network for network in networks if network["values"]], num_seats), end="\n\n")
     for network in networks:
         if "verdict" in network:
             print(f"{network['stage']} ({_origin(network)}): {network['verdict']['sentence']}")
@@ -75,7 +74,7 @@ def _decision_row(kind: str, accuracy: str, metrics: dict[str, Any], suffix: str
     ]
 
 
-def value_table(networks: list[dict[str, Any]]) -> str:
+def value_table(networks: list[dict[str, Any]], num_seats: int) -> str:
     """Formats a row for each network that predicts values, by stage, and for the baseline of scores and round."""
     rows = [["predicted quantity", "encoder from", "steps", "explained variance %", "log-likelihood of the rank"]]
     rows[0].append("weights")
@@ -90,7 +89,7 @@ def value_table(networks: list[dict[str, Any]]) -> str:
             rows.append([what, "scores and round only", "", *_value_cells(of_stage[0], "scores"), ""])
         if of_stage:
             has_ranks = "rank" in of_stage[0]["log_likelihood"]
-            rows.append([what, "chance", "", "0.0", f"{-math.log(NUM_SEATS):.3f}" if has_ranks else "", ""])
+            rows.append([what, "chance", "", "0.0", f"{-math.log(num_seats):.3f}" if has_ranks else "", ""])
     return _markdown(rows)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from tests.support.launched import LAUNCH, program
 from tests.support.packed import packed
 from tests.support.paths import ROOT
@@ -135,6 +136,11 @@ def network(stage: str, lineage: list[str], **metrics: object) -> dict[str, obje
     return {**about, "agreement": {}, "values": {}, "log_likelihood": {}, **metrics}
 
 
+def evaluation(networks: list[dict[str, object]], vocabulary: Vocabulary) -> str:
+    about = {"split": "test", "fingerprint": vocabulary.fingerprint, "games": 2, "decisions": 50}
+    return json.dumps({**about, "weights": networks})
+
+
 def test_the_results_in_short_put_networks_and_baseline_below_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,7 +152,7 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
         network("rank", ["imitation", "round_delta"], values=values, log_likelihood=likelihood),
         network("rank", [], values=values, log_likelihood={}),
     ]
-    (tmp_path / "e.json").write_text(json.dumps({"split": "test", "games": 2, "decisions": 50, "weights": networks}))
+    (tmp_path / "e.json").write_text(evaluation(networks, FOUR_PLAYERS))
     program("results").show(tmp_path / "e.json")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
     assert ["all", "50", "70.0 [69.0, 71.0]", "0.900 [0.890, 0.910]", ""] in rows
@@ -159,13 +165,24 @@ def test_the_results_in_short_put_networks_and_baseline_below_each_other(
     ]
 
 
+def test_chance_of_the_rank_in_the_results_is_that_of_the_number_of_players(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values, likelihood = {"action": {"explained_variance": metric(0.25)}}, {"rank": {"action": metric(-1.0)}}
+    networks = [network("rank", [], values=values, log_likelihood=likelihood)]
+    (tmp_path / "e.json").write_text(evaluation(networks, THREE_PLAYERS))
+    program("results").show(tmp_path / "e.json")
+    (row,) = (line.split() for line in capsys.readouterr().out.splitlines() if "| chance " in line)
+    assert "-1.099" in row
+
+
 def test_the_results_in_short_have_chance_in_every_table_and_a_verdict_in_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     agreement = {"top1": metric(0.7), "nll": metric(0.9)}
     verdict = {"sentence": "better than chance by 1.1 nats"}
     networks = [network("imitation", [], agreement=agreement, chance={"top1": metric(0.2)}, verdict=verdict)]
-    (tmp_path / "e.json").write_text(json.dumps({"split": "test", "games": 2, "decisions": 50, "weights": networks}))
+    (tmp_path / "e.json").write_text(evaluation(networks, FOUR_PLAYERS))
     program("results").show(tmp_path / "e.json")
     printed = capsys.readouterr().out
     assert "| all, chance |" in printed and "20.0 [19.0, 21.0]" in printed
