@@ -14,15 +14,19 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
 from annotate.records.finding import check_paths, find_files
-from annotate.records.reading import read_record, records_of
+from annotate.records.reading import num_players_of_first, read_record, records_of
 from annotate.runtime.files import replacing
 from annotate.runtime.terminal import run_cleanly
+from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import open_shards
+from kanachan.models.reference import FIRST_STAGE, shipped_name
+from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
@@ -43,7 +47,7 @@ EXPECTATIONS = """
 
 A network of this size, trained for minutes, imitates the common discards, but loses to the players by rules: the one of
 the simulated games was placed 3.5 of 4 on average against them. Values (round delta, rank, grading) need thousands of
-games: of a few hundred they are no better than the scores alone. The network `reference` has seen about a thousand
+games: of a few hundred they are no better than the scores alone. The network `{name}` has learned from {games:,}
 games of strong players.
 
 == next steps (see README.md and docs/)"""
@@ -74,6 +78,16 @@ class Settings:
     @property
     def work(self) -> Path:
         return self.folder / ("records" if self.records else "simulated")
+
+    @cached_property
+    def num_players(self) -> int:
+        """of the games to learn from: as the first one has"""
+        return num_players_of_first(self.records) or FOUR_PLAYERS.num_seats
+
+    @property
+    def shipped(self) -> str:
+        """the imitation of the package for such games"""
+        return shipped_name(FIRST_STAGE, self.num_players)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -201,14 +215,16 @@ def set_aside_others(work: Path, files: Files) -> None:
     say(f"{what}; starting again. The earlier results are kept in {typed(kept)}")
 
 
-def first_game(paths: Sequence[str]) -> str | None:
-    """Returns the first record that holds one whole game; None if it is not among the first ones."""
+def first_game(paths: Sequence[str], num_players: int) -> str | None:
+    """Returns the first record that is one whole game of so many players; None if it is not among the first ones."""
     for record in islice(records_of(find_files(paths)), MOST_TRIED):
         try:
             games = read_record(record)
         except ValueError:
             continue
-        if len(games) == 1 and games[0].final_scores is not None and games[0].rounds:
+        if len(games) != 1 or games[0].vocabulary.num_seats != num_players:
+            continue
+        if games[0].final_scores is not None and games[0].rounds:
             return record.name
     return None
 
@@ -230,7 +246,8 @@ def make_annotations(settings: Settings, files: Files) -> Path:
     say("converting games to annotations: one line for each decision of each player")
     is_same = making.exists() and json.loads(making.read_text()) == files
     _write(making, files)
-    run("kanachan-annotate", *records, "-o", annotations, *([] if is_same else ["--restart"]))
+    players = ("--players", settings.num_players)  # where there are both kinds, the others are skipped and counted
+    run("kanachan-annotate", *records, *players, "-o", annotations, *([] if is_same else ["--restart"]))
     _write(made_from, files)
     making.unlink()
     return annotations
@@ -268,18 +285,18 @@ def make_shards(work: Path, num_files: int) -> Path:
 
 def review_with_reference(settings: Settings) -> None:
     """Writes the page of one of the user's games with the networks of the package, before anything is trained."""
-    page, game = settings.work / "review-reference.html", first_game(settings.records)
+    page, game = settings.work / "review-reference.html", first_game(settings.records, settings.num_players)
     if page.exists() or game is None:
         return
     say("a review of one of the games, by the network that comes with the program")
-    run("kanachan-review", game, "reference", "--seat", "all", "-o", page)
+    run("kanachan-review", game, settings.shipped, "--seat", "all", "-o", page)
     print(how_to_open(page), file=sys.stderr)
 
 
 def review_with_own(settings: Settings) -> None:
     """Writes the page of one of the games with the networks just trained, of values only those that learned any."""
     work = settings.work
-    page, game = work / "review.html", first_game(settings.records or [str(work / "games")])
+    page, game = work / "review.html", first_game(settings.records or [str(work / "games")], settings.num_players)
     if not page.exists() and game is not None:
         say("a review of one of the games, by the networks just trained")
         run("kanachan-review", game, *learned(work / "runs"), "--seat", "all", "-o", page)
@@ -315,12 +332,12 @@ def next_steps(settings: Settings) -> str:
     commands = {
         f"the review of a game, in a browser ({game})": f"xdg-open {game}",
         "the review of any game, with the network of the package": _command(
-            bin_ / "kanachan-review", "RECORD", "reference", "--seat", "all", "-o", "game.html"
+            bin_ / "kanachan-review", "RECORD", settings.shipped, "--seat", "all", "-o", "game.html"
         ),
         "100 games against the players by rules": _command(
             bin_ / "kanachan-arena", first, "rule", "-n", "100", "--json", work / "arena.json"
         ),
-        "a bot for an mjai table, in seat 2": _command(bin_ / "kanachan-bot", "reference", "2"),
+        "a bot for an mjai table, in seat 2": _command(bin_ / "kanachan-bot", settings.shipped, "2"),
         "the curves of the training": _command(bin_ / "kanachan-curves", runs / "*", "-o", work / "curves.html"),
         "every decision with its prediction": (
             _command(bin_ / "kanachan-predict", first, work / "annotations.txt.zst", "--explain") + " | less"
@@ -340,7 +357,8 @@ def next_steps(settings: Settings) -> str:
     }
     if not settings.records:
         commands["the same with your game records"] = _command(CHECKOUT / "launch" / "quickstart.sh", "RECORDS…")
-    lines = [EXPECTATIONS]
+    games = read_weights(settings.shipped).card["data"]["games"]["train"]
+    lines = [EXPECTATIONS.format(name=settings.shipped, games=games)]
     lines += [line for what, command in commands.items() for line in ("", f"{what}:", f"    {command}")]
     return "\n".join(lines)
 

@@ -6,7 +6,8 @@
 #
 #   launch/quickstart.sh             games simulated between rule-based players, in quickstart/simulated
 #   launch/quickstart.sh RECORDS…    your game records (files, folders or glob patterns), in quickstart/records; one of
-#                                    your games is reviewed first, by the network that comes with the program
+#                                    your games is reviewed first, by the network that comes with the program. Where
+#                                    some are of four and some of three players, those are taken that are as the first
 #
 # The variable QUICKSTART names another folder than quickstart in the checkout.
 set -euo pipefail

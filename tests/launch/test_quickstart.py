@@ -21,6 +21,13 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "games"
 
 
+@pytest.fixture(scope="module")
+def games_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games-of-three") / "games"
+    assert simulate(["-n", "2", "--players", "3", "--style", "east", "-o", str(folder), "-j", "1"]) == 0
+    return folder
+
+
 def trained(work: Path, files: dict[str, list[int]]) -> None:
     """Writes what a complete quickstart leaves."""
     (work / "runs").mkdir(parents=True)
@@ -105,14 +112,35 @@ def test_too_few_games_can_be_followed_by_more(
     assert "2 games" in again and "(2 files of records)" in again
 
 
+def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_are_left_out(
+    games: Path, games_of_three: Path, tmp_path: Path
+) -> None:
+    mixed = tmp_path / "mixed"
+    mixed.mkdir()
+    for name, folder in (("a", games_of_three), ("b", games)):
+        for path in sorted(folder.iterdir())[:2]:
+            (mixed / f"{name}-{path.name}").write_bytes(path.read_bytes())
+    done = run(tmp_path / "quickstart", str(mixed))
+    assert "reference/3p  agreement" in done.stderr
+    assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
+    assert "2 games" in done.stderr and "another number of players" in done.stderr
+    assert "too few games" in done.stderr  # annotated and packed
+
+
+def test_the_game_to_review_has_as_many_players_as_are_learned_from(games: Path, games_of_three: Path) -> None:
+    both = [str(games), str(games_of_three)]
+    assert Path(str(quickstart.first_game(both, 3))).parent == games_of_three
+    assert Path(str(quickstart.first_game(both, 4))).parent == games
+
+
 def test_the_game_to_review_is_the_first_whole_one(games: Path, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     whole = sorted(games.iterdir())[0]
     lines = gzip.decompress(whole.read_bytes()).splitlines(keepends=True)
     (tmp_path / "b.jsonl").write_bytes(b"".join(lines[:40]))
-    assert quickstart.first_game([str(tmp_path)]) is None
+    assert quickstart.first_game([str(tmp_path)], 4) is None
     (tmp_path / "c.jsonl").write_bytes(b"".join(lines))
-    assert quickstart.first_game([str(tmp_path)]) == f"{tmp_path}/c.jsonl"
+    assert quickstart.first_game([str(tmp_path)], 4) == f"{tmp_path}/c.jsonl"
 
 
 def test_values_that_are_no_better_than_the_scores_are_not_shown_in_the_review(tmp_path: Path) -> None:
@@ -139,6 +167,12 @@ def test_next_steps_have_paths_that_can_be_typed_from_the_checkout(monkeypatch: 
 def test_who_gave_records_is_not_told_to_give_records(tmp_path: Path) -> None:
     printed = quickstart.next_steps(settings(tmp_path, "records"))
     assert "quickstart.sh" not in printed and f"{tmp_path}/records/runs/imitation" in printed
+
+
+def test_next_steps_for_games_of_three_name_weights_of_three(games_of_three: Path, tmp_path: Path) -> None:
+    printed = quickstart.next_steps(settings(tmp_path, str(games_of_three)))
+    assert "kanachan-review RECORD reference/3p --seat all" in printed and "kanachan-bot reference/3p 2" in printed
+    assert "The network `reference/3p` has learned from 213" in printed
 
 
 def test_a_page_is_named_by_its_address_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
