@@ -161,6 +161,8 @@ def _work(pipe: Any, serve: Serve[Unit, Result]) -> None:
         raise
     except BaseException as error:  # the panics of the rules engine are not an Exception
         pipe.send(_portable(error))
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends anyway, and an exception at the exit would be printed
 
 
 def _portable(error: BaseException) -> Exception:

@@ -1,5 +1,6 @@
-"""kanachan-arena: processes that hang or are killed."""
+"""kanachan-arena: processes that hang or are killed, or are told to end while they do."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -7,10 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 
+from annotate.runtime.signals import StopRequest
+from kanachan.play.process_pool import _work, start_process
 from tests.support.matches import SHORT, arena, journal, left_of, mjai
 from tests.support.paths import ROOT
 
@@ -53,3 +57,26 @@ def test_the_games_of_a_killed_process_are_played_again(tmp_path: Path, capfd: p
     killing.join()
     assert "a worker was lost (killed by SIGKILL); its work will be done again: " in capfd.readouterr().err
     assert journal(disturbed) == journal(undisturbed)
+
+
+def ends_slowly(units: Iterator[str], stop: StopRequest) -> Generator[tuple[str, None]]:
+    """Makes, at the exit of its process, a file of that name, and then takes time."""
+    for unit in units:
+        atexit.register(time.sleep, 2.0)
+        atexit.register(Path(unit).touch)  # the last one registered is the first one called
+        yield unit, None
+
+
+def test_a_process_that_is_ended_while_it_exits_prints_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ours, theirs = multiprocessing.get_context("spawn").Pipe()
+    process = start_process(_work, theirs, ends_slowly)
+    for unit in (str(tmp_path / "exits"), None):
+        ours.send(unit)
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (tmp_path / "exits").exists():
+        time.sleep(0.05)
+    process.terminate()
+    process.join(60)
+    assert (process.exitcode, capfd.readouterr().err) == (0, "")
