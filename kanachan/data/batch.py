@@ -79,8 +79,13 @@ class TokenLayout:
         action, meaning = self.vocabulary.action, partial(self.vocabulary.meaning, actor_first=True)
         return [self.PADDING, *(meaning(action, token) for token in range(action.size))]
 
-    def arranged(self, sparse: Ragged) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    def arranged(
+        self, sparse: Ragged, num_tiles: int | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
         """Returns sparse tokens by their place: table_BS, standing_BP2 (grade and rank), tile_BT.
+
+        Args:
+            num_tiles: T; None: as many as a row has at most.
 
         Raises:
             ValueError: a situation does not have one token of each place (`annotate.annotation.check`).
@@ -97,7 +102,7 @@ class TokenLayout:
                 f"field 1 (sparse) of a situation must have one token each of {', '.join(TABLE)}, and a grade and a "
                 "rank of every seat"
             )
-        tiles = _padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows))
+        tiles = padded(token[is_tile], np.bincount(row[is_tile], minlength=num_rows), num_tiles)
         table_BS, standing = np.split(arranged, [len(TABLE)], axis=1)
         return table_BS, standing.reshape(num_rows, self.vocabulary.num_seats, 2), tiles
 
@@ -105,13 +110,13 @@ class TokenLayout:
         """Returns the hidden tokens of decisions [B, U]: hands, and the wall where it is known."""
         assert columns.hidden is not None, "hidden tokens need hidden hands"
         hand = columns.hidden.values.astype(np.int32) - self._hand.first + self.hidden_first
-        hand_BU = _padded(hand, columns.hidden.lengths)
+        hand_BU = padded(hand, columns.hidden.lengths)
         if columns.wall is None:
             return hand_BU
         place = np.arange(len(columns.wall.values)) - np.repeat(columns.wall.starts[:-1], columns.wall.lengths)
         tile = columns.wall.values.astype(np.int32) - self._wall.first
         token = self.hidden_first + self._hand.size + place.astype(np.int32) * self._wall.size + tile
-        wall_BU = _padded(token[place < WALL_TILES], np.minimum(columns.wall.lengths, WALL_TILES))
+        wall_BU = padded(token[place < WALL_TILES], np.minimum(columns.wall.lengths, WALL_TILES))
         return np.concatenate([hand_BU, wall_BU], axis=1)
 
     def table_value(self, table_BS: Tensor, name: str) -> Tensor:
@@ -240,7 +245,7 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
     group_B = np.cumsum(is_first_B) - 1
     last_G = np.flatnonzero(np.append(is_first_B, True)[1:])
     events = _rows(columns.progression, last_G)
-    event_GE = _padded(events.values.astype(np.int32) + layout.event_first, events.lengths)
+    event_GE = padded(events.values.astype(np.int32) + layout.event_first, events.lengths)
     return Batch(
         table_BS=torch.from_numpy(table_BS),
         standing_BP2=torch.from_numpy(standing_BP2),
@@ -249,7 +254,7 @@ def collate(columns: ObservationColumns, layout: TokenLayout) -> Batch:
         event_GE=torch.from_numpy(event_GE),
         group_B=torch.from_numpy(group_B),
         seen_B=torch.from_numpy(columns.progression.lengths),
-        candidate_BA=torch.from_numpy(_padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
+        candidate_BA=torch.from_numpy(padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths)),
         seat_B=torch.from_numpy(columns.seat.copy()),
         labels=_labels(columns, layout.vocabulary) if isinstance(columns, Columns) else None,
     )
@@ -341,9 +346,9 @@ def _rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
     return Ragged(column.values[source], starts)
 
 
-def _padded(values: NDArray[np.int32], length_B: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Returns concatenated rows of unequal length as a grid padded with 0."""
-    is_value = np.arange(int(length_B.max(initial=0))) < length_B[:, None]
+def padded(values: NDArray[np.int32], length_B: NDArray[np.int64], width: int | None = None) -> NDArray[np.int32]:
+    """Returns concatenated rows of unequal length as a grid padded with 0, as wide as the longest row or wider."""
+    is_value = np.arange(int(length_B.max(initial=0)) if width is None else width) < length_B[:, None]
     grid = np.zeros(is_value.shape, np.int32)
     grid[is_value] = values
     return grid

@@ -73,10 +73,12 @@ def choose(
         return Action(actions[place], 0.0, prediction.value, prediction)
     assert uniform is not None, "sampling needs a random number"
     weight_A = np.exp(_logits(score_A, temperature))
-    weight_A = (1 - explore) * weight_A + explore * weight_A.sum() / len(weight_A)
-    below = np.searchsorted(weight_A.cumsum(), uniform * weight_A.sum(), side="right")
+    if explore:
+        weight_A = (1 - explore) * weight_A + explore * weight_A.sum() / len(weight_A)
+    total = weight_A.sum()
+    below = weight_A.cumsum().searchsorted(uniform * total, side="right")
     place = min(int(below), len(score_A) - 1)
-    log_probability = float(np.log(weight_A[place] / weight_A.sum()))
+    log_probability = float(np.log(weight_A[place] / total))
     return Action(actions[place], log_probability, prediction.value, prediction)
 
 

@@ -1,11 +1,12 @@
 """The encoder and the decoder of a network as an ONNX graph with int8 matrices, for ONNX Runtime on CPUs.
 
 The events of a round are computed once, as in `kanachan.models.kv_cache`: the graph takes cached keys and values of
-earlier events, and returns those of all rows that it computes. Matrices are int8, with a scale for each column; what
-they multiply is uint8, with a scale and a zero point that are constants of the graph. So the rounding of a row does
-not depend on the other rows of its batch, as it would if scales were computed from the batch.
+earlier events, and returns those of new ones. Matrices are int8, with a scale for each column; what they multiply is
+uint8, with a scale and a zero point that are constants of the graph. So the rounding of a row does not depend on the
+other rows of its batch, as it would if scales were computed from the batch.
 
-Shapes: as in `kanachan.models.kv_cache`, C blocks of cached events, R all blocks of a cache, J columns of a matrix.
+Shapes: as in `kanachan.models.kv_cache`, L pairs of keys and values that are cached, one of each layer, W width of a
+head, C blocks of cached events, R all blocks of the cache, J columns of a matrix.
 """
 
 from collections.abc import Mapping
@@ -43,24 +44,27 @@ _INPUTS = {
     "events": (_INT32, ("B", "N")),
     "positions": (_INT64, ("B", "N")),
     "candidates": (_INT32, ("B", "A")),
-    "mask": (_FLOAT, ("B", 1, "Q", "V")),
+    "mask": (_FLOAT, ("B", 1, 1, "V")),
+    "mask_of_rows": (_FLOAT, ("Q", "V")),
     "mask_of_candidates": (_FLOAT, ("B", 1, 1, "A")),
-    "mask_across": (_FLOAT, ("B", 1, 1, "V")),
+    "first_new": (_INT64, (1,)),
     "blocks": (_INT64, ("C",)),
     "cached_shape": (_INT64, (4,)),
+    "cache": (_FLOAT, ("R", "W")),
 }
 
 
 class _Graph:
     """A graph that grows node by node; values are named by the node that computes them."""
 
-    def __init__(self, ranges: Ranges | None, heads: int, width: int) -> None:
+    def __init__(self, ranges: Ranges | None, heads: int, width: int, blocks_of_head: int) -> None:
         self._ranges = ranges
+        self._blocks = heads * blocks_of_head
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
         self._quantized: dict[str, tuple[str, str, str]] = {}
-        self.keys_and_values: list[tuple[str, str]] = []
-        """by layer, of all rows that are computed"""
+        self.keys_and_values: list[str] = []
+        """by layer, keys, then values, of all rows that are computed"""
         self._divided = self.constant(np.array([0, 0, heads, width // heads]))
         self._whole = self.constant(np.array([0, 0, width]))
         self._scale = (width // heads) ** -0.5
@@ -125,16 +129,24 @@ class _Graph:
 
     def attend_with_events(self, query: str, key: str, value: str, mask: str) -> str:
         """Adds attention to cached events and to the rows of the batch, which may be cached afterwards."""
-        layer = len(self.keys_and_values)
-        self.keys_and_values.append((key, value))
-        past = [
-            self.node("Reshape", self.node("Gather", f"{name}_{layer}", "blocks"), "cached_shape")
-            for name in ("cached_keys", "cached_values")
-        ]
+        past = []
+        for each in (key, value):
+            first = self.constant(np.array(len(self.keys_and_values) * self._blocks))
+            read = self.node("Gather", "cache", self.node("Add", "blocks", first))
+            past.append(self.node("Reshape", read, "cached_shape"))
+            self.keys_and_values.append(each)
         return self.attend(query, key, value, mask, *past)
 
+    def new_keys_and_values(self) -> str:
+        """Adds those of new events, of all layers [B, N, 2 L D]."""
+        last, axis = self.constant(np.array([np.iinfo(np.int64).max])), self.constant(np.array([1]))
+        new = [self.node("Slice", each, "first_new", last, axis) for each in self.keys_and_values]
+        return self.node("Concat", *new, output="new_keys_and_values", axis=2)
+
     def feedforward(self, hidden: str, part: FeedForward) -> str:
-        expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion))
+        # tanh is quicker, and 0.0005 from the exact function at most: far below the rounding to uint8 that follows
+        kind = "none" if self._ranges is None else "tanh"
+        expanded = self.node("Gelu", self.linear(self.norm(hidden, part.norm), part.expansion), approximate=kind)
         return self.node("Add", hidden, self.linear(expanded, part.projection))
 
     def self_attention(self, hidden: str, part: SelfAttention, mask: str, *, is_situation: bool) -> str:
@@ -148,7 +160,7 @@ class _Graph:
         width = part.query.in_features
         query = self.linear(self.norm(hidden, part.norm), part.query)
         key, value = self.linear(encoded, part.key_value, 0, width), self.linear(encoded, part.key_value, width)
-        mixed = self.attend_with_events(query, key, value, "mask_across")
+        mixed = self.attend_with_events(query, key, value, "mask")
         return self.node("Add", hidden, self.linear(mixed, part.projection))
 
     def embed(self, encoder: Encoder) -> str:
@@ -177,17 +189,17 @@ class _Graph:
         event = self.node("Add", self.node("Gather", table, "events"), position)
         return self.node("Concat", summary, seat, self.node("Gather", table, "tiles"), event, axis=1)
 
+    def head(self, hidden: str, module: nn.Linear, output: str) -> str:
+        """Adds a head, in fp32: close outputs must not become equal."""
+        product = self.node("MatMul", hidden, self.constant(module.weight.detach().float().T))
+        return self.node("Add", product, self.constant(module.bias), output=output)
+
     def model(self, outputs: list[str]) -> bytes:
         """Returns the graph as a file's content."""
-        layers = range(len(self.keys_and_values))
-        inputs = {
-            **_INPUTS,
-            **{f"cached_{kind}_{n}": (_FLOAT, ("R", "W")) for kind in ("keys", "values") for n in layers},
-        }
         graph = helper.make_graph(
             self._nodes,
             "int8",
-            [helper.make_tensor_value_info(name, *kind) for name, kind in inputs.items()],
+            [helper.make_tensor_value_info(name, *kind) for name, kind in _INPUTS.items()],
             [helper.make_tensor_value_info(name, _FLOAT, None) for name in outputs],
             self._constants,
         )
@@ -202,22 +214,24 @@ def num_heads(network: Network) -> int:
     return block.attention.heads
 
 
-def build_graph(network: Network, ranges: Ranges | None) -> bytes:
-    """Returns an ONNX model whose outputs are the inputs of the heads, candidates [B, A, D] and summary [B, 1, D], and
-    keys and values of each layer [B, Q, D], of encoder, then decoder.
+def build_graph(network: Network, ranges: Ranges | None, blocks_of_head: int) -> bytes:
+    """Returns an ONNX model whose outputs are those of the heads, `scores` [B, A, K] and, if there is such a head,
+    `summary` [B, 1, K], and `new_keys_and_values` [B, N, 2 L D] of new events, by layer of encoder, then decoder.
 
     Args:
         ranges: of the inputs of all linear layers; None builds a graph with fp32 matrices.
+        blocks_of_head: into how many blocks the cached keys of a head are divided. The cache is a list of blocks, by
+            slot, layer, keys and values, head.
     """
     encoder, decoder = network.encoder, network.decoder
-    graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim)
-    hidden = graph.embed(encoder)
+    graph = _Graph(ranges, num_heads(network), encoder.token_embedding.embedding_dim, blocks_of_head)
+    hidden, mask = graph.embed(encoder), graph.node("Add", "mask", "mask_of_rows")
     for block in encoder.blocks:
         assert isinstance(block, EncoderBlock)
-        hidden = graph.self_attention(hidden, block.attention, "mask", is_situation=True)
+        hidden = graph.self_attention(hidden, block.attention, mask, is_situation=True)
         hidden = graph.feedforward(hidden, block.feedforward)
     encoded = graph.norm(hidden, encoder.norm)
-    summary = graph.node("Slice", encoded, *(graph.constant(np.array([n])) for n in (0, 1, 1)), output="summary")
+    summary = graph.node("Slice", encoded, *(graph.constant(np.array([n])) for n in (0, 1, 1)))
     from_summary = graph.linear(summary, decoder.from_summary)
     embedding = graph.constant(decoder.candidate_embedding.weight)
     hidden = graph.node("Add", graph.node("Gather", embedding, "candidates"), from_summary)
@@ -226,9 +240,7 @@ def build_graph(network: Network, ranges: Ranges | None) -> bytes:
         hidden = graph.self_attention(hidden, block.self_attention, "mask_of_candidates", is_situation=False)
         hidden = graph.cross_attention(hidden, encoded, block.cross_attention)
         hidden = graph.feedforward(hidden, block.feedforward)
-    scale, bias = graph.constant(decoder.norm.weight), graph.constant(decoder.norm.bias)
-    epsilon = decoder.norm.eps
-    vectors = graph.node(
-        "LayerNormalization", hidden, scale, bias, output="candidate_vectors", axis=-1, epsilon=epsilon
-    )
-    return graph.model([vectors, summary, *(name for pair in graph.keys_and_values for name in pair)])
+    outputs = [graph.head(graph.norm(hidden, decoder.norm), network.head, "scores")]
+    if network.summary_head is not None:
+        outputs.append(graph.head(summary, network.summary_head, "summary"))
+    return graph.model([*outputs, graph.new_keys_and_values()])

@@ -1,13 +1,13 @@
 """A network with int8 matrices, computed by ONNX Runtime on one thread of a CPU.
 
 Scales of what the matrices multiply are computed once, when the network is made, from decisions of simulated games.
-Heads compute in fp32. What int8 changes is measured at the same time, on other decisions (`Divergence`).
+What int8 changes is measured at the same time, on other decisions (`Divergence`).
 
-Shapes: as in `kanachan.models.kv_cache`, and G seats or games with cached events, W width of a head.
+Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached events, W width of a head.
 """
 
 import copy
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
@@ -53,7 +53,7 @@ class Int8Network(Network):
     batches without cached events as well.
 
     Args:
-        network: shares its heads.
+        network: is not changed.
         ranges: of the inputs of its linear layers; None keeps fp32 matrices.
     """
 
@@ -63,66 +63,58 @@ class Int8Network(Network):
         from kanachan.inference.int8_graph import build_graph, num_heads
 
         nn.Module.__init__(self)
-        self.head, self.summary_head = network.head, network.summary_head
-        options = SessionOptions()
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        graph = build_graph(network, ranges)
-        self._session = InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        self._num_seats = vocabulary.num_seats
-        self._num_events = -(-vocabulary.max_progression // BLOCK) * BLOCK
-        self._last_position = vocabulary.max_progression - 1
         self._heads = num_heads(network)
         self._head_width = network.head.in_features // self._heads
-        num_layers = len(network.encoder.blocks) + len(network.decoder.blocks)
-        self._cached_names = [f"cached_{kind}_{n}" for n in range(num_layers) for kind in ("keys", "values")]
-        self._caches: list[NDArray[np.float32]] = []
-        """by layer, keys, then values [G, H, E, W]"""
-        self.reserve(1)
+        self._num_pairs = len(network.encoder.blocks) + len(network.decoder.blocks)
+        self._num_seats = vocabulary.num_seats
+        self._blocks_of_head = -(-vocabulary.max_progression // BLOCK)
+        self._last_position = vocabulary.max_progression - 1
+        self._outputs = ["scores", "summary"] if network.summary_head is not None else ["scores"]
+        options = SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        graph = build_graph(network, ranges, self._blocks_of_head)
+        self._session = InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        self._mask_of_shape: dict[tuple[int, int, int], NDArray[np.float32]] = {}
+        self._cache = self._empty_cache(1)
 
     def with_own_cache(self) -> "Int8Network":
         """Returns a network that shares all but the cached events."""
         copied = copy.copy(self)
-        copied._caches = []
-        copied.reserve(1)
+        copied._cache = self._empty_cache(1)
         return copied
 
     def reserve(self, num_slots: int) -> None:
         """Allocates the cache of `num_slots` slots; cached values are preserved. Slot 0 is for padding."""
-        shape = num_slots, self._heads, self._num_events, self._head_width
-        before, self._caches = self._caches, [np.zeros(shape, np.float32) for _ in self._cached_names]
-        for old, new in zip(before, self._caches, strict=False):
-            new[: len(old)] = old
+        before, self._cache = self._cache, self._empty_cache(num_slots)
+        self._cache[: len(before)] = before
+
+    def _empty_cache(self, num_slots: int) -> NDArray[np.float32]:
+        """Returns [G, 2 L H, E, W]: by layer keys, then values, by head."""
+        num_heads = 2 * self._num_pairs * self._heads
+        return np.zeros((num_slots, num_heads, self._blocks_of_head * BLOCK, self._head_width), np.float32)
 
     def forward(self, batch: Batch) -> Output:
+        is_cached = isinstance(batch, IncrementalBatch)
         incremental = batch if isinstance(batch, IncrementalBatch) else _without_cache(batch)
+        names = [*self._outputs, "new_keys_and_values"] if is_cached else self._outputs
         with _flushing_denormals():
-            candidate_BAD, summary_B1D, *computed = self._session.run(None, self._inputs(incremental))
-        if incremental is batch:
-            self._store(incremental, computed)
-        summary_BD = torch.from_numpy(summary_B1D)[:, 0]
-        summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
-        return Output(self.head(torch.from_numpy(candidate_BAD)), summary_BK, batch.candidate_BA != 0)
+            score_BAK, *others = self._session.run(names, self._inputs(incremental))
+        if is_cached:
+            self._store(incremental, others.pop())
+        summary_BK = torch.from_numpy(others[0])[:, 0] if others else torch.empty(len(batch), 0)
+        return Output(torch.from_numpy(score_BAK), summary_BK, batch.candidate_BA != 0)
 
     def _inputs(self, batch: IncrementalBatch) -> dict[str, NDArray[np.generic]]:
-        num_new = batch.event_GE.shape[1]
-        start_B, seen_B = batch.start_B.numpy(), batch.seen_B.numpy()
+        start_B, seen_B, tile_BT = batch.start_B.numpy(), batch.seen_B.numpy(), batch.tile_BT.numpy()
+        num_rows, num_new = batch.event_GE.shape
+        num_own = 1 + self._num_seats + tile_BT.shape[1]
         num_blocks = -(-batch.num_seen // BLOCK)
-        place_N, place_E = np.arange(num_new), np.arange(num_blocks * BLOCK)
-        tile_BT = batch.tile_BT.numpy()
-        has_own_BO = np.pad(tile_BT != 0, ((0, 0), (1 + self._num_seats, 0)), constant_values=True)
-        cached_BE = place_E < start_B[:, None]
-        is_new_BN = place_N < (seen_B - start_B)[:, None]
-        num_rows, num_own = has_own_BO.shape
+        first_own, place_N = num_blocks * BLOCK, np.arange(num_new)
         # keys are those of cached events, then own tokens, then new events
-        own_BV = np.concatenate((cached_BE, has_own_BO, is_new_BN), axis=1)
-        seen_BQV = np.repeat(own_BV[:, None], num_own + num_new, axis=1)
-        first_new = len(place_E) + num_own
-        seen_BQV[:, num_own:, len(place_E) : first_new] = False
-        seen_BQV[:, num_own:, first_new:] = np.tri(num_new, dtype=bool)
-        of_candidates_BA = batch.candidate_BA.numpy() != 0
-        block_C = np.arange(self._heads) * (self._num_events // BLOCK)
-        block_C = block_C[:, None] + np.arange(num_blocks)
-        block_C = batch.slot_B.numpy()[:, None, None] * (self._heads * self._num_events // BLOCK) + block_C
+        is_seen_BV = np.ones((num_rows, first_own + num_own + num_new), bool)
+        is_seen_BV[:, :first_own] = np.arange(first_own) < start_B[:, None]
+        is_seen_BV[:, first_own + 1 + self._num_seats : first_own + num_own] = tile_BT != 0
+        is_seen_BV[:, first_own + num_own :] = place_N < (seen_B - start_B)[:, None]
         return {
             "table": batch.table_BS.numpy(),
             "standing": batch.standing_BP2.numpy(),
@@ -131,27 +123,40 @@ class Int8Network(Network):
             "events": batch.event_GE.numpy(),
             "positions": np.minimum(start_B[:, None] + place_N, self._last_position),
             "candidates": batch.candidate_BA.numpy(),
-            "mask": _additive(seen_BQV)[:, None],
-            "mask_of_candidates": _additive(of_candidates_BA)[:, None, None],
-            "mask_across": _additive(own_BV)[:, None, None],
-            "blocks": block_C.reshape(-1),
-            "cached_shape": np.array([num_rows, self._heads, len(place_E), self._head_width]),
-            **{
-                name: cache.reshape(-1, BLOCK * self._head_width)
-                for name, cache in zip(self._cached_names, self._caches, strict=True)
-            },
+            "mask": _additive(is_seen_BV)[:, None, None],
+            "mask_of_rows": self._mask_of_rows(first_own, num_own, num_new),
+            "mask_of_candidates": _additive(batch.candidate_BA.numpy() != 0)[:, None, None],
+            "first_new": np.array([num_own]),
+            "blocks": self._blocks(batch.slot_B.numpy(), start_B, num_blocks),
+            "cached_shape": np.array([num_rows, self._heads, first_own, self._head_width]),
+            "cache": self._cache.reshape(-1, BLOCK * self._head_width),
         }
 
-    def _store(self, batch: IncrementalBatch, computed: Sequence[NDArray[np.float32]]) -> None:
-        """Caches keys and values of the new events."""
+    def _mask_of_rows(self, first_own: int, num_own: int, num_new: int) -> NDArray[np.float32]:
+        """Returns [Q, V] the part of the mask that only the shape determines: an event sees those before it."""
+        shape = first_own, num_own, num_new
+        if shape not in self._mask_of_shape:
+            is_seen_QV = np.ones((num_own + num_new, sum(shape)), bool)
+            is_seen_QV[num_own:, first_own : first_own + num_own] = False
+            is_seen_QV[num_own:, first_own + num_own :] = np.tri(num_new, dtype=bool)
+            self._mask_of_shape[shape] = _additive(is_seen_QV)
+        return self._mask_of_shape[shape]
+
+    def _blocks(self, slot_B: NDArray[np.int64], start_B: NDArray[np.int64], num_blocks: int) -> NDArray[np.int64]:
+        """Returns [C] the blocks of the first layer's keys; slot 0 stands for blocks without cached events."""
+        place_C = np.arange(num_blocks)
+        block_HC = np.arange(self._heads)[:, None] * self._blocks_of_head + place_C
+        first_B = slot_B * (self._cache.shape[1] * self._blocks_of_head)
+        is_read_BC = place_C * BLOCK < start_B[:, None]
+        return np.where(is_read_BC[:, None], first_B[:, None, None] + block_HC, 0).reshape(-1)
+
+    def _store(self, batch: IncrementalBatch, new: NDArray[np.float32]) -> None:
+        """Caches keys and values of the new events [B, N, 2 L D]."""
         start_B, seen_B, slot_B = batch.start_B.numpy(), batch.seen_B.numpy(), batch.slot_B.numpy()
-        num_new = batch.event_GE.shape[1]
-        is_stored_BN = (np.arange(num_new) < (seen_B - start_B)[:, None]) & (slot_B != 0)[:, None]
+        is_stored_BN = (np.arange(new.shape[1]) < (seen_B - start_B)[:, None]) & (slot_B != 0)[:, None]
         row_R, place_R = np.nonzero(is_stored_BN)
-        slot_R, position_R = slot_B[row_R], start_B[row_R] + place_R
-        for cache, found_BQD in zip(self._caches, computed, strict=True):
-            new_RD = found_BQD[row_R, found_BQD.shape[1] - num_new + place_R]
-            cache[slot_R, :, position_R] = new_RD.reshape(-1, self._heads, self._head_width)
+        new_RXW = new.reshape(*new.shape[:2], -1, self._head_width)[row_R, place_R]
+        self._cache[slot_B[row_R], :, start_B[row_R] + place_R] = new_RXW
 
 
 def _additive(is_seen: NDArray[np.bool_]) -> NDArray[np.float32]:

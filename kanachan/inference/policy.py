@@ -60,7 +60,7 @@ class Policy(ABC):
         assert self.temperature == self.summary_temperature == 1 or objective.temperatures
         self.device = torch.device(device)
         self.vocabulary: Vocabulary = objective.vocabulary
-        self._layout = TokenLayout(self.vocabulary)
+        self.layout = TokenLayout(self.vocabulary)
         self.actor_first = actor_first
         self._seat_rotation = SeatRotation(self.vocabulary) if actor_first else None
 
@@ -136,9 +136,11 @@ class Policy(ABC):
 
     def batch(self, columns: ObservationColumns) -> Batch:
         """Returns decisions as a batch, with seats in the order of the training."""
-        if self._seat_rotation is not None:
-            columns = self._seat_rotation.actor_first(columns)
-        return collate(columns, self._layout)
+        return collate(self.ordered(columns), self.layout)
+
+    def ordered(self, columns: ObservationColumns) -> ObservationColumns:
+        """Returns decisions with seats in the order of the training."""
+        return columns if self._seat_rotation is None else self._seat_rotation.actor_first(columns)
 
     def act(
         self,

@@ -4,66 +4,35 @@ How a row is rounded can depend on the shape of its batch, and so, on rare occas
 depends on the row alone, and all batches of a shape have the same number of rows, some of which may be padding: the
 actions of a player never depend on how many games advance together.
 
-Shapes: A candidates; otherwise as in kanachan.models.kv_cache.
+Shapes: as in kanachan.models.kv_cache.
 """
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 
-import numpy as np
 import torch
-import torch.nn.functional as F
-from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
-from kanachan.data.columns import columns_of_observations
 from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
-from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
+from kanachan.models.kv_cache import CachedNetwork
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
 from kanachan.models.transformer import Network, Output
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, shapes_of
 from kanachan.play.inference_server import RemoteNetwork, ServerAddress
 
-_MOST_TILES = 19  # 14 of the hand, 5 indicators
-_MOST_CANDIDATES = 64
 _FIRST_SLOTS = 64
 _ROWS = {"cpu": 16, "gpu": 64}
 """of a batch; many more would not be filled by 128 games"""
-
-
-class Shape(NamedTuple):
-    """The sizes of a batch."""
-
-    new: int
-    """new events"""
-    seen: int
-    """all events"""
-    tiles: int
-    candidates: int
-    rows: int
-
-
-def _shapes(most_events: int, rows: int) -> tuple[Shape, ...]:
-    """Returns all shapes; a row gets the first that it fits into. 95 % of rows fit into one of the first three: since
-    its last decision a seat has seen four discards at most, and there is one dora indicator."""
-    few = max(rows // 4, 1)
-    return (
-        Shape(4, 32, 15, 14, rows),
-        Shape(4, 64, 15, 14, rows),
-        Shape(4, most_events, 15, 14, rows),
-        Shape(12, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
-        Shape(most_events, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
-    )
 
 
 @dataclass(slots=True)
@@ -96,7 +65,9 @@ class CachedPolicy(Policy):
         super().__init__(first.objective, actor_first=first.actor_first, card=first.card, device=first.device)
         # of the device that computes
         kind = first.network.device_type if isinstance(first.network, RemoteNetwork) else self.device.type
-        self._shapes = _shapes(self.vocabulary.max_progression, _ROWS["cpu" if kind == "cpu" else "gpu"])
+        is_int8 = isinstance(first.network, Int8Network)
+        rows = _ROWS["cpu" if kind == "cpu" else "gpu"]
+        self._shapes = shapes_of(self.vocabulary.max_progression, rows, has_middle=is_int8)
         num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         sizes = self.vocabulary.max_progression, num_rows
         self._networks = [_with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank) for policy in policies]
@@ -121,17 +92,22 @@ class CachedPolicy(Policy):
         """Returns the prediction for each observation, equal up to rounding to that without cached events; requires
         `seats`."""
         assert seats is not None, "cached events are found by the seat"
-        shape_of = [self.shape(*pair) for pair in zip(observations, seats, strict=True)]
-        slots, starts = zip(*map(self._continued, observations, seats), strict=True)
-        rows = _Rows(observations, np.array(slots), np.array(starts), self, shape_of)
+        places: dict[Shape, list[int]] = {}
+        rows = []
+        for place, (observation, seat) in enumerate(zip(observations, seats, strict=True)):
+            places.setdefault(self.shape(observation, seat), []).append(place)
+            rows.append(CachedRow(observation, *self._continued(observation, seat)))
         found: list[Prediction | None] = [None] * len(observations)
-        for places, part in rows.batches():
-            output, value_B = self.output_and_value(part.to(self.device))
-            score_BA = self.objective.score(output).float().cpu().numpy()
-            values = [None] * len(part) if value_B is None else value_B.tolist()
-            for row, place in enumerate(places):
-                score_A = score_BA[row, : len(observations[place].actions)]
-                found[place] = Prediction(score_A, None, None, values[row])
+        for shape, of_shape in places.items():
+            batches = batches_of_shape([rows[place] for place in of_shape], shape, self)
+            for first, part in zip(range(0, len(of_shape), shape.rows), batches, strict=True):
+                on_device = part if self.device.type == "cpu" else part.to(self.device)
+                output, value_B = self.output_and_value(on_device)
+                score_BA = self.objective.score(output).float().cpu().numpy()
+                values = [None] * len(part) if value_B is None else value_B.tolist()
+                for row, place in enumerate(of_shape[first : first + shape.rows]):
+                    score_A = score_BA[row, : len(observations[place].actions)]
+                    found[place] = Prediction(score_A, None, None, values[row])
         return [prediction for prediction in found if prediction is not None]
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
@@ -139,10 +115,10 @@ class CachedPolicy(Policy):
         num_seen = len(observation.progression)
         num_tiles = len(observation.sparse) - self.vocabulary.num_places
         size = num_seen - self._start(observation, seat), num_seen, num_tiles, len(observation.actions)
-        fitting = (shape for shape in self._shapes if all(ours <= its for ours, its in zip(size, shape, strict=False)))
-        found = next(fitting, None)
-        assert found is not None, size
-        return found
+        for shape in self._shapes:
+            if shape.fits(*size):
+                return shape
+        raise AssertionError(size)
 
     def _start(self, observation: Observation, seat: Hashable) -> int:
         """Returns how many events of an observation are cached already."""
@@ -205,71 +181,6 @@ def _with_cache(
         cached = CachedNetwork(network, num_events, num_rows, use_bf16=use_bf16)
     cached.eval()
     return cached
-
-
-class _Rows:
-    """Observations as rows of a batch, each with its new events only."""
-
-    def __init__(
-        self,
-        observations: Sequence[Observation],
-        slot_B: NDArray[np.int64],
-        start_B: NDArray[np.int64],
-        policy: Policy,
-        shape_of: Sequence[Shape],
-    ) -> None:
-        self._places: dict[Shape, list[int]] = {}
-        for place, shape in enumerate(shape_of):
-            self._places.setdefault(shape, []).append(place)
-        cut = [
-            observation._replace(progression=observation.progression[start:])
-            for observation, start in zip(observations, start_B.tolist(), strict=True)
-        ]
-        # rows of the same round may share a group: a row's events are then the first of its group
-        batch = policy.batch(columns_of_observations(cut, policy.vocabulary))
-        new_B = batch.seen_B
-        event_BE = batch.event_GE.index_select(0, batch.group_B)
-        event_BE = event_BE.where(torch.arange(event_BE.shape[1]) < new_B[:, None], 0)
-        widest = Shape(*map(max, zip(*shape_of, strict=True)))
-        self._batch = replace(
-            batch,
-            tile_BT=_widened(batch.tile_BT, widest.tiles),
-            event_GE=_widened(event_BE, widest.new),
-            candidate_BA=_widened(batch.candidate_BA, widest.candidates),
-        )
-        self._slot_B, self._start_B, self._new_B = torch.from_numpy(slot_B), torch.from_numpy(start_B), new_B
-
-    def batches(self) -> Iterator[tuple[list[int], IncrementalBatch]]:
-        """Yields the positions of some of the observations, and a batch whose first rows they are."""
-        for shape, places in self._places.items():
-            for first in range(0, len(places), shape.rows):
-                part = places[first : first + shape.rows]
-                yield part, self._batch_of(part, shape)
-
-    def _batch_of(self, places: list[int], shape: Shape) -> IncrementalBatch:
-        num_padding = shape.rows - len(places)
-        row_B = torch.tensor(places + places[:1] * num_padding)
-        is_real_B = torch.arange(shape.rows) < len(places)
-        taken = self._batch.each(lambda tensor_B: tensor_B.index_select(0, row_B))
-        start_B = self._start_B[row_B].where(is_real_B, 0)
-        return IncrementalBatch(
-            table_BS=taken.table_BS,
-            standing_BP2=taken.standing_BP2,
-            tile_BT=taken.tile_BT[:, : shape.tiles],
-            numeric_BN=taken.numeric_BN,
-            event_GE=taken.event_GE[:, : shape.new],
-            group_B=taken.group_B,
-            seen_B=start_B + self._new_B[row_B],
-            candidate_BA=taken.candidate_BA[:, : shape.candidates],
-            seat_B=taken.seat_B,
-            slot_B=self._slot_B[row_B].where(is_real_B, 0),
-            start_B=start_B,
-            num_seen=shape.seen,
-        )
-
-
-def _widened(tensor_BX: torch.Tensor, width: int) -> torch.Tensor:
-    return F.pad(tensor_BX, (0, width - tensor_BX.shape[1]))
 
 
 def seat_of(request: ActRequest) -> tuple[GameKey, int]:

@@ -20,7 +20,7 @@ from estimates import Estimate
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
-from playing import measure_arena, measure_int8
+from playing import measure_arena
 from selfplaying import measure_selfplay
 from three_players import measure_three_players
 from training import measure_bf16, measure_train
@@ -103,11 +103,8 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
-        estimates.append(measure_arena(model, arguments.repeats))
-        if _supports_bf16():
-            estimates.append(measure_arena(model, arguments.repeats, use_bf16=True))
-        if find_spec("onnxruntime"):  # the extra `onnx`
-            estimates.append(measure_int8(model, arguments.repeats))
+        has_int8 = find_spec("onnxruntime") is not None and find_spec("onnx") is not None  # the extra `onnx`
+        estimates += measure_arena(model, arguments.repeats, with_bf16=_supports_bf16(), with_int8=has_int8)
     print(f"{'':<58}{'kanachan':>12}{'plain':>12}{'ratio':>8}")
     for estimate in estimates:
         label = f"{estimate.what}, {estimate.unit}"

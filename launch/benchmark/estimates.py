@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -22,11 +22,19 @@ class Estimate:
 
 def in_turns(ours: Callable[[], object], plain: Callable[[], object], repeats: int) -> tuple[float, float]:
     """Computes the median seconds of both functions, measured in turns after one warm-up run of each."""
-    seconds: tuple[list[float], list[float]] = ([], [])
+    first, second = all_in_turns([ours, plain], repeats)
+    return first, second
+
+
+def all_in_turns(
+    bodies: Sequence[Callable[[], object]], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> list[float]:
+    """Computes the median seconds of each function, measured in turns after one warm-up run of each."""
+    seconds: list[list[float]] = [[] for _ in bodies]
     for number in range(repeats + 1):
-        for body, measured in zip((ours, plain), seconds, strict=True):
-            start = time.perf_counter()
+        for body, measured in zip(bodies, seconds, strict=True):
+            start = clock()
             body()
             if number:
-                measured.append(time.perf_counter() - start)
-    return statistics.median(seconds[0]), statistics.median(seconds[1])
+                measured.append(clock() - start)
+    return [statistics.median(each) for each in seconds]

@@ -1,15 +1,17 @@
 """Benchmark of games between networks, next to the engine alone playing the same games."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import torch
-from estimates import Estimate, in_turns
+from estimates import Estimate, all_in_turns
 
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.inference.choice import Action
-from kanachan.inference.int8_network import with_int8
+from kanachan.inference.int8_network import with_int8 as int8_policy
 from kanachan.inference.policy import NetworkPolicy
 from kanachan.objectives.networks import build_network
 from kanachan.play.agent import UNBATCHED, ActRequest, Agent, BatchKey, GameKey, SeededSampler
@@ -74,59 +76,11 @@ class Repeating:
         pass
 
 
-def measure_arena(model: ModelConfig, repeats: int, *, use_bf16: bool = False) -> Estimate:
-    """Measures decisions a second of a network in all seats, possibly in bf16, and of the engine alone, with the same
-    observations and options. Both repeat choices of rule-based players: the play of a fresh network is not realistic.
-    Each runs in one process with one thread, as in the middle of a long match: at its end batches are not full. Speed
-    is proportional to the number of processes."""
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    choices: Choices = {}
-    rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
-    _advance({letter: Recording(player, choices) for letter, player in rules.items()})
-
-    num_played = {True: 0, False: 0}
-    """by networks, or the engine alone: slightly more than `_NUM_DECISIONS`"""
-
-    def repeat(advisors: Mapping[str, Agent | None]) -> None:
-        players = {letter: Repeating(choices, advisors[letter]) for letter in PLAYERS}
-
-        def num_chosen() -> int:
-            return sum(player.num_chosen for player in players.values())
-
-        _advance(players, lambda: num_chosen() < _NUM_DECISIONS)
-        num_played[advisors[PLAYERS[0]] is not None] = num_chosen()
-
-    def play() -> None:
-        policies = {letter: NetworkPolicy(network, objective, actor_first=True) for letter in PLAYERS}
-        repeat(
-            {
-                letter: PolicyAgent(CachedPolicy([p], use_bf16=use_bf16), SeededSampler(0, letter))
-                for letter, p in policies.items()
-            }
-        )
-
-    ours, plain = in_turns(play, lambda: repeat(dict.fromkeys(PLAYERS)), repeats)
-    speed, plain_speed = num_played[True] / ours, num_played[False] / plain
-    num_parameters = sum(p.numel() for p in network.parameters())
-    return Estimate(
-        part="arena",
-        what=f"play{' in bf16' if use_bf16 else ''}, {num_parameters:,} parameters in all seats",
-        unit="decisions/s",
-        ours=speed,
-        plain="the engine alone: the same choices, read from a list",
-        plainly=plain_speed,
-        more={
-            f"games/s of {_DECISIONS_OF_A_GAME} decisions": speed / _DECISIONS_OF_A_GAME,
-            "plain games/s": plain_speed / _DECISIONS_OF_A_GAME,
-        },
-    )
-
-
-def measure_int8(model: ModelConfig, repeats: int) -> Estimate:
-    """Measures decisions a second of a network with int8 matrices in all seats, and of the same network in fp32; as
-    `measure_arena`."""
+def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int8: bool) -> list[Estimate]:
+    """Measures decisions a second of CPU time of a network in all seats, in fp32 and possibly in bf16 and with int8
+    matrices, and of the engine alone, with the same observations and options: all in turns. All repeat choices of
+    rule-based players: the play of a fresh network is not realistic. Each runs in one process with one thread, as in
+    the middle of a long match: at its end batches are not full. Speed is proportional to the number of processes."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
@@ -134,25 +88,46 @@ def measure_int8(model: ModelConfig, repeats: int) -> Estimate:
     choices: Choices = {}
     rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
     _advance({letter: Recording(player, choices) for letter, player in rules.items()})
-    num_played = 0
+    ways = {"fp32": partial(_agent, plain)}
+    if with_bf16:
+        ways["bf16"] = partial(_agent, plain, use_bf16=True)
+    if with_int8:
+        ways["int8"] = partial(_agent, int8_policy(plain, "int8"))
+    num_played: dict[str, int] = {}
+    """slightly more than `_NUM_DECISIONS`"""
 
-    def play(policy: NetworkPolicy) -> None:
-        nonlocal num_played
-        advisors = {letter: PolicyAgent(CachedPolicy([policy]), SeededSampler(0, letter)) for letter in PLAYERS}
-        players = {letter: Repeating(choices, advisor) for letter, advisor in advisors.items()}
-        _advance(players, lambda: sum(player.num_chosen for player in players.values()) < _NUM_DECISIONS)
-        num_played = sum(player.num_chosen for player in players.values())
+    def repeat(name: str, advisor_of: Callable[[str], Agent | None]) -> None:
+        players = {letter: Repeating(choices, advisor_of(letter)) for letter in PLAYERS}
 
-    int8 = with_int8(plain, "int8")
-    ours, plainly = in_turns(lambda: play(int8), lambda: play(plain), repeats)
-    return Estimate(
-        part="arena",
-        what="play with int8 matrices",
-        unit="decisions/s",
-        ours=num_played / ours,
-        plain="the same network in fp32",
-        plainly=num_played / plainly,
-    )
+        def num_chosen() -> int:
+            return sum(player.num_chosen for player in players.values())
+
+        _advance(players, lambda: num_chosen() < _NUM_DECISIONS)
+        num_played[name] = num_chosen()
+
+    bodies = [partial(repeat, name, way) for name, way in ways.items()]
+    seconds = all_in_turns([*bodies, partial(repeat, "engine", lambda _: None)], repeats, time.process_time)
+    speeds = {name: num_played[name] / spent for name, spent in zip((*ways, "engine"), seconds, strict=True)}
+    num_parameters = sum(p.numel() for p in network.parameters())
+    return [
+        Estimate(
+            part="arena",
+            what=f"play, {name}, {num_parameters:,} parameters in all seats",
+            unit="decisions/s",
+            ours=speeds[name],
+            plain="the engine alone: the same choices, read from a list",
+            plainly=speeds["engine"],
+            more={
+                "times fp32": speeds[name] / speeds["fp32"],
+                f"games/s of {_DECISIONS_OF_A_GAME} decisions": speeds[name] / _DECISIONS_OF_A_GAME,
+            },
+        )
+        for name in ways
+    ]
+
+
+def _agent(policy: NetworkPolicy, letter: str, *, use_bf16: bool = False) -> Agent:
+    return PolicyAgent(CachedPolicy([policy], use_bf16=use_bf16), SeededSampler(0, letter))
 
 
 def _advance(players: Mapping[str, Agent], continues: Callable[[], bool] = lambda: True) -> None:

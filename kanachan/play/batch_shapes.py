@@ -1,0 +1,106 @@
+"""The fixed shapes of batches in play, and observations as rows of such batches, each with its new events only.
+
+A row's shape depends on the row alone, and all batches of a shape have the same number of rows, some of which may be
+padding. See `kanachan.play.policy_agent` for the reason.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from annotate.observation import Observation
+from kanachan.data.batch import padded
+from kanachan.data.columns import columns_of_observations
+from kanachan.inference.policy import Policy
+from kanachan.models.kv_cache import IncrementalBatch
+
+_MOST_TILES = 19  # 14 of the hand, 5 indicators
+_MOST_CANDIDATES = 64
+
+
+class Shape(NamedTuple):
+    """The sizes of a batch."""
+
+    new: int
+    """new events"""
+    seen: int
+    """all events"""
+    tiles: int
+    candidates: int
+    rows: int
+
+    def fits(self, new: int, seen: int, tiles: int, candidates: int) -> bool:
+        """Returns whether a row of these sizes fits."""
+        return new <= self.new and seen <= self.seen and tiles <= self.tiles and candidates <= self.candidates
+
+
+def shapes_of(most_events: int, rows: int, *, has_middle: bool) -> tuple[Shape, ...]:
+    """Returns all shapes; a row gets the first that it fits into. 92 % of rows fit into one of the first three: since
+    its last decision a seat has seen four discards at most, and there is one dora indicator.
+
+    Args:
+        has_middle: with shapes for most of the other rows.
+    """
+    few, half = max(rows // 4, 1), max(rows // 2, 1)
+    middle = (Shape(8, 64, 17, 20, half), Shape(8, most_events, 17, 20, half)) if has_middle else ()
+    return (
+        Shape(4, 32, 15, 14, rows),
+        Shape(4, 64, 15, 14, rows),
+        Shape(4, most_events, 15, 14, rows),
+        *middle,
+        Shape(12, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
+        Shape(most_events, most_events, _MOST_TILES, _MOST_CANDIDATES, few),
+    )
+
+
+class CachedRow(NamedTuple):
+    """An observation, and where the earlier events of its seat are cached."""
+
+    observation: Observation
+    slot: int
+    start: int
+    """how many events are cached"""
+
+
+def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) -> Iterator[IncrementalBatch]:
+    """Yields batches of a shape with the rows in their order, as many as the batches have; the last is filled up with
+    rows of slot 0."""
+    num_batches = -(-len(rows) // shape.rows)
+    filler = rows[0]._replace(slot=0)
+    filled = [*rows, *[filler] * (num_batches * shape.rows - len(rows))]
+    columns = policy.ordered(columns_of_observations([_with_new_events(row) for row in filled], policy.vocabulary))
+    layout = policy.layout
+    table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse, shape.tiles)
+    new_B, start_B = columns.progression.lengths, np.array([row.start for row in filled])
+    event_BE = padded(columns.progression.values.astype(np.int32) + layout.event_first, new_B, shape.new)
+    candidate_BA = padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths, shape.candidates)
+    slot_B, numeric_BN = np.array([row.slot for row in filled]), columns.numeric.astype(np.float32)
+    start_B[slot_B == 0] = 0
+    group_B = torch.arange(shape.rows)
+    for first in range(0, len(filled), shape.rows):
+
+        def part(array_B: NDArray[np.generic], first: int = first) -> torch.Tensor:
+            return torch.from_numpy(array_B[first : first + shape.rows])
+
+        yield IncrementalBatch(
+            table_BS=part(table_BS),
+            standing_BP2=part(standing_BP2),
+            tile_BT=part(tile_BT),
+            numeric_BN=part(numeric_BN),
+            event_GE=part(event_BE),
+            group_B=group_B,
+            seen_B=part(start_B + new_B),
+            candidate_BA=part(candidate_BA),
+            seat_B=part(columns.seat),
+            slot_B=part(slot_B),
+            start_B=part(start_B),
+            num_seen=shape.seen,
+        )
+
+
+def _with_new_events(row: CachedRow) -> Observation:
+    seen = row.observation
+    return Observation(seen.sparse, seen.numeric, seen.progression[row.start :], seen.actions)
