@@ -77,6 +77,7 @@ class CachedPolicy(Policy):
         self._policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
+        self._num_places = self.vocabulary.num_places
         self._free: list[int] = []
 
     def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:
@@ -95,8 +96,11 @@ class CachedPolicy(Policy):
         places: dict[Shape, list[int]] = {}
         rows = []
         for place, (observation, seat) in enumerate(zip(observations, seats, strict=True)):
-            places.setdefault(self.shape(observation, seat), []).append(place)
-            rows.append(CachedRow(observation, *self._continued(observation, seat)))
+            start = self._start(observation, seat)
+            places.setdefault(self._fitting(observation, start), []).append(place)
+            cached = self._cached(seat)
+            cached.events = observation.progression
+            rows.append(CachedRow(observation, cached.slot, start))
         found: list[Prediction | None] = [None] * len(observations)
         for shape, of_shape in places.items():
             batches = batches_of_shape([rows[place] for place in of_shape], shape, self)
@@ -112,9 +116,12 @@ class CachedPolicy(Policy):
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
         """Returns the shape of the batch in which an observation of a seat is computed."""
+        return self._fitting(observation, self._start(observation, seat))
+
+    def _fitting(self, observation: Observation, start: int) -> Shape:
         num_seen = len(observation.progression)
-        num_tiles = len(observation.sparse) - self.vocabulary.num_places
-        size = num_seen - self._start(observation, seat), num_seen, num_tiles, len(observation.actions)
+        num_tiles = len(observation.sparse) - self._num_places
+        size = num_seen - start, num_seen, num_tiles, len(observation.actions)
         for shape in self._shapes:
             if shape.fits(*size):
                 return shape
@@ -127,13 +134,6 @@ class CachedPolicy(Policy):
             return 0
         # without new events the last one is computed again, as each row must have an event
         return min(len(cached.events), len(events) - 1)
-
-    def _continued(self, observation: Observation, seat: Hashable) -> tuple[int, int]:
-        """Returns the slot of the events of a seat, and how many of them are cached already."""
-        start = self._start(observation, seat)
-        cached = self._cached(seat)
-        cached.events = observation.progression
-        return cached.slot, start
 
     def _cached(self, seat: Hashable) -> _Seat:
         if seat not in self._seats:
