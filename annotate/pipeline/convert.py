@@ -11,6 +11,7 @@ from annotate.pipeline.outputs import encode_text
 from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
 from annotate.replay.replay import ReplayResult, annotate_game
+from annotate.runtime.garbage import no_search_for_cycles
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 
@@ -33,6 +34,7 @@ class AnnotatedGame:
         return self.data.decode()
 
 
+@no_search_for_cycles()
 def annotate_record(
     record: Record,
     room: int,
