@@ -8,7 +8,7 @@ once, every offset is a sum, and the meaning of a token (`Field.describe`), its 
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, count, product
 from operator import mul
 from typing import NamedTuple
 
@@ -54,14 +54,16 @@ class Block:
         sizes = accumulate((factor.size for factor in reversed(self.factors)), mul, initial=1)
         return tuple(sizes)[-2::-1]
 
+    @cached_property
+    def _tokens(self) -> dict[tuple[int, ...], int]:
+        """By the index of each factor."""
+        return dict(zip(product(*(range(factor.size) for factor in self.factors)), count(self.first), strict=False))
+
     def token(self, *indices: int) -> int:
         """Returns the token at `indices`, one for each factor."""
-        assert len(indices) == len(self.factors), (self.name, indices)
-        offset = 0
-        for index, factor in zip(indices, self.factors, strict=True):
-            assert 0 <= index < factor.size, (self.name, factor.name, index)
-            offset = offset * factor.size + index
-        return self.first + offset
+        token = self._tokens.get(indices)
+        assert token is not None, (self.name, indices)
+        return token
 
     def indices(self, token: int) -> tuple[int, ...]:
         """Returns the index of each factor of a token; the inverse of `token`."""
