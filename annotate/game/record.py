@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from annotate.game.grading import ranks_of
 from annotate.game.origin import Origin
@@ -20,21 +20,25 @@ ENOUGH = {4: 30_000, 3: 40_000}
 """by number of seats: the score of a seat that ends a game with the usual start, after its usual last round"""
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """The options that a record lists for one seat at one moment, as mjai events without actor, target and called tile.
+class Option(NamedTuple):
+    """What a record lists as possible for a seat."""
 
-    {"type": "dahai", "forbidden": [...]} is a discard of any other tile, {"type": "reach", "pai": ...} a riichi with
-    that tile, {"type": "chi", "consumed": [...]} and so on a call with these tiles; hora and ryukyoku have neither.
-    """
+    type: str
+    """of the mjai event"""
+    tiles: tuple[str, ...] = ()
+    """dahai: those that may not be discarded; reach: the one to discard; a call: those of the hand; else none"""
+
+
+class Offer(NamedTuple):
+    """The options that a record lists for one seat at one moment."""
 
     after: int
     """index in Round.events of the event to react to: the seat's own draw or call, or another's discard or kan"""
     seat: int
-    options: tuple[Event, ...]
+    options: tuple[Option, ...]
     """without the pass, which is always possible on another seat's tile"""
-    pressed: Event | None = None
-    """the option that the player pressed, or {"type": "none"} for a pass; None if it is not recorded. Recorded for
+    pressed: Option | None = None
+    """the option that the player pressed, or one of type "none" for a pass; None if it is not recorded. Recorded for
     another seat's tile, where events may not show it"""
 
 

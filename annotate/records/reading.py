@@ -259,11 +259,7 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
         raise ValueError(f"not a game record: neither text nor compressed; accepted are {ACCEPTED}") from None
     if _is_tenhou_json(text):
         return tenhou_json_games(text, _stem(name))
-    if _is_mjai(text):
-        return mjai_games(text, _stem(name))
-    if '"head"' in text or '".lq.' in text:
-        return [read_majsoul_json(_majsoul_document(text), second_file)]
-    raise ValueError(f"not a game record; accepted are {ACCEPTED}")
+    return _events_or_capture(text, name, second_file)
 
 
 def _is_tenhou_json(text: str) -> bool:
@@ -273,14 +269,23 @@ def _is_tenhou_json(text: str) -> bool:
     return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)
 
 
-def _majsoul_document(text: str) -> object:
-    try:
-        document = parse_json(text)
-    except ValueError as error:
-        raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {error}") from None
+def _events_or_capture(text: str, name: str, second_file: SecondFile) -> Iterable[Game | Unreadable]:
+    """Reads lines of mjai events or a document of Mahjong Soul, which may be a single long line and is parsed once."""
+    document: object = None
+    problem: ValueError | None = None
+    if '"head"' in text or '".lq.' in text:
+        try:
+            document = parse_json(text)
+        except ValueError as error:
+            problem = error
+    is_event = isinstance(document, dict) and "type" in document
+    if (document is None or is_event) and _is_mjai(text):
+        return mjai_games(text, _stem(name))
+    if problem is not None:
+        raise ValueError(f"JSON, perhaps of Mahjong Soul, that is cut off or damaged: {problem}")
     if not is_capture_json(document):
         raise ValueError(f"not a game record; accepted are {ACCEPTED}")
-    return document
+    return [read_majsoul_json(document, second_file)]
 
 
 def _is_mjai(text: str) -> bool:

@@ -4,11 +4,11 @@ A difference is reported and changes nothing: annotations hold what the engine a
 taken from the record, where another seat's call or ron kept it from being carried out.
 """
 
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Sequence, Set
+from functools import cache, lru_cache
 
 from annotate.game.engine import Turn
-from annotate.game.record import Event, Offer, Round
+from annotate.game.record import Event, Option, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import CHI_TILES, Vocabulary, tile34_of, tile_of
 
@@ -40,7 +40,7 @@ class OfferedActions:
             offer = self._offers.get((after, turn.seat))
             if offer is None and len(turn.options) < 2:
                 continue  # nothing to choose
-            recorded, engine = _offered(offer, turn), self._possible(turn)
+            recorded, engine = _offered(offer.options if offer is not None else (), turn), self._possible(turn)
             if turn.observation.riichi_declared[turn.seat]:
                 # the discard is not a choice, and is not always offered
                 recorded, engine = ({word for word in side if "discard" not in word} for side in (recorded, engine))
@@ -49,7 +49,7 @@ class OfferedActions:
     def finish(self) -> None:
         """Adds the offers to seats that the engine gave no turn to the differences."""
         for after, seat in sorted(self._offers.keys() - self._compared):
-            kinds = {event["type"] for event in self._offers[after, seat].options}
+            kinds = {option.type for option in self._offers[after, seat].options}
             self._add_difference(after, seat, {_WORDS.get(kind, kind) for kind in kinds}, set())
 
     def pressed(self, after: int, seat: int) -> Event | None:
@@ -58,13 +58,16 @@ class OfferedActions:
         if offer is None or offer.pressed is None:
             return None
         event = self._events[after]
-        return {"actor": seat, "target": event["actor"], "pai": event.get("pai"), **offer.pressed}
+        called = {"actor": seat, "target": event["actor"], "pai": event.get("pai")}
+        return {**called, "type": offer.pressed.type, "consumed": offer.pressed.tiles}
 
     def _possible(self, turn: Turn) -> set[str]:
         """Returns the engine's options in words, without the pass."""
-        return {self._words[token] for token in turn.options if token != self._skip}
+        words = {self._words[token] for token in turn.options}
+        words.discard(self._words[self._skip])
+        return words
 
-    def _add_difference(self, after: int, seat: int, recorded: set[str], engine: set[str]) -> None:
+    def _add_difference(self, after: int, seat: int, recorded: Set[str], engine: Set[str]) -> None:
         if recorded == engine:
             return
         event = self._events[after]
@@ -84,7 +87,7 @@ def _word(token: int, vocabulary: Vocabulary) -> str:
     kind, values = vocabulary.action.describe(token)
     if kind == "discard":
         is_riichi, tile = values["riichi"], values["tile"]
-        return f"riichi {MJAI_NAMES[tile]}" if is_riichi else f"discard {_kind(tile)}"
+        return f"riichi {MJAI_NAMES[tile]}" if is_riichi else _discard(tile)
     if kind == "chi":
         return _chi(CHI_TILES[values["chi"]][:2])
     if kind == "ankan":
@@ -94,23 +97,32 @@ def _word(token: int, vocabulary: Vocabulary) -> str:
     return _WORDS.get(kind) or kind
 
 
-def _offered(offer: Offer | None, turn: Turn) -> set[str]:
+def _offered(options: tuple[Option, ...], turn: Turn) -> Set[str]:
     """Returns the record's options in the same words."""
-    words = set()
-    for event in offer.options if offer is not None else ():
-        kind, tiles = event["type"], [TILE_OF_MJAI[name] for name in event.get("consumed", ())]
+    words, forbidden = _words_of_options(options)
+    if forbidden is None:
+        return words
+    return words | ({_DISCARD_OF_ID[i] for i in turn.hand} - forbidden)
+
+
+@lru_cache(maxsize=10_000)
+def _words_of_options(options: tuple[Option, ...]) -> tuple[frozenset[str], frozenset[str] | None]:
+    """Returns the options but the discards, and the forbidden discards; None if no discard is possible."""
+    words: set[str] = set()
+    forbidden = None
+    for kind, names in options:
+        tiles = [TILE_OF_MJAI[name] for name in names]
         if kind == "dahai":
-            forbidden = {_kind(TILE_OF_MJAI[name]) for name in event["forbidden"]}
-            words |= {f"discard {name}" for name in {_KIND_OF_ID[i] for i in turn.observation.hand} - forbidden}
+            forbidden = frozenset(_discard(tile) for tile in tiles)
         elif kind == "reach":
-            words.add(f"riichi {event['pai']}")
+            words.add(f"riichi {names[0]}")
         elif kind == "chi":
             words.add(_chi(tiles))
         elif kind in ("ankan", "kakan"):
             words.add(f"{kind} {_kind(tiles[0])}")
         else:
             words.add(_WORDS.get(kind) or kind)
-    return words
+    return frozenset(words), forbidden
 
 
 def _chi(tiles: Sequence[int]) -> str:
@@ -122,4 +134,8 @@ def _kind(tile: int) -> str:
     return MJAI_NAMES[tile_of(tile34_of(tile))]
 
 
-_KIND_OF_ID = tuple(map(_kind, TILE_OF_ID))
+def _discard(tile: int) -> str:
+    return f"discard {_kind(tile)}"
+
+
+_DISCARD_OF_ID = tuple(map(_discard, TILE_OF_ID))

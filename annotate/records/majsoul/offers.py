@@ -1,11 +1,12 @@
 """The options that Mahjong Soul's server offered a player, and the one that the player pressed."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from google.protobuf.message import Message
 
-from annotate.game.record import Event, Offer
+from annotate.game.record import Offer, Option
 from annotate.records.majsoul.tiles import seat_of, tile_of, tiles_of
 
 # types of OptionalOperation
@@ -23,14 +24,13 @@ class OfferDraft:
 
     after: int
     seat: int
-    options: tuple[Event, ...]
-    by_button: dict[tuple[int, int], Event] = field(default_factory=dict)
+    by_button: dict[tuple[int, int], Option]
     """the option of each button, by type and index within the type"""
-    is_claim: bool = False
+    is_claim: bool
     """whether it concerns another player's tile"""
     is_answered: bool = False
     """whether the player sent a choice; if not, the server made it, or another player's claim came first"""
-    pressed: Event | None = None
+    pressed: Option | None = None
 
     def press(self, step: Message) -> None:
         """Records a GameUserInput of this seat. Only the first reaction to another player's tile counts."""
@@ -38,14 +38,14 @@ class OfferDraft:
         if step.type != _CLAIM_OR_PASS or not self.is_claim or self.pressed is not None:
             return
         is_pass = step.cpg.cancel_operation
-        self.pressed = {"type": "none"} if is_pass else self.by_button.get((step.cpg.type, step.cpg.index))
+        self.pressed = Option("none") if is_pass else self.by_button.get((step.cpg.type, step.cpg.index))
 
     def finished(self) -> Offer:
-        return Offer(self.after, self.seat, self.options, self.pressed)
+        return Offer(self.after, self.seat, tuple(self.by_button.values()), self.pressed)
 
 
-def offers_of(step: Message, after: int, is_claim: bool, num_seats: int) -> list[OfferDraft]:
-    """Returns the offers in a Record… message.
+def offers_of(lists: Iterable[Message], after: int, is_claim: bool, num_seats: int) -> list[OfferDraft]:
+    """Returns the offers in OptionalOperationList messages.
 
     Args:
         after: index of the event to react to; see Offer.
@@ -54,29 +54,28 @@ def offers_of(step: Message, after: int, is_claim: bool, num_seats: int) -> list
     Raises:
         ValueError: there is no such seat or tile.
     """
-    fields = step.DESCRIPTOR.fields_by_name
-    lists = list(step.operations) if "operations" in fields else []
-    if "operation" in fields and step.HasField("operation"):
-        lists.append(step.operation)
     offers = []
     for offered in lists:
-        buttons = {button: event for operation in offered.operation_list for button, event in _events(operation)}
+        buttons = _buttons(tuple([(each.type, tuple(each.combination)) for each in offered.operation_list]))
         if buttons:  # a player in riichi without a choice is sent an empty list
-            offers.append(
-                OfferDraft(after, seat_of(offered.seat, num_seats), tuple(buttons.values()), buttons, is_claim)
-            )
+            offers.append(OfferDraft(after, seat_of(offered.seat, num_seats), buttons, is_claim))
     return offers
 
 
-def _events(operation: Message) -> Iterator[tuple[tuple[int, int], Event]]:
-    kind, combinations = operation.type, operation.combination
+@lru_cache(maxsize=10_000)
+def _buttons(operations: tuple[tuple[int, tuple[str, ...]], ...]) -> dict[tuple[int, int], Option]:
+    """Returns the option of each button. Most lists of operations, as type and combinations, come again and again."""
+    return {button: option for kind, combinations in operations for button, option in _options(kind, combinations)}
+
+
+def _options(kind: int, combinations: tuple[str, ...]) -> Iterator[tuple[tuple[int, int], Option]]:
     if kind == _DISCARD:
-        yield (kind, 0), {"type": "dahai", "forbidden": tiles_of(combinations)}
+        yield (kind, 0), Option("dahai", tuple(tiles_of(combinations)))
     elif kind == _RIICHI:
         for index, name in enumerate(combinations):
-            yield (kind, index), {"type": "reach", "pai": tile_of(name)}
+            yield (kind, index), Option("reach", (tile_of(name),))
     elif kind in _BY_TILES:
         for index, names in enumerate(combinations):
-            yield (kind, index), {"type": _BY_TILES[kind], "consumed": tiles_of(names.split("|"))}
+            yield (kind, index), Option(_BY_TILES[kind], tuple(tiles_of(names.split("|"))))
     else:
-        yield (kind, 0), {"type": _WITHOUT_TILES.get(kind, f"operation {kind}")}
+        yield (kind, 0), Option(_WITHOUT_TILES.get(kind, f"operation {kind}"))

@@ -4,8 +4,8 @@ Field numbers are those of the protocol. Fields that are not in the table are sk
 records of later clients can be read as long as the fields in the table do not change their meaning.
 """
 
-from functools import cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError, Message
@@ -84,17 +84,20 @@ _MESSAGES = {
 RECORDS = tuple(name for name in _MESSAGES if name.startswith("Record") and name != "RecordGame")
 """the messages of a game's events"""
 
-_EXPECTED: dict[str, tuple[type, str]] = {
-    "string": (str, "a text"),
-    "bytes": (bytes, "bytes"),
-    "bool": (bool, "true or false"),
-    "uint32": (int, "an integer"),
-    "int32": (int, "an integer"),
+_EXPECTED = {
+    "string": "a text",
+    "bytes": "bytes",
+    "bool": "true or false",
+    "uint32": "an integer",
+    "int32": "an integer",
 }
 _RANGES = {"uint32": range(2**32), "int32": range(-(2**31), 2**31)}
 
-Field = tuple[str, str, bool]
-"""name, type, and whether it is repeated"""
+
+class _Field(NamedTuple):
+    name: str
+    type: str
+    is_repeated: bool
 
 
 def decode(name: str, data: bytes) -> Message:
@@ -112,7 +115,7 @@ def decode(name: str, data: bytes) -> Message:
 def encode(name: str, content: dict[str, Any]) -> bytes:
     """Encodes the message `name` with `content`, which is as in JSON but has bytes fields as bytes."""
     message = _classes()[name]()
-    fill(message, content, name)
+    fill(message, name, content, name)
     return message.SerializeToString()
 
 
@@ -125,61 +128,74 @@ def of_json(name: str, content: Any, where: str) -> tuple[Message, list[str]]:
         ValueError: a value of the wrong type or out of range; the message names its place, starting with `where`.
     """
     message = _classes()[name]()
-    return message, fill(message, content, where)
+    return message, fill(message, name, content, where)
 
 
-def fill(message: Message, content: Any, where: str) -> list[str]:
-    """Copies the content of a JSON object into `message`; returns the keys that have no field.
+def fill(message: Message, name: str, content: Any, where: str) -> list[str]:
+    """Copies the content of a JSON object into `message`, one of `name`; returns the keys that have no field.
 
     Keys whose value is null, 0, false or empty are not returned.
     """
     if type(content) is not dict:
         raise ValueError(f"{where} must be an object, not {_shown(content)}")
-    fields = _fields(message.DESCRIPTOR.name)
+    fields = _fields(name)
     unknown = []
     for key, value in content.items():
         field = fields.get(squeezed(key))
         if field is None:
             if value:
                 unknown.append(f"{where}.{key}")
+        elif value is None:
             continue
-        if value is None:
-            continue
-        name, kind, is_repeated = field
-        if is_repeated:
+        elif field.is_repeated:
             if type(value) is not list:
                 raise ValueError(f"{where}.{key} must be a list, not {_shown(value)}")
-            unknown += _extend(message, name, kind, value, f"{where}.{key}")
-        elif kind in _MESSAGES:
-            child = getattr(message, name)
+            unknown += _extend(message, field, value, f"{where}.{key}")
+        elif field.type in _MESSAGES:
+            child = getattr(message, field.name)
             child.SetInParent()
-            unknown += fill(child, value, f"{where}.{key}")
+            unknown += fill(child, field.type, value, f"{where}.{key}")
+        elif _is_valid(field.type, value):
+            setattr(message, field.name, value)
         else:
-            setattr(message, name, _checked(kind, value, f"{where}.{key}"))
+            raise _refusal(field.type, value, f"{where}.{key}")
     return unknown
 
 
+@lru_cache(maxsize=10_000)
 def squeezed(key: str) -> str:
     """Returns a key in lower case without underscores, so that all ways of writing it are equal."""
     return key.replace("_", "").lower()
 
 
-def _extend(message: Message, name: str, kind: str, values: list[Any], where: str) -> list[str]:
-    repeated = getattr(message, name)
-    if kind not in _MESSAGES:
-        repeated.extend(_checked(kind, value, f"{where}[{i}]") for i, value in enumerate(values))
-        return []
-    return [key for i, value in enumerate(values) for key in fill(repeated.add(), value, f"{where}[{i}]")]
+def _extend(message: Message, field: _Field, values: list[Any], where: str) -> list[str]:
+    repeated = getattr(message, field.name)
+    if field.type in _MESSAGES:
+        filled = (fill(repeated.add(), field.type, value, f"{where}[{i}]") for i, value in enumerate(values))
+        return [key for unknown in filled for key in unknown]
+    for i, value in enumerate(values):
+        if not _is_valid(field.type, value):
+            raise _refusal(field.type, value, f"{where}[{i}]")
+    repeated.extend(values)
+    return []
 
 
-def _checked(kind: str, value: Any, where: str) -> Any:
-    expected, words = _EXPECTED[kind]
-    if type(value) is not expected or (isinstance(value, str) and not value.isprintable()):
-        raise ValueError(f"{where} must be {words}, not {_shown(value)}")
-    if kind in _RANGES and value not in _RANGES[kind]:
+def _is_valid(kind: str, value: Any) -> bool:
+    """Returns whether `value` is of the type and in the range of a field that is no message."""
+    if kind == "string":
+        return type(value) is str and value.isprintable()
+    if kind == "bool":
+        return type(value) is bool
+    if kind == "bytes":
+        return type(value) is bytes
+    return type(value) is int and value in _RANGES[kind]
+
+
+def _refusal(kind: str, value: Any, where: str) -> ValueError:
+    if kind in _RANGES and type(value) is int:
         allowed = _RANGES[kind]
-        raise ValueError(f"{where} must be in {allowed[0]} ... {allowed[-1]}, not {_shown(value)}")
-    return value
+        return ValueError(f"{where} must be in {allowed[0]} ... {allowed[-1]}, not {_shown(value)}")
+    return ValueError(f"{where} must be {_EXPECTED[kind]}, not {_shown(value)}")
 
 
 def _shown(value: Any) -> str:
@@ -187,12 +203,12 @@ def _shown(value: Any) -> str:
 
 
 @cache
-def _fields(name: str) -> dict[str, Field]:
+def _fields(name: str) -> dict[str, _Field]:
     """Returns the fields of a message by squeezed key."""
     fields = {}
     for text in _MESSAGES[name].split(","):
         _, field, kind = text.split()
-        fields[squeezed(field)] = (field, kind.removeprefix("*"), kind.startswith("*"))
+        fields[squeezed(field)] = _Field(field, kind.removeprefix("*"), kind.startswith("*"))
     return fields
 
 

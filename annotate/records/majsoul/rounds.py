@@ -134,7 +134,7 @@ class _Draft:
             "RecordLiuJu": self._abort,
             "RecordNoTile": self._exhaust,
         }
-        self._offer(start)
+        self._offer([*start.operations, start.operation])
 
     def read(self, name: str, step: Message) -> None:
         if name not in self._handlers:
@@ -168,7 +168,7 @@ class _Draft:
         self._pay_riichi(step)
         self._turn_doras(step.doras)
         self.events.append({"type": "tsumo", "actor": self._seat(step.seat), "pai": tile_of(step.tile)})
-        self._offer(step)
+        self._offer([step.operation])
 
     def _discard(self, step: Message) -> None:
         seat = self._seat(step.seat)
@@ -177,7 +177,7 @@ class _Draft:
             self.events.append({"type": "reach", "actor": seat})
             self._riichi = seat
         self.events.append({"type": "dahai", "actor": seat, "pai": tile_of(step.tile), "tsumogiri": step.moqie})
-        self._offer(step)
+        self._offer(step.operations)
 
     def _call(self, step: Message) -> None:
         self._pay_riichi(step)
@@ -193,7 +193,7 @@ class _Draft:
             self._pons[seat, kind_of(pai)] = [*tiles, pai]
         target = froms[called[0]]
         self.events.append({"type": kind, "actor": seat, "target": target, "pai": pai, "consumed": tiles})
-        self._offer(step)
+        self._offer([step.operation])
 
     def _kan(self, step: Message) -> None:
         seat, pai = self._seat(step.seat), tile_of(step.tiles)
@@ -207,12 +207,12 @@ class _Draft:
         else:
             raise ValueError(f"a kan of type {step.type}: {_ADDED_KAN} or {_CLOSED_KAN} expected")
         self._turn_doras(step.doras)
-        self._offer(step)
+        self._offer(step.operations)
 
     def _kita(self, step: Message) -> None:
         self.events.append({"type": "kita", "actor": self._seat(step.seat), "pai": "N"})
         self._turn_doras(step.doras)
-        self._offer(step)
+        self._offer(step.operations)
 
     def _win(self, step: Message) -> None:
         if not step.hules:
@@ -272,6 +272,8 @@ class _Draft:
 
     def _turn_doras(self, doras: Sequence[str]) -> None:
         """Adds events of newly revealed indicators; messages hold all of them or none."""
+        if not doras:
+            return
         before = self._doras
         if list(doras[: len(before)]) != before[: len(doras)]:
             raise ValueError(f"the indicators {', '.join(doras)}, before {', '.join(before)}")
@@ -279,12 +281,15 @@ class _Draft:
             self.events.append({"type": "dora", "dora_marker": tile_of(name)})
             before.append(name)
 
-    def _offer(self, step: Message) -> None:
-        """Stores the offers in the message of the last event."""
+    def _offer(self, lists: Collection[Message]) -> None:
+        """Stores the offers in the message of the last event, OptionalOperationList messages."""
+        self._open = {}
+        if not lists:
+            return
         after = next(i for i in range(len(self.events) - 1, 0, -1) if self.events[i]["type"] in _TRIGGERS)
-        offers = offers_of(step, after, self.events[after]["type"] in _CLAIMED, self._num_seats)
-        self._offers += offers
-        self._open = {offer.seat: offer for offer in offers}
+        for offer in offers_of(lists, after, self.events[after]["type"] in _CLAIMED, self._num_seats):
+            self._offers.append(offer)
+            self._open[offer.seat] = offer
 
 
 def _wall(paishan: str, start: Event, first: Event) -> tuple[str, ...] | None:

@@ -86,7 +86,7 @@ def test_a_game_of_mahjong_soul_gives_the_lines_of_its_events(seed: int, format_
 def test_what_mahjong_soul_offers_to_three_is_what_the_engine_offers() -> None:
     made_game = simulated(1, vocabulary=V3)
     game = read(WRITERS["Mahjong Soul"](made_game), "game.bin")
-    offered = {option["type"] for round_ in game.rounds for offer in round_.offers or () for option in offer.options}
+    offered = {option.type for round_ in game.rounds for offer in round_.offers or () for option in offer.options}
     assert "kita" in offered
     assert annotate_game(game).differences == []
 
