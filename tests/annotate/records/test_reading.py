@@ -47,6 +47,13 @@ def test_a_byte_order_mark_and_an_xml_declaration_are_allowed(tmp_path: Path) ->
     assert len(read_games(str(path))[0].rounds) == 1
 
 
+def test_mjai_lines_that_mention_a_word_of_mahjong_soul_are_mjai(tmp_path: Path) -> None:
+    first, rest = MJAI.read_text().split("\n", 1)
+    path = tmp_path / "named.jsonl"
+    path.write_text(f'{first[:-1]}, "head": ".lq."}}\n{rest}')
+    assert read_games(str(path))[0].rounds == read_games(str(MJAI))[0].rounds
+
+
 def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) -> None:
     path = tmp_path / "my.game.jsonl.gz"
     path.write_bytes(gzip.compress(MJAI.read_bytes()))
