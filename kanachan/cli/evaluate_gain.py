@@ -11,7 +11,7 @@ from annotate.runtime.json_output import plain, write_json
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
-from kanachan.models.reference import resolved, shipped_name, shipped_weights
+from kanachan.models.reference import resolved, shipped_name
 from kanachan.objectives.stages import REWARD
 from kanachan.policy_config import RANK_POINTS, UtilityKind, rank_points
 
@@ -187,14 +187,8 @@ def _returns(arguments: argparse.Namespace) -> _Returns:
         if arguments.reward is not None:
             raise ValueError(f"--reward has no effect with --utility {utility.kind}; leave it out")
         return _Returns(utility, None, critic)
-    shipped = shipped_name(REWARD, num_seats)
-    if arguments.reward is None and critic is None and shipped not in shipped_weights():
-        raise ValueError(
-            f"--reward is missing, as the package has no {shipped}: name weights of kanachan-train --stage reward, or "
-            "take --utility round_points, which needs none"
-        )
-    usual_reward = shipped if critic is None else critic.card[CRITIC_KEY]["reward"]
-    return _Returns(utility, arguments.reward or usual_reward, critic)
+    reward = shipped_name(REWARD, num_seats) if critic is None else critic.card[CRITIC_KEY]["reward"]
+    return _Returns(utility, arguments.reward or reward, critic)
 
 
 def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Namespace) -> "SeatRounds":

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from kanachan.models.reference import shipped_name, shipped_weights
+from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
 
 if TYPE_CHECKING:
@@ -16,9 +16,8 @@ SHIPPED_BASELINE = shipped_name(REWARD, 4)
 
 def baseline_path(given: str | None, num_seats: int) -> str | None:
     """Returns the path or name of the predictor's weights; None if one is to be fitted."""
-    shipped = shipped_name(REWARD, num_seats)
-    if given is None and shipped in shipped_weights():
-        return shipped
+    if given is None:
+        return shipped_name(REWARD, num_seats)
     return None if given == FITTED else given
 
 

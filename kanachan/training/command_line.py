@@ -32,7 +32,6 @@ from kanachan.training.request_checks import (
     require_tensorboard,
     sizes_of_init,
     warnings_of,
-    without_missing_prior,
     without_needless_stopping,
 )
 from kanachan.training.run_folder import (
@@ -128,9 +127,6 @@ def _requested(argv: list[str]) -> Request:
     require_tensorboard(config.run)
     if saved_file is None and _first_setting(argv, [], "run.early_stopping") is None:  # of the defaults of the stage
         config = without_needless_stopping(config)
-    missing = None
-    if saved_file is None and _first_setting(argv, [], "objective.prior") is None:
-        config, missing = without_missing_prior(config)
     if saved_file is not None:
         given = _on_command_line(argv, "run.out")
         if given is not None and Path(given).resolve() != saved_file.parent.resolve():
@@ -140,8 +136,7 @@ def _requested(argv: list[str]) -> Request:
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
     if not _resumes(Path(config.run.out), resume):
         require_init(config)
-        warnings = [*([missing] if missing else []), *warnings_of(config, files)]
-        return Request(config, resume=False, warnings=tuple(warnings))
+        return Request(config, resume=False, warnings=tuple(warnings_of(config, files)))
     return Request(_resumed(config, argv, is_named=saved_file is not None), resume=True)
 
 

@@ -11,7 +11,6 @@ from annotate.runtime.files import MISSING
 from kanachan.config import ModelConfig, ObjectiveConfig, RunConfig, TrainConfig
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_sizes
-from kanachan.models.reference import is_reference_name, shipped_weights
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
 from kanachan.policy_config import needs_reward
 
@@ -169,23 +168,6 @@ def without_needless_stopping(config: TrainConfig) -> TrainConfig:
     if "validation" in _splits(config.stage, config.data.path):
         return config
     return replace(config, run=replace(config.run, early_stopping=None))
-
-
-def without_missing_prior(config: TrainConfig) -> tuple[TrainConfig, str | None]:
-    """Returns the settings without objective.prior if the package does not have the weights that it names, and then a
-    warning.
-
-    Raises:
-        ValueError: objective.target needs it.
-    """
-    name = config.objective.prior
-    if name is None or not is_reference_name(name) or name in shipped_weights():
-        return config, None
-    warning = (
-        f"{config.stage} learns without a prior: the package has no {name}. kanachan-train --stage {REWARD} makes such "
-        "weights, for --objective.prior"
-    )
-    return replace(config, objective=replace(config.objective, prior=None)), warning
 
 
 def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[str, Any]]]) -> list[str]:

@@ -190,14 +190,6 @@ def test_a_reward_predictor_is_no_policy_and_a_policy_no_reward_predictor(
     assert "a reward predictor is expected here" in error
 
 
-def test_a_reward_predictor_that_the_package_does_not_have_must_be_named(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kanachan.models.reference.FOLDER", tmp_path)
-    error = refused(capsys, folder / "near", folder / "old", folder / "games")
-    assert "--reward is missing, as the package has no reference/reward" in error and "--utility" in error
-
-
 def test_a_critic_of_another_utility_is_refused(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

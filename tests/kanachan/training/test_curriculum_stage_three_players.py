@@ -146,8 +146,8 @@ def test_the_defaults_of_three_players_need_no_setting(shards: Path, tmp_path: P
         return request.config, " ".join(request.warnings)
 
     rank, warnings = asked("rank")
-    assert (rank.objective.rank_points, rank.objective.prior) == ((135, 0, -135), None)
-    assert "the package has no reference/3p/reward" in warnings
+    assert (rank.objective.rank_points, rank.objective.prior) == ((135, 0, -135), "reference/3p/reward")
+    assert "prior" not in warnings
     assert asked("rank", "--objective.rank_points", "[3,1,-4]")[0].objective.rank_points == (3, 1, -4)
     assert asked("critic")[0].critic.points == (1, 0, -1)
     assert asked("critic", "--critic.utility", "grading_points")[0].critic.utility == "grading_points"
