@@ -54,15 +54,14 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
     fresh = None
-    if has_same_heads(weights.stage, config.stage):
-        fresh = inherit_decoder(network, weights, vocabulary)
-    elif config.objective.keep_decoder:
-        fresh = inherit_decoder(network, weights, vocabulary, with_heads=False)
-        if fresh:
-            raise ValueError(
-                f"--objective.keep_decoder: the decoder of {weights.path} has other sizes: give the same "
-                "--model.decoder_layers"
-            )
+    with_heads = has_same_heads(weights.stage, config.stage)
+    if with_heads or config.objective.keep_decoder:
+        fresh = inherit_decoder(network, weights, vocabulary, with_heads=with_heads)
+    if config.objective.keep_decoder and "decoder" in (fresh or {}):
+        raise ValueError(
+            f"--objective.keep_decoder: the decoder of {weights.path} has other sizes: give the same "
+            "--model.decoder_layers"
+        )
     has_decoder = fresh is not None and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     origin = f"encoder{' and decoder' if has_decoder else ''} from {config.init}{change}"

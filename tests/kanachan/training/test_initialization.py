@@ -65,8 +65,9 @@ def test_a_value_can_begin_with_the_decoder_of_imitation(tmp_path: Path, stage: 
     assert made.origin == f"encoder and decoder from {init}"
 
 
-def test_a_decoder_of_other_sizes_cannot_be_kept(tmp_path: Path) -> None:
-    init = written(tmp_path, "imitation")
+@pytest.mark.parametrize("stage", ["imitation", "rank"])
+def test_a_decoder_of_other_sizes_cannot_be_kept(tmp_path: Path, stage: StageName) -> None:
+    init = written(tmp_path, stage)
     deeper = replace(TINY, decoder_layers=TINY.decoder_layers + 1)
     with pytest.raises(ValueError, match="keep_decoder: the decoder of .* has other sizes: give the same --model.dec"):
         initial("rank", init, model=deeper, keep_decoder=True)
