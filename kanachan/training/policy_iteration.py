@@ -26,6 +26,7 @@ from typing import Any
 from annotate.runtime.files import locking, replacing
 from annotate.runtime.signals import StopRequest, noting_stop_signals
 from kanachan.config import SPLITS, WEIGHTS_NAME, TrainConfig
+from kanachan.data.dataset_card import CARD_NAME as CARD_OF_SHARDS
 from kanachan.data.shard_folder import splits_in
 from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
@@ -91,7 +92,8 @@ class Iteration:
 
     def fits(self) -> Iterator[tuple[str, Phase]]:
         """Yields what comes before the gate, by name."""
-        yield "games", Phase("selfplay", self._selfplay(), lambda: bool(splits_in(self.games)))
+        # the card is the last of the shards' files to be there
+        yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
         if self.fits_reward:
             assert self.reward is not None
             # the network is small, and its batches cannot be shared by any number of devices

@@ -17,6 +17,7 @@ from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
 from kanachan.training.policy_iteration import POLICY_NAME, SHARES, Gate, Iteration, _Durations, run_iterations
 from kanachan.training.run_folder import load_config
+from tests.support.packed import packed
 from tests.support.tiny_weights import written
 
 
@@ -60,6 +61,16 @@ def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
         iteration.result.touch()
     with pytest.raises(ValueError, match="selfplay.iterations=1: .*run has 2 iterations already"):
         run_iterations(given)
+
+
+def test_games_of_which_only_some_shards_are_in_their_place_are_not_complete(tmp_path: Path) -> None:
+    iteration = Iteration(config(tmp_path), 0, "old")
+    iteration.folder.mkdir(parents=True)
+    packed(iteration.games, train=8, validation=4, test=4)
+    _, games = next(iteration.fits())
+    assert games.is_done()
+    (iteration.games / "README.md").unlink()  # as after a kill while they were moved there
+    assert not games.is_done()
 
 
 def test_games_of_which_a_split_has_none_end_the_run_with_advice(tmp_path: Path) -> None:
