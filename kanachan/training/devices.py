@@ -46,7 +46,7 @@ class Devices:
     @property
     def of_this_process(self) -> torch.device:
         """The device that this process computes on, before the processes are connected."""
-        return torch.device("cuda", this_rank() % self.world.devices) if self.is_gpu else torch.device("cpu")
+        return torch.device("cuda", _local_rank()) if self.is_gpu else torch.device("cpu")
 
 
 def devices_of(run: RunConfig) -> Devices:
@@ -85,6 +85,11 @@ def is_launched() -> bool:
 def this_rank() -> int:
     """Returns the rank of this process, before the processes are connected; 0 if there is only one."""
     return _get_rank() or 0
+
+
+def _local_rank() -> int:
+    """Returns the number of this process among those of its machine; Slurm may deal ranks out to machines in turns."""
+    return int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0")))
 
 
 def _world(run: RunConfig, is_gpu: bool) -> World:

@@ -194,10 +194,24 @@ def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
 
 
-def test_every_process_of_a_machine_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, 0),
+        ({"RANK": "6", "LOCAL_RANK": "2"}, 2),  # torchrun
+        ({"SLURM_PROCID": "6", "SLURM_LOCALID": "3"}, 3),  # srun --distribution=cyclic
+        ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "LOCAL_RANK": "1"}, 1),  # started by a batch script's process
+    ],
+)
+def test_every_process_of_a_machine_has_a_gpu_of_its_own(
+    environment: dict[str, str], expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LOCAL_RANK", "SLURM_LOCALID"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
     on_gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(4, 2))
-    monkeypatch.setenv("RANK", "6")
-    assert on_gpus.of_this_process == torch.device("cuda", 2)
+    assert on_gpus.of_this_process == torch.device("cuda", expected)
     assert ON_CPU.of_this_process == torch.device("cpu")
 
 
