@@ -195,7 +195,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
     import numpy as np
 
     from kanachan.data.round_shards import open_rounds
-    from kanachan.evaluation.gain import GainMeter, num_rows_of
+    from kanachan.evaluation.gain import GainMeter, TooFar, num_rows_of
     from kanachan.inference.policy import chosen_device
     from kanachan.inference.returns import RoundReturns
     from kanachan.inference.reward_predictor import RewardPredictor
@@ -220,7 +220,8 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             return meter.measure_all(shards, seats.are_of, arguments.limit, bar.update)
         except ValueError as error:
             names = f"{arguments.weights[0]} against {arguments.weights[1]}"
-            raise type(error)(f"{names}: {error} (played as {seats.circumstances})") from None
+            kind = TooFar if isinstance(error, TooFar) else ValueError
+            raise kind(f"{names}: {error} (played as {seats.circumstances})") from None
 
 
 def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":
