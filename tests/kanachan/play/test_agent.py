@@ -15,6 +15,7 @@ from annotate.vocabulary import VOCABULARIES, Vocabulary
 from kanachan.config import StageName
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
+from kanachan.inference.int8_network import with_int8
 from kanachan.inference.policy import Policy
 from kanachan.play.agent import ActRequest, Agent, GameKey, IllegalAction, SeededSampler
 from kanachan.play.agent_factory import make_agent
@@ -173,24 +174,31 @@ def plain_policy(name: str) -> Policy:
 
     spec = parse_agent(name)
     policies = [Policy.load(path) for path in spec.files]
+    if spec.is_int8:
+        policies = [with_int8(policy, name) for policy in policies]
     return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
 
 
 @pytest.mark.parametrize(
-    ("vocabulary", "use_bf16", "largest", "typical"),
-    [(V, False, 1e-4, 1e-5), (V, True, 0.5, 0.05), (V3, False, 1e-4, 1e-5)],
+    ("kind", "vocabulary", "use_bf16", "largest", "typical"),
+    [
+        ("greedy", V, False, 1e-4, 1e-5),
+        ("greedy", V, True, 0.5, 0.05),
+        ("greedy", V3, False, 1e-4, 1e-5),
+        *((kind, vocabulary, False, 0.05, 0.005) for kind in INT8 for vocabulary in (V, V3)),
+    ],
 )
 def test_scores_with_cached_events_equal_those_computed_from_scratch(
-    vocabulary: Vocabulary, use_bf16: bool, largest: float, typical: float, names_of: Mapping[str, Names]
+    kind: str, vocabulary: Vocabulary, use_bf16: bool, largest: float, typical: float, names_of: Mapping[str, Names]
 ) -> None:
     found: dict[tuple[GameKey, int, int], np.ndarray] = {}
-    names = names_of[vocabulary.name]
-    player = make_agent(parse_agent(names["greedy"]), SeededSampler(0, "A"), vocabulary, use_bf16=use_bf16)
+    name = names_of[vocabulary.name][kind]
+    player = make_agent(parse_agent(name), SeededSampler(0, "A"), vocabulary, use_bf16=use_bf16)
     assert isinstance(player, PolicyAgent)
     _, watched = played("random", GAMES, together=3, most=120, vocabulary=vocabulary)
     for key, request in watched.requests.items():
         (found[key],) = evaluated(player, [request])
-    wanted = scores_of(plain_policy(names["greedy"]), list(watched.requests.values()))
+    wanted = scores_of(plain_policy(name), list(watched.requests.values()))
     assert max(len(s.observation.progression) for s in watched.requests.values()) > 40
     difference = np.concatenate(list(found.values())) - np.concatenate(wanted)
     assert np.concatenate(wanted).std() > 1
