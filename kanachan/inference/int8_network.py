@@ -9,6 +9,7 @@ Shapes: as in `kanachan.models.kv_cache`, and G slots, L layers with cached even
 import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +33,8 @@ _CALIBRATING_SEED, _CHECKING_SEED = 1, 2
 _MOST_DECISIONS = 512  # of a game
 _BATCH = 64
 _MASKED = -10_000.0
+_MOST_SHAPES = 32
+"""whose masks are kept: play has a few, and kanachan-bot, whose batches have no fixed shapes, a thousand"""
 BLOCK = 16
 """cached events of a head that are read together"""
 _MOST_NATS = 0.02
@@ -74,7 +77,6 @@ class Int8Network(Network):
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         graph = build_graph(network, ranges, self._blocks_of_head)
         self._session = InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-        self._mask_of_shape: dict[tuple[int, int, int], NDArray[np.float32]] = {}
         self._cache = self._empty_cache(1)
 
     def with_own_cache(self) -> "Int8Network":
@@ -124,23 +126,13 @@ class Int8Network(Network):
             "positions": np.minimum(start_B[:, None] + place_N, self._last_position),
             "candidates": batch.candidate_BA.numpy(),
             "mask": _additive(is_seen_BV)[:, None, None],
-            "mask_of_rows": self._mask_of_rows(first_own, num_own, num_new),
+            "mask_of_rows": _mask_of_rows(first_own, num_own, num_new),
             "mask_of_candidates": _additive(batch.candidate_BA.numpy() != 0)[:, None, None],
             "first_new": np.array([num_own]),
             "blocks": self._blocks(batch.slot_B.numpy(), start_B, num_blocks),
             "cached_shape": np.array([num_rows, self._heads, first_own, self._head_width]),
             "cache": self._cache.reshape(-1, BLOCK * self._head_width),
         }
-
-    def _mask_of_rows(self, first_own: int, num_own: int, num_new: int) -> NDArray[np.float32]:
-        """Returns [Q, V] the part of the mask that only the shape determines: an event sees those before it."""
-        shape = first_own, num_own, num_new
-        if shape not in self._mask_of_shape:
-            is_seen_QV = np.ones((num_own + num_new, sum(shape)), bool)
-            is_seen_QV[num_own:, first_own : first_own + num_own] = False
-            is_seen_QV[num_own:, first_own + num_own :] = np.tri(num_new, dtype=bool)
-            self._mask_of_shape[shape] = _additive(is_seen_QV)
-        return self._mask_of_shape[shape]
 
     def _blocks(self, slot_B: NDArray[np.int64], start_B: NDArray[np.int64], num_blocks: int) -> NDArray[np.int64]:
         """Returns [C] the blocks of the first layer's keys; slot 0 stands for blocks without cached events."""
@@ -157,6 +149,15 @@ class Int8Network(Network):
         row_R, place_R = np.nonzero(is_stored_BN)
         new_RXW = new.reshape(*new.shape[:2], -1, self._head_width)[row_R, place_R]
         self._cache[slot_B[row_R], :, start_B[row_R] + place_R] = new_RXW
+
+
+@lru_cache(_MOST_SHAPES)
+def _mask_of_rows(first_own: int, num_own: int, num_new: int) -> NDArray[np.float32]:
+    """Returns [Q, V] the part of the mask that only the shape determines: an event sees those before it."""
+    is_seen_QV = np.ones((num_own + num_new, first_own + num_own + num_new), bool)
+    is_seen_QV[num_own:, first_own : first_own + num_own] = False
+    is_seen_QV[num_own:, first_own + num_own :] = np.tri(num_new, dtype=bool)
+    return _additive(is_seen_QV)
 
 
 def _additive(is_seen: NDArray[np.bool_]) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from kanachan.data.batch import batch_of_annotations
 from kanachan.inference import int8_network
 from kanachan.inference.int8_network import Int8Network, checked_divergence, with_int8
 from kanachan.inference.policy import NetworkPolicy, Policy
-from tests.support.random_annotations import random_annotations
+from tests.support.random_annotations import altered, random_annotations
 from tests.support.three_players import decisions_of_three
 from tests.support.tiny_weights import written
 
@@ -35,6 +35,17 @@ def test_without_int8_the_graph_has_the_outputs_of_the_network(policy: NetworkPo
         found.candidate_BAK[found.mask_BA], expected.candidate_BAK[found.mask_BA], rtol=1e-4, atol=1e-4
     )
     torch.testing.assert_close(found.summary_BK, expected.summary_BK, rtol=1e-4, atol=1e-4)
+
+
+@torch.inference_mode()
+def test_masks_are_kept_of_some_shapes_of_batches_not_of_all(policy: NetworkPolicy) -> None:
+    network = Int8Network(policy.network, FOUR_PLAYERS, None)
+    (decision,) = random_annotations(1, seed=2)
+    lengths = range(1, 60)
+    for length in lengths:
+        events = decision.observation.progression[:1] * length
+        network(batch_of_annotations([altered(decision, progression=events)], FOUR_PLAYERS, actor_first=True))
+    assert int8_network._mask_of_rows.cache_info().currsize < len(lengths)
 
 
 @torch.inference_mode()
