@@ -27,6 +27,7 @@ from kanachan.models.reference import resolved
 _BATCH = 512
 _KINDS = {"all": (0.0, np.inf), "likely, from 30 %": (0.3, np.inf), "2 to 30 %": (0.02, 0.3), "unlikely": (0.0, 0.02)}
 """by name: the range of the prior's probabilities"""
+_WIDTHS = (10, 10, 28, 22)
 
 
 class Actions(NamedTuple):
@@ -56,17 +57,15 @@ def report(values: str, shards: Path, prior: str, split: str, limit: int | None)
         f"{values} on the {split} split of {shards}: {len(actions.game_N):,} decisions of "
         f"{len(np.unique(actions.game_N)):,} games; advantages to {prior}",
         "",
-        f"{'actions, by the prior':<24}{'decisions':>10}{'predicted':>12}{'brought':>26}{'slope':>26}",
+        _row("actions, by the prior", "decisions", "predicted", "brought", "slope"),
     ]
     probability_N = np.exp(actions.log_prior_N)
     for name, (low, high) in _KINDS.items():
         some = actions.where((probability_N >= low) & (probability_N < high))
         if len(np.unique(some.game_N)) > 1:
             brought, line = estimates(some.advantage_N, some)
-            predicted = f"{some.advantage_N.mean():,.1f}"
-            lines.append(
-                f"{name:<24}{len(some.game_N):>10,}{predicted:>12}{_words(brought, 1):>26}{_words(line, 2):>26}"
-            )
+            numbers = f"{len(some.game_N):,}", f"{some.advantage_N.mean():,.1f}"
+            lines.append(_row(name, *numbers, _words(brought, 1), _words(line, 2)))
     _, line = estimates(actions.log_prior_N, actions)
     lines += ["", f"brought by a nat of the prior's log probability alone: {_words(line, 1)}"]
     return "\n".join(lines)
@@ -74,7 +73,11 @@ def report(values: str, shards: Path, prior: str, split: str, limit: int | None)
 
 def taken_actions(policy: AdvantagePolicy, shards: Path, split: str, limit: int | None) -> Actions:
     """Evaluates the actions that were taken in some decisions of a split; of self-play those of players that have
-    probabilities, not of rule-based ones."""
+    probabilities, not of rule-based ones.
+
+    Raises:
+        ValueError: as of `report`, or they are of fewer than two games.
+    """
     opened = open_shards(shards, split, verify=True, behaviour=True)
     opened.require(policy.vocabulary, "the weights")
     row_N = np.arange(min(len(opened), limit or len(opened)))
@@ -96,7 +99,12 @@ def taken_actions(policy: AdvantagePolicy, shards: Path, split: str, limit: int 
         known_B = slice(None) if columns.log_probability is None else np.isfinite(columns.log_probability)
         parts.append([column[known_B] for column in taken])
     advantage_N, brought_N, log_prior_N, game_N = (np.concatenate(column) for column in zip(*parts, strict=True))
-    game_N = np.unique(game_N, return_inverse=True)[1]
+    games, game_N = np.unique(game_N, return_inverse=True)
+    if len(games) < 2:
+        raise ValueError(
+            f"{shards}: decisions of {len(games)} games of the {split} split are taken, those of players with "
+            "probabilities: at least two games are needed"
+        )
     return Actions(advantage_N, brought_N - brought_N.mean(), log_prior_N, game_N)
 
 
@@ -114,6 +122,10 @@ def estimates(predictor_N: NDArray[np.float64], actions: Actions) -> tuple[Estim
         actions.game_N, {"mean": ratio_statistic(y_N), "slope": Statistic(columns, slope, ones_N)}
     )
     return found["mean"], found["slope"]
+
+
+def _row(actions: str, *numbers: str) -> str:
+    return f"{actions:<22}" + "".join(f"  {text:>{width}}" for text, width in zip(numbers, _WIDTHS, strict=True))
 
 
 def _words(estimate: Estimate, digits: int) -> str:

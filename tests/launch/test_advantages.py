@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kanachan.cli.selfplay import main as selfplay
 from tests.support.launched import program
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
@@ -48,6 +49,25 @@ def test_the_report_has_every_decision_of_the_split(
     lines = re.findall(r"^(all|likely, from 30 %|2 to 30 %|unlikely) +(\d+)", printed, re.MULTILINE)
     counts = {name: int(count) for name, count in lines}
     assert counts.pop("all") == 120 == sum(counts.values())
+
+
+def test_the_columns_of_the_table_stay_apart_however_large_the_numbers_are(tmp_path: Path) -> None:
+    shards = packed(tmp_path / "shards", train=8, test=40)
+    values, prior = written(tmp_path / "values", "round_delta"), written(tmp_path / "prior")
+    table = program("advantages").report(str(values), shards, str(prior), "test", None).split("\n\n")[1]
+    rows = [re.split(" {2,}", line) for line in table.splitlines()]
+    assert len(rows) > 2 and {len(row) for row in rows} == {5}
+
+
+def test_games_of_players_without_probabilities_are_too_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    games, values, prior = tmp_path / "games", written(tmp_path / "values", "rank"), written(tmp_path / "prior")
+    assert selfplay(["rule", "-n", "2", "--style", "east", "--processes", "1", "-o", str(games)]) == 0
+    command = ["advantages.py", str(values), str(games), "--prior", str(prior), "--split", "train"]
+    monkeypatch.setattr(sys, "argv", command)
+    assert program("advantages").main() == 1
+    assert f"{games}: decisions of 0 games of the train split are taken" in capsys.readouterr().err
 
 
 def test_values_are_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
