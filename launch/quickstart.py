@@ -128,7 +128,7 @@ def quickstart(settings: Settings) -> None:
     annotations = make_annotations(settings, files)
     say("the first decision in words")
     run("kanachan-annotate", "--explain", "1", annotations)
-    shards = make_shards(work, len(files))
+    shards = make_shards(settings, len(files))
     steps = max(1, min(settings.later_steps, len(open_shards(shards, "train")) // BATCH))
     run(
         *(CHECKOUT / "launch" / "curriculum.sh", shards, "--output", work / "runs"),
@@ -258,8 +258,9 @@ def _write(path: Path, files: Files) -> None:
         Path(temporary).write_text(json.dumps(files, indent=0))
 
 
-def make_shards(work: Path, num_files: int) -> Path:
+def make_shards(settings: Settings, num_files: int) -> Path:
     """Packs the annotations; raises ValueError if one of the splits would be empty."""
+    work = settings.work
     shards, part = work / "shards", work / "shards.part"
     if shards.exists():
         return shards
@@ -276,8 +277,8 @@ def make_shards(work: Path, num_files: int) -> Path:
     )
     if len(splits_in(part)) < NUM_SPLITS:
         raise ValueError(
-            f"too few games to hold out some for validation and test ({num_files:,} files of records): "
-            "add records, to about 30 games or more, and give the same command again"
+            f"too few games of {settings.num_players} players to hold out some for validation and test "
+            f"({num_files:,} files of records): add records, to about 30 games or more, and give the same command again"
         )
     part.rename(shards)
     return shards

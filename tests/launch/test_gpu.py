@@ -77,8 +77,9 @@ def test_a_part_that_breaks_is_reported_and_can_be_repeated(measured: Callable[.
 def test_a_part_that_does_not_exist_is_refused(
     measured: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as ended:
         measured("nothing")
+    assert ended.value.code == 2
     assert f"nothing: no such part; there are {', '.join(PARTS)}" in capsys.readouterr().err
 
 

@@ -14,6 +14,12 @@ from tests.support.launched import LAUNCH, program
 quickstart = program("quickstart", LAUNCH)
 
 
+@pytest.fixture(autouse=True)
+def commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Puts the commands of this environment on the path, as launch/quickstart.sh does."""
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+
+
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("games")
@@ -94,16 +100,14 @@ def test_a_pattern_that_matches_nothing_leaves_no_trace(tmp_path: Path, capfd: p
     assert not (tmp_path / "quickstart").exists()
 
 
-def test_too_few_games_can_be_followed_by_more(
-    games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+def test_too_few_games_can_be_followed_by_more(games: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     few = tmp_path / "few"
     few.mkdir()
     first, second, *_ = sorted(games.iterdir())
     (few / first.name).write_bytes(first.read_bytes())
     assert run(tmp_path / "quickstart", str(few)) == 1
-    assert "too few games to hold out some for validation and test (1 files of records)" in capfd.readouterr().err
+    error = capfd.readouterr().err
+    assert "too few games of 4 players to hold out some for validation and test (1 files of records)" in error
     assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
     (few / second.name).write_bytes(second.read_bytes())
     run(tmp_path / "quickstart", str(few))
@@ -125,7 +129,7 @@ def test_games_of_three_are_reviewed_by_weights_of_three_and_others_beside_them_
     assert "reference/3p  agreement" in printed
     assert (tmp_path / "quickstart" / "records" / "review-reference.html").exists()
     assert "2 games" in printed and "another number of players" in printed
-    assert "too few games" in printed  # annotated and packed
+    assert "too few games of 3 players" in printed  # annotated and packed
 
 
 def test_the_game_to_review_has_as_many_players_as_are_learned_from(games: Path, games_of_three: Path) -> None:
