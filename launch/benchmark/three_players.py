@@ -43,10 +43,10 @@ class _Games:
     def simulated(cls, vocabulary: Vocabulary, number: int, work: Path) -> "_Games":
         games = cls(vocabulary, work / vocabulary.name)
         options = ["--players", str(vocabulary.num_seats), "--seed", "1", "-o", str(games.records)]
-        with redirect_stdout(io.StringIO()):  # its table of habits
+        habits = io.StringIO()
+        with redirect_stderr(habits):
             status = simulate(["-n", str(number), *options])
-        if status:
-            raise ValueError(f"{games.records}: the games could not be simulated")
+        assert status == 0, habits.getvalue()
         games.pack(games.shards)
         return games
 
