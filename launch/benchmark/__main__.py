@@ -95,12 +95,12 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             estimates += measure_growing(shards, arguments.repeats, work)
+        if "three" in parts:  # before those that leave torch with one thread, as it trains
+            estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
         if "bot" in parts:
             estimates.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
         if "selfplay" in parts:
             estimates += measure_selfplay(arguments.games, arguments.repeats, work)
-        if "three" in parts:
-            estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
     if "arena" in parts:
         model = MODEL_SIZES[arguments.size]
         has_int8 = find_spec("onnxruntime") is not None and find_spec("onnx") is not None  # the extra `onnx`
