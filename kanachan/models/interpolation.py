@@ -1,4 +1,4 @@
-"""Weights between those of two networks of the same kind: a step of training, shortened."""
+"""Weights on the line through those of two networks of the same kind: a step of training, shortened or lengthened."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from kanachan.models.weights import Weights
 
 
 def interpolated(old: Weights, new: Weights, share: float) -> Mapping[str, Tensor]:
-    """Returns the tensors that are `share` of the way from `old` to `new`, of the kinds of `new`. What `old` alone has,
-    as heads of auxiliary targets, is left out.
+    """Returns the tensors that are `share` of the way from `old` to `new`, or beyond it, of the kinds of `new`. What
+    `old` alone has, as heads of auxiliary targets, is left out.
 
     Raises:
         ValueError: `old` lacks a tensor of `new`, or has it in another shape.
     """
-    assert 0 < share <= 1, share
+    assert share > 0, share
     shape_of = {name: tensor.shape for name, tensor in old.tensors.items()}
     if any(shape_of.get(name) != tensor.shape for name, tensor in new.tensors.items()):
         raise ValueError(f"{old.path} and {new.path} are networks of different sizes or heads")

@@ -19,9 +19,8 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from annotate.runtime.files import locking, replacing
 from annotate.runtime.signals import StopRequest, noting_stop_signals
@@ -36,35 +35,14 @@ from kanachan.training.devices import World, devices_of, is_launched, this_rank
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
 from kanachan.training.phases import Phase, PhaseStopped, run_phase
+from kanachan.training.policy_gate import Gate
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 
 FRACTIONS = "0.7,0.1,0.2"
 """of the games: for the fits and the policy pass, to watch the divergence, and for the gate, whose error is that of the
 gain"""
-SHARES = (1.0, 0.5, 0.25)
-"""of the change of the weights, of which the gate chooses one, or none"""
 POLICY_NAME = "policy.safetensors"
-
-
-@dataclass(frozen=True)
-class Gate:
-    """The estimated gains of the candidates, and the choice."""
-
-    reports: Mapping[float, Mapping[str, Any]]
-    """by share: what kanachan-evaluate --gain has written; without a gain where a share is too far from the policy"""
-
-    @property
-    def measured(self) -> dict[float, Mapping[str, Any]]:
-        """The reports that have a gain."""
-        return {share: report for share, report in self.reports.items() if report["gain"] is not None}
-
-    @property
-    def chosen(self) -> float | None:
-        """The share with the highest gain among those whose interval is above zero; None if there is none, so that the
-        policy stays."""
-        better = [share for share, report in self.measured.items() if report["gain"]["low"] > 0]
-        return max(better, key=lambda share: float(self.measured[share]["gain"]["value"]), default=None)
 
 
 class Iteration:
@@ -111,16 +89,16 @@ class Iteration:
         save_config(self._update_config(), file)
         yield "update", Phase("train", ["--config", str(file), "--resume", "auto"], is_trained)
 
-    def candidates(self) -> Iterator[tuple[float, Phase, Path]]:
-        """Yields the share of the update, the command that estimates its gain, and the file of its report, after
+    def measuring(self, share: float) -> tuple[Phase, Path]:
+        """Returns the command that estimates the gain of a share of the update, and the file of its report, after
         writing the weights of the candidate."""
-        old, new = read_weights(self.policy), read_weights(self.update)
-        for share in SHARES:
-            report = self.candidate(share).with_suffix(".json")
-            if not self.candidate(share).is_file():
-                self.candidate(share).parent.mkdir(exist_ok=True)
-                write_weights(self.candidate(share), interpolated(old, new, share), new.card)
-            yield share, Phase("evaluate", self._gain(share, report), report.is_file), report
+        candidate = self.candidate(share)
+        report = candidate.with_suffix(".json")
+        if not candidate.is_file():
+            old, new = read_weights(self.policy), read_weights(self.update)
+            candidate.parent.mkdir(exist_ok=True)
+            write_weights(candidate, interpolated(old, new, share), new.card)
+        return Phase("evaluate", self._gain(share, report), report.is_file), report
 
     def candidate(self, share: float) -> Path:
         """Returns the weights file of a share of the update."""
@@ -240,16 +218,16 @@ def _run(iteration: Iteration, out: Path, stop: StopRequest) -> None:
             run_phase(phase, log, stop)
         if name == "games":
             _require_splits(iteration)
-    reports = {}
-    for share, phase, report in iteration.candidates():
+    gate = Gate({})
+    while (share := gate.next_share) is not None:
         _announce(iteration, f"gain of {share:.0%} of the update")
+        phase, report = iteration.measuring(share)
         with seconds.measuring("gate"):
             run_phase(phase, log, stop)
-        reports[share] = json.loads(report.read_text(encoding="utf-8"))
-    gate = Gate(reports)
+        gate = Gate({**gate.reports, share: json.loads(report.read_text(encoding="utf-8"))})
     row = _row(iteration, gate, seconds.known)
     _log(iteration, out, row)
-    print(_in_words(iteration, gate), flush=True)
+    print(gate.in_words(), flush=True)
     _write_policy(iteration, gate, row)
 
 
@@ -347,14 +325,3 @@ def _write_policy(iteration: Iteration, gate: Gate, row: Mapping[str, float]) ->
     entry = {"iteration": iteration.number, "share": gate.chosen, "metrics": metrics}
     card = {**weights.card, "iterations": [*read_card(iteration.policy).get("iterations", []), entry]}
     write_weights(iteration.result, weights.tensors, card)
-
-
-def _in_words(iteration: Iteration, gate: Gate) -> str:
-    if not gate.measured:
-        return f"gate: even {min(SHARES):.0%} of the update is too far from the policy to be measured: the policy stays"
-    report = gate.measured[gate.chosen or min(gate.measured)]
-    gain = report["gain"]
-    numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
-    if gate.chosen is None:
-        return f"gate: no share of the update is better for sure ({min(SHARES):.0%} of it: {numbers}): the policy stays"
-    return f"gate: {gate.chosen:.0%} of the update is taken: {numbers}"

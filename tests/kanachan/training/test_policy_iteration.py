@@ -15,7 +15,7 @@ import torch
 from kanachan.config import DataConfig, RunConfig, TrainConfig
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.policy_config import PolicyConfig, SelfPlayConfig
-from kanachan.training.policy_iteration import POLICY_NAME, SHARES, Gate, Iteration, _Durations, run_iterations
+from kanachan.training.policy_iteration import POLICY_NAME, Iteration, _Durations, run_iterations
 from kanachan.training.run_folder import load_config
 from tests.support.packed import packed
 from tests.support.tiny_weights import written
@@ -35,22 +35,6 @@ def config(folder: Path, **selfplay: object) -> TrainConfig:
 def commands(iteration: Iteration) -> list[str]:
     iteration.folder.mkdir(parents=True)
     return [phase.as_typed for _, phase in iteration.fits()]
-
-
-def test_the_gate_takes_the_share_with_the_highest_gain_that_is_above_zero_for_sure() -> None:
-    assert Gate({1.0: reported(0.02, -0.01), 0.5: reported(0.012, 0.002), 0.25: reported(0.008, 0.001)}).chosen == 0.5
-
-
-def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
-    assert Gate({share: reported(0.02, -0.001) for share in SHARES}).chosen is None
-
-
-TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
-
-
-def test_a_share_that_is_too_far_to_be_measured_leaves_the_choice_to_smaller_ones() -> None:
-    assert Gate({1.0: TOO_FAR, 0.5: reported(0.012, 0.002), 0.25: reported(0.008, 0.001)}).chosen == 0.5
-    assert Gate(dict.fromkeys(SHARES, TOO_FAR)).chosen is None
 
 
 def test_fewer_iterations_than_a_run_has_are_refused(tmp_path: Path) -> None:
@@ -154,7 +138,8 @@ def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(t
     given = replace(config(tmp_path), policy=PolicyConfig(reward="reward", points=(4 / 3, 1 / 3, -2 / 3, -1.0)))
     iteration = Iteration(given, 0, str(old))
     update = read_weights(written(iteration.update, "policy", seed=1, layers=1))
-    for share, gain, _ in iteration.candidates():
+    for share in (1.0, 2.0, 0.5):
+        gain, _ = iteration.measuring(share)
         assert read_weights(iteration.candidate(share)).tensors.keys() == update.tensors.keys()
         (points,) = [text for text in gain.arguments if text.startswith("--points=")]
         assert tuple(map(float, points.removeprefix("--points=").split(","))) == given.policy.points
@@ -227,7 +212,7 @@ def test_a_share_that_the_gate_has_chosen_plays_in_the_next_iteration(tmp_path: 
     while not first.exists():
         time.sleep(0.02)
     (first / "gate").mkdir()  # while the games are played: the iteration finds its gains estimated already
-    for share, low in ((1.0, -0.1), (0.5, 0.1), (0.25, -0.1)):
+    for share, low in ((1.0, -0.1), (0.5, 0.1)):
         (first / f"gate/share-{share:g}.json").write_text(json.dumps(reported(0.2, low)))
     assert process.wait() == 0
     paths = (tmp_path / "weights", first / "update", first / POLICY_NAME)

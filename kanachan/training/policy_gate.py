@@ -1,0 +1,75 @@
+"""How far to go along an update of a policy: the gate of an iteration, which searches the line from the policy before
+the update through the one after it for the highest gain.
+
+To first order the gain grows with the share of the update that is taken, and so does its standard error: whether the
+direction is good does not depend on the share. How far it stays good does.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+LARGEST_SHARE = 4.0
+SMALLEST_SHARE = 0.25
+
+
+@dataclass(frozen=True)
+class Gate:
+    """The gains estimated so far, which share to measure next, and the choice."""
+
+    reports: Mapping[float, Mapping[str, Any]]
+    """by share of the change of the weights, in the order in which they were measured: what kanachan-evaluate --gain
+    has written; without a gain where a share is too far from the policy"""
+
+    @property
+    def measured(self) -> dict[float, Mapping[str, Any]]:
+        """The reports that have a gain."""
+        return {share: report for share, report in self.reports.items() if report["gain"] is not None}
+
+    @property
+    def next_share(self) -> float | None:
+        """The share to measure next: first the whole update; twice as much as long as that gains more, if it is better
+        for sure, and where that is too far what lies in the middle; else half as much until a share is better. None
+        where the search ends."""
+        if not self.reports:
+            return 1.0
+        if not self._is_better(1.0):
+            smallest = min(self.reports)
+            return smallest / 2 if not self._is_better(smallest) and smallest > SMALLEST_SHARE else None
+        latest, largest = list(self.reports)[-1], max(self.reports)
+        if latest < largest:
+            return None
+        if largest not in self.measured:
+            return 0.75 * largest
+        gains_more = largest == 1 or self._gain(largest) > self._gain(largest / 2)
+        return 2 * largest if gains_more and largest < LARGEST_SHARE else None
+
+    @property
+    def chosen(self) -> float | None:
+        """The share with the highest gain among those whose interval is above zero; None if there is none, so that the
+        policy stays."""
+        return max(filter(self._is_better, self.reports), key=self._gain, default=None)
+
+    def in_words(self) -> str:
+        """Returns the choice and its reason, when the search has ended."""
+        if not self.measured:
+            return (
+                f"gate: even {min(self.reports):.0%} of the update is too far from the policy to be measured: "
+                "the policy stays"
+            )
+        report = self.measured[self.chosen or min(self.measured)]
+        gain = report["gain"]
+        numbers = f"{gain['value']:+.4f} [{gain['low']:+.4f}, {gain['high']:+.4f}] {report['unit']} a game"
+        if self.chosen is None:
+            smallest = min(self.measured)
+            return (
+                f"gate: no share of the update is better for sure ({smallest:.0%} of it: {numbers}): the policy stays"
+            )
+        return f"gate: {self.chosen:.0%} of the update is taken: {numbers}"
+
+    def _is_better(self, share: float) -> bool:
+        return share in self.measured and self.measured[share]["gain"]["low"] > 0
+
+    def _gain(self, share: float) -> float:
+        return float(self.measured[share]["gain"]["value"]) if share in self.measured else -math.inf

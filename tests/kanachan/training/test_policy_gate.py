@@ -1,0 +1,73 @@
+"""How far the gate goes along an update of a policy."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from kanachan.training.policy_gate import Gate
+
+TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
+
+
+def reported(value: float, low: float) -> dict[str, object]:
+    return {"gain": {"value": value, "low": low, "high": 2 * value - low}, "unit": "ranks"}
+
+
+def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
+    """Returns the gate at the end of a search that finds these reports."""
+    gate = Gate({})
+    while (share := gate.next_share) is not None:
+        assert share not in gate.reports
+        gate = Gate({**gate.reports, share: reports[share]})
+    return gate
+
+
+def test_a_step_that_is_better_for_sure_is_doubled_as_long_as_that_gains_more() -> None:
+    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.019, 0.01), 4.0: reported(0.015, 0.001)})
+    assert (list(gate.reports), gate.chosen) == ([1, 2, 4], 2)
+    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.009, 0.001)})
+    assert (list(gate.reports), gate.chosen) == ([1, 2], 1)
+
+
+def test_the_search_ends_at_four_times_the_update() -> None:
+    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01), 4.0: reported(0.04, 0.02)})
+    assert (list(gate.reports), gate.chosen) == ([1, 2, 4], 4)
+    assert gate.in_words() == "gate: 400% of the update is taken: +0.0400 [+0.0200, +0.0600] ranks a game"
+
+
+def test_between_a_step_that_is_better_and_one_that_is_too_far_the_middle_is_measured() -> None:
+    better = {1.0: reported(0.01, 0.005), 2.0: reported(0.02, 0.01)}
+    gate = searched({**better, 4.0: TOO_FAR, 3.0: reported(0.028, 0.012)})
+    assert (list(gate.reports), gate.chosen) == ([1, 2, 4, 3], 3)
+    gate = searched({**better, 4.0: TOO_FAR, 3.0: TOO_FAR})
+    assert (list(gate.reports), gate.chosen) == ([1, 2, 4, 3], 2)
+
+
+def test_a_longer_step_whose_gain_is_not_sure_is_not_taken() -> None:
+    gate = searched({1.0: reported(0.01, 0.005), 2.0: reported(0.02, -0.001), 4.0: reported(0.015, -0.01)})
+    assert gate.chosen == 1
+
+
+@pytest.mark.parametrize("whole", [reported(0.02, -0.01), TOO_FAR], ids=["not sure", "too far"])
+def test_a_step_that_is_not_better_for_sure_is_halved_until_it_is(whole: Mapping[str, object]) -> None:
+    gate = searched({1.0: whole, 0.5: reported(0.012, 0.002)})
+    assert (list(gate.reports), gate.chosen) == ([1, 0.5], 0.5)
+    gate = searched({1.0: whole, 0.5: reported(0.01, -0.01), 0.25: reported(0.008, 0.001)})
+    assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], 0.25)
+
+
+def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
+    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), reported(0.02, -0.001)))
+    assert (list(gate.reports), gate.chosen) == ([1, 0.5, 0.25], None)
+    assert gate.in_words() == (
+        "gate: no share of the update is better for sure (25% of it: +0.0200 [-0.0010, +0.0410] ranks a game): "
+        "the policy stays"
+    )
+
+
+def test_the_policy_stays_where_every_share_is_too_far_to_be_measured() -> None:
+    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), TOO_FAR))
+    assert gate.chosen is None
+    assert gate.in_words() == (
+        "gate: even 25% of the update is too far from the policy to be measured: the policy stays"
+    )
