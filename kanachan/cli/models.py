@@ -178,13 +178,24 @@ def _games(card: dict[str, Any]) -> list[str]:
 
 def _training(card: dict[str, Any]) -> list[str]:
     if "training" in card:
-        return [
+        lines = [
             f"{run['stage']}: {run['steps']:,} steps, {_seen(run)}, {run['passes']:.2f} passes "
             f"over {run['train_games']:,} games"
             for run in card["training"]
         ]
-    runs = [*card.get("lineage", []), card]
-    return [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} decisions" for run in runs if run.get("steps")]
+    else:
+        runs = [run for run in [*card.get("lineage", []), card] if run.get("steps")]
+        lines = [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} decisions" for run in runs]
+    return lines + [_iteration(entry) for entry in card.get("iterations", [])]
+
+
+def _iteration(entry: dict[str, Any]) -> str:
+    """Says what the gate of an iteration of stage policy has taken."""
+    number, share = entry["iteration"] + 1, entry["share"]
+    if share is None:
+        return f"iteration {number}: nothing of the update was taken"
+    gain = entry["metrics"]["iteration/gain_taken"]
+    return f"iteration {number}: {share:.0%} of the update was taken, estimated gain {gain:+.4f} a game"
 
 
 def _seen(run: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from kanachan.cli.models import main
 from kanachan.models.reference import shipped_weights
-from kanachan.models.weights import read_weights
+from kanachan.models.weights import read_weights, write_weights
 from tests.support.tiny_weights import written
 
 
@@ -42,6 +42,19 @@ def test_the_cards_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_weights_of_a_run_have_a_card_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(written(tmp_path, "rank"))]) == 0
     assert "stage rank" in capsys.readouterr().out
+
+
+def test_the_card_of_a_policy_tells_what_the_gates_have_taken(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = read_weights(written(tmp_path, "policy"))
+    taken = {"iteration": 0, "share": 2.0, "metrics": {"iteration/gain_taken": 0.0322}}
+    stayed = {"iteration": 1, "share": None, "metrics": {"iteration/gain_taken": 0.0}}
+    write_weights(made.path, made.tensors, {**made.card, "iterations": [taken, stayed]})
+    assert main([str(made.path)]) == 0
+    printed = capsys.readouterr().out
+    assert "  iteration 1: 200% of the update was taken, estimated gain +0.0322 a game\n" in printed
+    assert "  iteration 2: nothing of the update was taken\n" in printed
 
 
 def test_a_name_that_is_not_shipped_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
