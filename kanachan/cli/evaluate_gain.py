@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kanachan.evaluation.gain import Gain, SeatRounds
     from kanachan.evaluation.verdicts import GainVerdict
     from kanachan.inference.critic import Critic
-    from kanachan.inference.policy import Policy
+    from kanachan.inference.policy import NetworkPolicy
     from kanachan.inference.returns import Utility
     from kanachan.play.learner_seats import LearnerSeats
 
@@ -224,7 +224,7 @@ def _measured(seats: "LearnerSeats", returns: _Returns, arguments: argparse.Name
             raise kind(f"{names}: {error} (played as {seats.circumstances})") from None
 
 
-def _policy(path: str, seats: "LearnerSeats", device: Any) -> "Policy":
+def _policy(path: str, seats: "LearnerSeats", device: Any) -> "NetworkPolicy":
     from kanachan.inference.policy import Policy
 
     policy = Policy.load(path, device)

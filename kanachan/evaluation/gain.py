@@ -24,7 +24,8 @@ from kanachan.data.sampler import by_round
 from kanachan.data.shards import Shards
 from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap, ratio_statistic
 from kanachan.inference.behaviour import Behaviour, divergence
-from kanachan.inference.policy import DEFAULT_BATCH, Policy
+from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy
+from kanachan.models.transformer import have_same_encoder
 
 MOST_DIVERGENCE = 0.005
 """nats a decision, beyond which the weights of whole rounds vary too much"""
@@ -118,8 +119,8 @@ class GainMeter:
 
     def __init__(
         self,
-        new: Policy,
-        old: Policy,
+        new: NetworkPolicy,
+        old: NetworkPolicy,
         behaviour: Behaviour,
         returns: _OF_DECISIONS,
         values: _OF_DECISIONS | None = None,
@@ -127,6 +128,8 @@ class GainMeter:
     ) -> None:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
+        # many updates leave the encoder as it is, which is three quarters of the work
+        self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
         self._returns, self._values, self._batch = returns, values, batch
 
     def measure_all(
@@ -191,12 +194,23 @@ class GainMeter:
         parts = []
         for first in range(0, len(columns), self._batch):
             rows = columns.rows(first, first + self._batch)
-            new_BA, old_BA = (self._behaviour.log_probabilities(_scores(p, rows)) for p in (self._new, self._old))
+            new_BA, old_BA = map(self._behaviour.log_probabilities, self._scores(rows))
             chosen_B1 = torch.from_numpy(rows.chosen.astype(np.int64)).to(new_BA.device)[:, None]
             taken = [log_BA.gather(1, chosen_B1)[:, 0] for log_BA in (new_BA, old_BA)]
             parts.append(torch.stack([*taken, divergence(new_BA, old_BA)]).cpu())
         new_B, old_B, divergence_B = torch.cat(parts, dim=1).numpy()
         return new_B, old_B, divergence_B
+
+    def _scores(self, columns: Columns) -> tuple[torch.Tensor, torch.Tensor]:
+        """Returns score_BA of the new and of the old policy."""
+        new, old = self._new, self._old
+        batch = old.batch(columns).to(old.device)
+        if self._shares_encoder:
+            encoded = old.network.encoded(batch)
+            new_output, old_output = (policy.decoded(batch, encoded) for policy in (new, old))
+        else:
+            new_output, old_output = new.output(new.batch(columns).to(new.device)), old.output(batch)
+        return new.objective.score(new_output), old.objective.score(old_output)
 
 
 def weighed(
@@ -236,11 +250,6 @@ def _check(rounds: SeatRounds, at_most: float) -> None:
             f"{MOST_DIVERGENCE:g} at which the games of one still tell the gain of the other: play games to compare "
             "them (kanachan-arena), or take a smaller step"
         )
-
-
-def _scores(policy: Policy, columns: Columns) -> torch.Tensor:
-    batch = policy.batch(columns).to(policy.device)
-    return policy.objective.score(policy.output(batch))
 
 
 class _Span(NamedTuple):

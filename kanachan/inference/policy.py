@@ -25,7 +25,7 @@ from kanachan.data.columns import ObservationColumns, columns_of_annotations, co
 from kanachan.data.decisions import Rows, annotations_of, vocabulary_of
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.choice import Action, Prediction, choose
-from kanachan.models.transformer import Network, Output
+from kanachan.models.transformer import Encoded, Network, Output
 from kanachan.objectives.networks import load_network
 from kanachan.objectives.objective import Objective
 
@@ -224,6 +224,10 @@ class NetworkPolicy(Policy):
     def with_network(self, network: Network) -> "NetworkPolicy":
         """Returns the same policy by another network of the same outputs."""
         return NetworkPolicy(network, self.objective, actor_first=self.actor_first, card=self.card, device=self.device)
+
+    def decoded(self, batch: Batch, encoded: Encoded) -> Output:
+        """Returns the output for `batch`, encoded by a network with the same encoder, at the policy's temperatures."""
+        return scale_logits(self.network.decoded(batch, encoded), self.temperature, self.summary_temperature)
 
     @torch.inference_mode()
     def output_and_value(self, batch: Batch) -> tuple[Output, Tensor | None]:

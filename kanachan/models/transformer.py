@@ -43,6 +43,14 @@ class Output(NamedTuple):
     """outputs from the summary token for auxiliary targets, if there are any"""
 
 
+class Encoded(NamedTuple):
+    """The output of an encoder."""
+
+    encoded_XD: Tensor
+    backend: AttentionBackend
+    """in whose arrangement of tokens it is"""
+
+
 class Encoder(nn.Module):
     """The encoder of tokens of situations to vectors. The tiles form a set: their order changes nothing.
 
@@ -194,14 +202,32 @@ class Network(nn.Module):
             _initialise(self.auxiliary_head, num_residuals=1)
 
     def forward(self, batch: Batch) -> Output:
+        return self.decoded(batch, self.encoded(batch))
+
+    def encoded(self, batch: Batch) -> Encoded:
+        """Returns the first half of `forward`, which networks with the same encoder have in common."""
         backend = attention_backend(batch)
         encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend, batch.hidden_BU)
+        return Encoded(encoded_XD, backend)
+
+    def decoded(self, batch: Batch, encoded: Encoded) -> Output:
+        """Returns the second half of `forward`."""
+        encoded_XD, backend = encoded
         candidate_BAK = backend.outputs(self.head(self.decoder(encoded_XD, backend)))
         summary_BD = backend.summary(encoded_XD)
         summary_BK = summary_BD[:, :0] if self.summary_head is None else self.summary_head(summary_BD)
         auxiliary_BK = None if self.auxiliary_head is None else self.auxiliary_head(summary_BD)
         output = Output(candidate_BAK, summary_BK, batch.candidate_BA != 0, auxiliary_BK)
         return with_prior(output, self.prior, batch)
+
+
+def have_same_encoder(a: Network, b: Network) -> bool:
+    """Returns whether two networks encode every situation in the same way."""
+    ours, theirs = a.encoder.state_dict(), b.encoder.state_dict()
+    return ours.keys() == theirs.keys() and all(
+        tensor.shape == theirs[name].shape and torch.equal(tensor, theirs[name].to(tensor.device))
+        for name, tensor in ours.items()
+    )
 
 
 def with_prior(output: Output, prior: nn.Module | None, batch: Batch) -> Output:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
-from kanachan.models.transformer import Network
+from kanachan.models.transformer import Encoded, Network, have_same_encoder
 from kanachan.objectives.objective import Objective
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
@@ -36,9 +36,14 @@ class TemperedNetwork:
         self.network.to(device)
         return self
 
-    def __call__(self, batch: Batch) -> Tensor:
-        """Returns log_BA of the candidates, -inf at padding."""
-        return log_probabilities(self.objective.score(self.network(batch)), self.temperature)
+    def __call__(self, batch: Batch, encoded: Encoded | None = None) -> Tensor:
+        """Returns log_BA of the candidates, -inf at padding.
+
+        Args:
+            encoded: the batch, by a network with the same encoder; None: it is encoded here.
+        """
+        output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
+        return log_probabilities(self.objective.score(output), self.temperature)
 
 
 class PolicyModule(LoggedModule):
@@ -71,12 +76,13 @@ class PolicyModule(LoggedModule):
     ) -> None:
         fixed = [old] if magnet is None else [old, magnet]
         trains_encoder = optim.encoder_learning_rate != 0
-        work_of = partial(_work, model, trains_encoder, len(fixed))
+        shares_encoder = not trains_encoder and all(have_same_encoder(policy.network, each.network) for each in fixed)
+        work_of = partial(_work, model, trains_encoder, shares_encoder, len(fixed))
         super().__init__(policy.network, optim, total_steps, log_every, work_of)
         self.objective = policy.objective
         self.gradient = gradient
         self.entropy_weight: Tensor | float = 0.0
-        self._policy, self._fixed = policy, fixed
+        self._policy, self._fixed, self._shares_encoder = policy, fixed, shares_encoder
         self._previous = previous
         self._hidden_share = hidden_share
         self._entropy_gap: list[Tensor] = []
@@ -169,13 +175,17 @@ class PolicyModule(LoggedModule):
 
     def _parts(self, batch: Batch, limit: float | None = None) -> dict[str, Tensor]:
         with torch.no_grad():
-            old_BA, *others = (each.to(self.device)(batch) for each in self._fixed)
-        log = LogProbabilities(self._policy(batch), old_BA, others[0] if others else old_BA)
+            encoded = self.network.encoded(batch) if self._shares_encoder else None
+            old_BA, *others = (each.to(self.device)(batch, encoded) for each in self._fixed)
+        log = LogProbabilities(self._policy(batch, encoded), old_BA, others[0] if others else old_BA)
         return self.gradient(log, batch, self.entropy_weight, limit)
 
 
-def _work(model: ModelConfig, trains_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:
+def _work(model: ModelConfig, trains_encoder: bool, shares_encoder: bool, num_fixed: int, batch: Batch) -> FlopCount:
     """Counts the work of a batch; a forward pass of a policy that is not trained is a third of training one."""
     trained = count_flops(model, batch, trains_encoder=trains_encoder)
     whole = trained if trains_encoder else count_flops(model, batch)
-    return FlopCount(trained.decisions, trained.tokens, trained.flops + num_fixed * whole.flops / 3)
+    fixed = whole.flops / 3
+    if shares_encoder:  # training it takes two forward passes more, and little else
+        fixed -= (whole.flops - trained.flops) / 2
+    return FlopCount(trained.decisions, trained.tokens, trained.flops + num_fixed * fixed)

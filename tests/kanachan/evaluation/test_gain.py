@@ -22,10 +22,14 @@ ANNOTATIONS = random_annotations(12, seed=3, games=12)
 Floats = NDArray[np.float64]
 
 
-@pytest.fixture(scope="module")
-def policies(tmp_path_factory: pytest.TempPathFactory) -> tuple[NetworkPolicy, NetworkPolicy]:
+@pytest.fixture(scope="module", params=["one encoder", "two encoders"])
+def policies(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[NetworkPolicy, NetworkPolicy]:
     folder = tmp_path_factory.mktemp("weights")
     new, old = (Policy.load(written(folder / str(seed), seed=seed)) for seed in (1, 2))
+    if request.param == "one encoder":  # which is computed once for both
+        new.network.encoder.load_state_dict(old.network.encoder.state_dict())
     return new, old
 
 

@@ -120,3 +120,31 @@ def test_rewards_that_are_exchanged_among_the_decisions_change_nothing_in_other_
     assert after == pytest.approx(before, rel=0.05)
     (covariance,) = rows.of("validation/covariance").values()
     assert abs(covariance) < 0.01
+
+
+@pytest.mark.parametrize("magnet_seed", [None, 0, 1], ids=["no magnet", "magnet of this encoder", "of another"])
+def test_an_encoder_that_is_not_trained_is_computed_once_with_the_same_losses(
+    magnet_seed: int | None, weights: Path, games: list[list[Batch]], tmp_path: Path
+) -> None:
+    magnet = None if magnet_seed is None else fixed(written(tmp_path, layers=1, seed=magnet_seed))
+    network, objective, _ = load_network(weights)
+    with torch.no_grad():
+        network.head.weight.add_(0.1)  # after some steps
+    optim = OptimConfig(learning_rate=1e-3, encoder_learning_rate=0.0)
+    model = replace(MODEL_SIZES["tiny"], layers=1)
+    policy = TemperedNetwork(network.train(), objective, 1.0)
+    stage = PolicyModule(policy, fixed(weights), magnet, PolicyGradient(SETTINGS), optim, STEPS, STEPS, model)
+    assert stage._shares_encoder == (magnet_seed != 1)
+    (batch, *_), _ = games
+    found = stage._parts(batch)
+    found["loss"].backward()
+    gradients = {name: p.grad for name, p in network.named_parameters() if p.grad is not None}
+    assert gradients.keys() >= {"head.weight", "decoder.candidate_embedding.weight"}
+    network.zero_grad()
+    stage._shares_encoder = False
+    expected = stage._parts(batch)
+    expected["loss"].backward()
+    torch.testing.assert_close(found, expected, rtol=0, atol=0)
+    torch.testing.assert_close(
+        gradients, {name: p.grad for name, p in network.named_parameters() if p.grad is not None}, rtol=0, atol=0
+    )
