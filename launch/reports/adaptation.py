@@ -17,6 +17,7 @@ from typing import Any, get_args
 
 import numpy as np
 import torch
+from tqdm import tqdm
 
 from annotate.game.deals import SeenDeal, wall_with
 from annotate.game.record import Event, Rules
@@ -109,7 +110,8 @@ def measure(
     """
     adapter = Adapter(policy, config)
     return [
-        _measure_deal(policy, adapter, *random_deal(policy.vocabulary, n, config, rules), tests) for n in range(deals)
+        _measure_deal(policy, adapter, *random_deal(policy.vocabulary, n, config, rules), tests)
+        for n in tqdm(range(deals), unit="deal", disable=None)
     ]
 
 
