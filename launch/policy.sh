@@ -39,7 +39,7 @@ done
 case $machine in
     laptop)
         games=(--selfplay.games 2400 --run.accelerator cpu)
-        # three quarters of the work less; a critic of so few games explains next to nothing (docs/results.md)
+        # the encoder is then computed once for all policies; a critic of so few games explains next to nothing
         games+=(--optim.encoder_learning_rate 0 --selfplay.critic false)
         ;;
     gpu) games=(--selfplay.games 24000 --selfplay.device cuda --run.accelerator gpu) ;;

@@ -190,7 +190,7 @@ def _training(card: dict[str, Any]) -> list[str]:
 
 
 def _iteration(entry: dict[str, Any]) -> str:
-    """Says what the gate of an iteration of stage policy has taken."""
+    """Describes what the gate of an iteration of stage policy has taken."""
     number, share = entry["iteration"] + 1, entry["share"]
     if share is None:
         return f"iteration {number}: nothing of the update was taken"

@@ -128,7 +128,7 @@ class GainMeter:
     ) -> None:
         assert new.vocabulary is old.vocabulary
         self._new, self._old, self._behaviour = new, old, behaviour
-        # many updates leave the encoder as it is, which is three quarters of the work
+        # many updates leave the encoder as it is, which is most of the work
         self._shares_encoder = new.actor_first == old.actor_first and have_same_encoder(new.network, old.network)
         self._returns, self._values, self._batch = returns, values, batch
 
