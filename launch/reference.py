@@ -2,12 +2,14 @@
 
 python launch/reference.py RUN --evaluation evaluation.json --ancestors runs/imitation --games docs/benchmark
     --arena arena.json -o kanachan/reference/rank.safetensors
+python launch/reference.py RUN --evaluation evaluation.json --int8 SHARDS -o kanachan/reference/imitation.safetensors
 
 Those of three players are in kanachan/reference/3p.
 
 The card loses the folders of the machine that trained it. It gains the metrics that kanachan-evaluate computed on the
-test split, the results of matches, the games by table and date, the passes over them and the commands that make the
-weights again. Half precision halves the file; a network that is loaded from it computes in fp32 as before.
+test split, how far int8 matrices are from the network there, the results of matches, the games by table and date, the
+passes over them and the commands that make the weights again. Half precision halves the file; a network that is loaded
+from it computes in fp32 as before.
 """
 
 import argparse
@@ -19,7 +21,10 @@ from typing import Any
 
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
+from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
+from kanachan.inference.int8_network import divergence, with_int8
+from kanachan.inference.policy import Policy
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
 from kanachan.objectives.stages import REWARD
@@ -27,6 +32,7 @@ from kanachan.training.command_line import stage_defaults
 from kanachan.training.run_folder import plain
 
 LICENCE = "MIT"
+_BATCH = 256
 _MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
 
 
@@ -36,6 +42,7 @@ def reference_card(
     ancestors: Sequence[Weights] = (),
     arena: Sequence[Mapping[str, Any]] = (),
     games: Mapping[str, Sequence[str]] | None = None,
+    int8: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Returns the card of a reference model.
 
@@ -44,6 +51,7 @@ def reference_card(
         ancestors: weights of the earlier stages, for the passes and the commands.
         arena: of `match`.
         games: the ids of the games of each split.
+        int8: of `int8_divergence`.
 
     Raises:
         ValueError: `ancestors` are not those of the lineage, or `games` not those of the data.
@@ -59,6 +67,8 @@ def reference_card(
     card["commands"] = list(dict.fromkeys(commands))
     if games is not None:
         card["games"] = _games(weights, games)
+    if int8 is not None:
+        card["int8"] = int8
     return card
 
 
@@ -81,6 +91,19 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
         raise ValueError(f"--evaluation {path}: has no {error}: write it again with kanachan-evaluate --json") from None
     except (TypeError, ValueError):
         raise ValueError(f"--evaluation {path}: not the evaluation of one network after {stage}") from None
+
+
+def int8_divergence(run: str, shards: str, split: str) -> dict[str, Any]:
+    """Computes how far a run's network is from itself with int8 matrices, on the decisions of a split.
+
+    Raises:
+        ValueError: the extra `onnx` is not installed, the weights are not of imitation, or the shards are not valid.
+    """
+    policy = Policy.load(run, "cpu")
+    columns = held_out_columns(shards, split, policy.vocabulary)
+    firsts = range(0, len(columns), _BATCH)
+    batches = (policy.batch(columns.rows(first, min(first + _BATCH, len(columns)))) for first in firsts)
+    return {"split": split, **divergence(with_int8(policy, run), policy, batches)._asdict()}
 
 
 def match(path: Path) -> dict[str, Any]:
@@ -206,6 +229,7 @@ def main() -> int:
         "--arena", type=Path, nargs="*", default=[], metavar="JSON", help="JSON of kanachan-arena --json"
     )
     parser.add_argument("--games", type=Path, metavar="DIR", help="folder with the ids of the games of each split")
+    parser.add_argument("--int8", metavar="SHARDS", help="measures int8 matrices on the split of the evaluation there")
     parser.add_argument("-o", "--output", type=Path, required=True, help="the file to write")
     parser.add_argument("--force", action="store_true", help="replace the file, if it exists")
     arguments = parser.parse_args()
@@ -214,12 +238,14 @@ def main() -> int:
         if arguments.output.exists() and not arguments.force:
             raise ValueError(f"{arguments.output}: exists; --force replaces it")
         weights = read_weights(arguments.run)
+        evaluation = measured(arguments.evaluation, weights.stage)
         card = reference_card(
             weights,
-            measured(arguments.evaluation, weights.stage),
+            evaluation,
             [read_weights(path) for path in arguments.ancestors],
             [match(path) for path in arguments.arena],
             None if arguments.games is None else games_in(arguments.games),
+            arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation["split"]),
         )
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)

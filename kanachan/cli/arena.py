@@ -20,9 +20,10 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_report import report_int8
+from kanachan.cli.int8_players import fastest_players, report_int8
 from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
 from kanachan.cli.player_options import (
+    AUTO,
     PlayerFormatter,
     add_execution_options,
     add_players_option,
@@ -132,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
         help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
     add_force_option(existing)
-    add_execution_options(parser)
+    add_execution_options(parser, chooses_precision=True)
     return parser
 
 
@@ -189,7 +190,6 @@ def _run(arguments: argparse.Namespace) -> int:
                 "were played without --records, or into another folder",
                 file=sys.stderr,
             )
-        report_int8(PROGRAM, *dict.fromkeys(match.players))
         with noting_stop_signals() as stop, _progress_bar(runner) as bar:
             run = runner.run(lambda _: bar.update(), stop)
         _print_progress(run, stop, json_path)
@@ -201,12 +201,19 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _match(arguments: argparse.Namespace) -> Match:
+    players: tuple[str, ...] = arguments.a, arguments.b
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
     require_policies(*(path for spec in specs for path in spec.files))
     format_, style = _format(arguments, specs), STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
+    report_int8(PROGRAM, *dict.fromkeys(players))
+    precision = arguments.precision
+    if precision == AUTO:
+        precision = "fp32"
+        players = fastest_players(PROGRAM, players, arguments.device)
+    specs = parse_agent(players[0]), parse_agent(players[1])
     return Match(
-        players=(arguments.a, arguments.b),
+        players=(players[0], players[1]),
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),
         format=format_,
         rules=arguments.rules,
@@ -214,7 +221,7 @@ def _match(arguments: argparse.Namespace) -> Match:
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
-        precision=arguments.precision,
+        precision=precision,
         device=kind_of_device(arguments.device, specs),
     )
 

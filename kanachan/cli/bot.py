@@ -12,7 +12,7 @@ from annotate.runtime.arguments import CommandParser
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_report import report_int8
+from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import (
     WEIGHTS_HELP,
     add_device_option,

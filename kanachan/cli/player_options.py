@@ -13,6 +13,9 @@ from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.match import Precision
 from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
+AUTO = "auto"
+"""of --precision: int8 where it is quicker, else fp32"""
+
 
 class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
     """Preserves the lines of the epilog, and wraps those of the description."""
@@ -23,11 +26,14 @@ class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
-def add_execution_options(parser: argparse._ActionsContainer, *, processes: str = "") -> None:
+def add_execution_options(
+    parser: argparse._ActionsContainer, *, processes: str = "", chooses_precision: bool = False
+) -> None:
     """Adds -j, which is None if it is not given, --together, --device and --precision.
 
     Args:
         processes: an addition to what the help says is the default of -j.
+        chooses_precision: --precision can be `AUTO`, and is by default.
     """
     parser.add_argument(
         "-j",
@@ -42,12 +48,19 @@ def add_execution_options(parser: argparse._ActionsContainer, *, processes: str 
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     add_device_option(parser)
+    choices, about_auto = get_args(Precision), ""
+    if chooses_precision:
+        choices = (AUTO, *choices)
+        about_auto = (
+            "auto: WEIGHTS of imitation play as WEIGHTS!int8 where both players' can and the CPU multiplies int8 "
+            "(VNNI, AMX), which is printed and named in the result; else fp32. "
+        )
     parser.add_argument(
         "--precision",
-        choices=get_args(Precision),
-        default="fp32",
-        help="bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the choice between "
-        "two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
+        choices=choices,
+        default=choices[0],
+        help=f"{about_auto}bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the "
+        "choice between two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
     )
 
 

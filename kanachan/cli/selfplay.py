@@ -14,7 +14,7 @@ from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.signals import noting_stop_signals
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_report import report_int8
+from kanachan.cli.int8_players import report_int8
 from kanachan.cli.options import add_table_options, require_policies
 from kanachan.cli.player_options import (
     PlayerFormatter,

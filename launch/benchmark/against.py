@@ -108,7 +108,8 @@ def arena(checkout: Checkout, weights: Path, games: int) -> Measured:
     output = checkout.work / "arena.json"
     output.unlink(missing_ok=True)
     (checkout.work / "arena.json.games").unlink(missing_ok=True)
-    arguments = [weights, "rule", "-n", str(games), "--seed", "1", "--processes", "1", "--json", output]
+    arguments = [weights, "rule", "-n", str(games), "--seed", "1", "--processes", "1"]
+    arguments += ["--precision", "fp32", "--json", output]  # the default was fp32 once
     seconds = checkout.run("kanachan-arena", *arguments)
     return Measured(games / seconds, _hash(json.dumps(json.loads(output.read_text()), sort_keys=True).encode()))
 

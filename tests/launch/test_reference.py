@@ -66,6 +66,25 @@ def test_the_card_has_the_metrics_and_no_folders_of_the_machine(
     assert str(tmp_path.parent) not in json.dumps(card)
 
 
+def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
+    evaluated: tuple[Path, Path],
+    shards: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    weights, evaluation = evaluated
+    out = tmp_path / "r.safetensors"
+    assert made(monkeypatch, weights, "--evaluation", evaluation, "--int8", shards, "-o", out) == 0
+    found = read_weights(out).card["int8"]
+    assert found["split"] == "validation" and found["decisions"] == json.loads(evaluation.read_text())["decisions"]
+    assert 0 < found["nats"] < 0.01 and 0.9 < found["same_best"] <= 1
+    capsys.readouterr()
+    assert models.main([str(out)]) == 0
+    assert f"of {found['decisions']:,} decisions of the validation split" in capsys.readouterr().out
+
+
 def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,7 @@ import torch
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.bot import main
-from kanachan.cli.int8_report import report_int8
+from kanachan.cli.int8_players import report_int8
 from kanachan.data.batch import batch_of_annotations
 from kanachan.inference import int8_network
 from kanachan.inference.int8_network import Int8Network, checked_divergence, with_int8
