@@ -20,10 +20,9 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import fastest_players, report_int8
+from kanachan.cli.int8_players import chosen_precision
 from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
 from kanachan.cli.player_options import (
-    AUTO,
     PlayerFormatter,
     add_execution_options,
     add_players_option,
@@ -201,19 +200,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _match(arguments: argparse.Namespace) -> Match:
-    players: tuple[str, ...] = arguments.a, arguments.b
     specs = parse_agent(arguments.a), parse_agent(arguments.b)
     require_policies(*(path for spec in specs for path in spec.files))
     format_, style = _format(arguments, specs), STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
-    report_int8(PROGRAM, *dict.fromkeys(players))
-    precision = arguments.precision
-    if precision == AUTO:
-        precision = "fp32"
-        players = fastest_players(PROGRAM, players, arguments.device)
+    players, precision = chosen_precision(PROGRAM, (arguments.a, arguments.b), arguments.precision, arguments.device)
     specs = parse_agent(players[0]), parse_agent(players[1])
     return Match(
-        players=(players[0], players[1]),
+        players=players,
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),
         format=format_,
         rules=arguments.rules,

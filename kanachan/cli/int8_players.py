@@ -2,11 +2,13 @@
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from kanachan.cli.player_options import AUTO
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import POLICY, STAGES
 from kanachan.play.agent_spec import AgentSpec, parse_agent
+from kanachan.play.match import Precision
 
 if TYPE_CHECKING:
     from kanachan.inference.int8_network import Divergence
@@ -31,32 +33,48 @@ def report_int8(program: str, *players: str) -> None:
             )
 
 
-def fastest_players(program: str, players: Sequence[str], device: str) -> tuple[str, ...]:
-    """Returns the players of a match, with int8 matrices if that is quicker and possible for all that have networks,
-    and none has them already: what is compared computes alike. Prints how far they are from their networks.
+def chosen_precision(
+    program: str, players: tuple[str, str], precision: Precision | Literal["auto"], device: str
+) -> tuple[tuple[str, str], Precision]:
+    """Returns the players of a match and the precision of their networks. Prints how far those with int8 matrices are
+    from their networks.
+
+    With `AUTO` the players get int8 matrices if that is quicker and possible for all that have networks, and none has
+    them already: what is compared computes alike.
 
     Args:
         players: specifications, whose weights have been checked.
+        precision: as given to --precision.
         device: as given to --device.
+
+    Raises:
+        ValueError: int8 matrices that were asked for are not possible (`report_int8`).
     """
-    specs = {text: parse_agent(text) for text in players}
-    networks = {text: spec for text, spec in specs.items() if spec.files}
+    report_int8(program, *dict.fromkeys(players))
+    if precision != AUTO:
+        return players, precision
+    first, second = _fastest(program, players, device)
+    return (first, second), "fp32"
+
+
+def _fastest(program: str, players: Sequence[str], device: str) -> Sequence[str]:
+    networks = {text: spec for text in players if (spec := parse_agent(text)).files}
     if not networks or not all(_can_be_int8(spec) for spec in networks.values()):
-        return tuple(players)
+        return players
     # Heavy imports come only now, as players without networks need none.
     from kanachan.inference.int8_network import is_int8_quicker
     from kanachan.inference.policy import chosen_device
 
     if chosen_device(device).type != "cpu" or not is_int8_quicker():
-        return tuple(players)
+        return players
     quick = {text: spec.as_int8() for text, spec in networks.items()}
     try:
         report_int8(program, *quick.values())
     except ValueError as error:
         print(f"{program}: {error}: networks compute in fp32", file=sys.stderr)
-        return tuple(players)
+        return players
     print(f"{program}: networks on this CPU play with int8 matrices; --precision fp32 for their own", file=sys.stderr)
-    return tuple(quick.get(text, text) for text in players)
+    return [quick.get(text, text) for text in players]
 
 
 def _can_be_int8(spec: AgentSpec) -> bool:

@@ -3,7 +3,7 @@ and what results depend on besides the players' names."""
 
 import argparse
 from collections.abc import Sequence
-from typing import get_args
+from typing import Literal, get_args
 
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
@@ -13,7 +13,7 @@ from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.match import Precision
 from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
 
-AUTO = "auto"
+AUTO: Literal["auto"] = "auto"
 """of --precision: int8 where it is quicker, else fp32"""
 
 

@@ -17,6 +17,7 @@ import torch
 from annotating import SIMULATED, measure_annotating, simulated_games
 from answering import measure_answering
 from estimates import Estimate
+from floor import measure_floor
 from growing import measure_growing
 from loading import measure_data
 from peak import SIZES, measure_peak
@@ -35,7 +36,7 @@ from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.training.devices import devices_of
 
-PARTS = ("annotate", "data", "train", "peak", "growing", "arena", "selfplay", "bot", "three")
+PARTS = ("annotate", "data", "train", "peak", "floor", "growing", "arena", "selfplay", "bot", "three")
 _PLAYED = {"arena", "selfplay", "bot", "three"}
 """parts that play games instead of reading records"""
 _DROPOUT = 0.1
@@ -95,6 +96,10 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             estimates += measure_growing(shards, arguments.repeats, work)
+        if "floor" in parts:
+            model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
+            for use_bf16 in (False, True) if _supports_bf16() else (False,):
+                estimates += measure_floor(shards, model, arguments.repeats, use_bf16=use_bf16)
         if "three" in parts:  # before those that leave torch with one thread, as it trains
             estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
         if "bot" in parts:

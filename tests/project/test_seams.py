@@ -15,7 +15,7 @@ NAMING_STAGES = {
     "launch/ablation/variants.py": "experiments with certain stages",
     **{
         f"launch/benchmark/{name}.py": "measures the network of one stage"
-        for name in ("answering", "growing", "peak", "playing", "three_players", "training")
+        for name in ("answering", "floor", "growing", "peak", "playing", "three_players", "training")
     },
     "launch/reports/scaling.py": "measures the network of one stage",
 }
