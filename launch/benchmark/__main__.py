@@ -23,6 +23,7 @@ from loading import measure_data
 from peak import SIZES, measure_peak
 from playing import measure_arena
 from selfplaying import measure_selfplay
+from shapes import measure_shapes
 from three_players import measure_three_players
 from training import measure_bf16, measure_train
 
@@ -36,7 +37,7 @@ from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
 from kanachan.training.devices import devices_of
 
-PARTS = ("annotate", "data", "train", "peak", "floor", "growing", "arena", "selfplay", "bot", "three")
+PARTS = ("annotate", "data", "train", "peak", "floor", "shapes", "growing", "arena", "selfplay", "bot", "three")
 _PLAYED = {"arena", "selfplay", "bot", "three"}
 """parts that play games instead of reading records"""
 _DROPOUT = 0.1
@@ -96,12 +97,14 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:
             estimates += measure_growing(shards, arguments.repeats, work)
+        if "three" in parts:  # before those that leave torch with one thread, as it trains
+            estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
         if "floor" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
             for use_bf16 in (False, True) if _supports_bf16() else (False,):
                 estimates += measure_floor(shards, model, arguments.repeats, use_bf16=use_bf16)
-        if "three" in parts:  # before those that leave torch with one thread, as it trains
-            estimates += measure_three_players(MODEL_SIZES[arguments.size], arguments.games, arguments.repeats, work)
+        if "shapes" in parts:
+            estimates += measure_shapes(shards, arguments.repeats, use_bf16=_supports_bf16())
         if "bot" in parts:
             estimates.append(measure_answering(MODEL_SIZES[arguments.size], arguments.repeats, work))
         if "selfplay" in parts:

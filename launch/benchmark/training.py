@@ -21,9 +21,7 @@ from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
 from kanachan.data.batch import Batch
-from kanachan.models.transformer import Network
 from kanachan.objectives.networks import build_network
-from kanachan.objectives.objective import Objective
 from kanachan.training.optimizers import make_optimizer
 from kanachan.training.throughput import matrix_flops_per_second, training_flops
 
@@ -125,18 +123,8 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
 
 def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
     """Measures decisions a second with matrix products in bf16, against fp32, each with separate batches."""
-    micro_batch = 64 if batch % 64 == 0 else batch
-
-    def losses(use_bf16: bool, network: Network, objective: Objective) -> Iterator[Tensor]:
-        for micro in batches_of(shards, batch, micro_batch, actor_first=True):
-            with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
-                loss = objective.loss(network(micro), micro)["loss"] * micro_batch / batch
-            yield loss
-
-    steps = []
-    for use_bf16 in (True, False):
-        network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
-        steps.append(steps_of(network, losses(use_bf16, network, objective), batch // micro_batch))
+    steps = [fresh_steps(shards, model, batch, use_bf16=use_bf16) for use_bf16 in (True, False)]
+    network, _ = build_network("imitation", model, ObjectiveConfig(), _V)
     bf16, fp32 = in_turns(*steps, repeats)
     return Estimate(
         part="train",
@@ -146,6 +134,20 @@ def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> 
         plain="the same in fp32",
         plainly=STEPS * batch / fp32,
     )
+
+
+def fresh_steps(shards: Path, model: ModelConfig, batch: int, *, use_bf16: bool) -> Callable[[], None]:
+    """Returns a function that trains a fresh network for `STEPS` steps."""
+    micro_batch = 64 if batch % 64 == 0 else batch
+    network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
+
+    def losses() -> Iterator[Tensor]:
+        for micro in batches_of(shards, batch, micro_batch, actor_first=True):
+            with torch.autocast("cpu", torch.bfloat16, enabled=use_bf16):
+                loss = objective.loss(network(micro), micro)["loss"] * micro_batch / batch
+            yield loss
+
+    return steps_of(network, losses(), batch // micro_batch)
 
 
 def steps_of(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:
