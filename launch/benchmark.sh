@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Measures the speed of the program on this machine next to plain ways to do the same, in turns in the same run. It
-# takes twenty minutes on two cores. The last line is JSON.
+# takes half an hour on two cores. The last line is JSON.
 #
-#   launch/benchmark.sh [annotate] [data] [train] [peak] [growing] [arena] [selfplay] [bot] [three] [options]
+#   launch/benchmark.sh [annotate] [data] [train] [peak] [floor] [shapes] [growing] [arena] [selfplay] [bot] [three]
+#                      [options]
 #                      some parts, or all: records to annotations, shards to batches, a training step, its share of the
-#                      speed of matrix products, the cost of a hundred times the data, play next to the engine alone,
-#                      play into shards by back end, the time of a reply of kanachan-bot, three players next to four
+#                      speed of matrix products, its operations next to the least that they could take, networks of
+#                      other shapes, the cost of a hundred times the data, play next to the engine alone, play into
+#                      shards by back end, the time of a reply of kanachan-bot, three players next to four
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records next to the
 #                      checkout; if neither exists, games are simulated)
 #     --games N        games to annotate, to simulate, or to play into shards (default: 100)

@@ -23,7 +23,7 @@ from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
 from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
-from kanachan.inference.int8_network import divergence, with_int8
+from kanachan.inference.int8_network import divergence, is_int8_quicker, with_int8
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
@@ -93,14 +93,22 @@ def measured(path: Path, stage: str) -> dict[str, Any]:
         raise ValueError(f"--evaluation {path}: not the evaluation of one network after {stage}") from None
 
 
-def int8_divergence(run: str, shards: str, split: str) -> dict[str, Any]:
-    """Computes how far a run's network is from itself with int8 matrices, on the decisions of a split.
+def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dict[str, Any]:
+    """Computes how far a run's network is from itself with int8 matrices, on the decisions of its evaluation.
 
     Raises:
-        ValueError: the extra `onnx` is not installed, the weights are not of imitation, or the shards are not valid.
+        ValueError: int8 is not for this machine, the weights are not of imitation, or the shards are not those of the
+            evaluation.
     """
-    policy = Policy.load(run, "cpu")
+    if not is_int8_quicker():
+        raise ValueError("--int8: needs ONNX Runtime (extra onnx) and a CPU that multiplies int8: sums could overflow")
+    policy, split = Policy.load(run, "cpu"), evaluation["split"]
     columns = held_out_columns(shards, split, policy.vocabulary)
+    if len(columns) != evaluation["decisions"]:
+        raise ValueError(
+            f"--int8 {shards}: {len(columns):,} decisions in the {split} split, the evaluation has "
+            f"{evaluation['decisions']:,}"
+        )
     firsts = range(0, len(columns), _BATCH)
     batches = (policy.batch(columns.rows(first, min(first + _BATCH, len(columns)))) for first in firsts)
     return {"split": split, **divergence(with_int8(policy, run), policy, batches)._asdict()}
@@ -245,7 +253,7 @@ def main() -> int:
             [read_weights(path) for path in arguments.ancestors],
             [match(path) for path in arguments.arena],
             None if arguments.games is None else games_in(arguments.games),
-            arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation["split"]),
+            arguments.int8 and int8_divergence(arguments.run, arguments.int8, evaluation),
         )
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         write_weights(arguments.output, {name: tensor.half() for name, tensor in weights.tensors.items()}, card)

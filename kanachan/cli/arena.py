@@ -20,9 +20,10 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import chosen_precision
+from kanachan.cli.int8_players import precision_of, report_int8, with_chosen_precision
 from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
 from kanachan.cli.player_options import (
+    AUTO,
     PlayerFormatter,
     add_execution_options,
     add_players_option,
@@ -32,7 +33,7 @@ from kanachan.cli.player_options import (
 )
 from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
-from kanachan.play.journal import Journal
+from kanachan.play.journal import Journal, stored_match
 from kanachan.play.match import (
     PLAYERS,
     Format,
@@ -170,6 +171,9 @@ def _run(arguments: argparse.Namespace) -> int:
     arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
     with _locked(arguments.json) as json_path:
         journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
+        if arguments.precision == AUTO:
+            stored = stored_match(journal_path if arguments.resume else None)
+            match = with_chosen_precision(PROGRAM, match, arguments.device, stored)
         journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
         runner = MatchRunner(
             match,
@@ -189,6 +193,7 @@ def _run(arguments: argparse.Namespace) -> int:
                 "were played without --records, or into another folder",
                 file=sys.stderr,
             )
+        report_int8(PROGRAM, *dict.fromkeys(match.players))
         with noting_stop_signals() as stop, _progress_bar(runner) as bar:
             run = runner.run(lambda _: bar.update(), stop)
         _print_progress(run, stop, json_path)
@@ -204,10 +209,8 @@ def _match(arguments: argparse.Namespace) -> Match:
     require_policies(*(path for spec in specs for path in spec.files))
     format_, style = _format(arguments, specs), STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
-    players, precision = chosen_precision(PROGRAM, (arguments.a, arguments.b), arguments.precision, arguments.device)
-    specs = parse_agent(players[0]), parse_agent(players[1])
     return Match(
-        players=players,
+        players=(arguments.a, arguments.b),
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),
         format=format_,
         rules=arguments.rules,
@@ -215,7 +218,7 @@ def _match(arguments: argparse.Namespace) -> Match:
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
-        precision=precision,
+        precision="fp32" if arguments.precision == AUTO else arguments.precision,
         device=kind_of_device(arguments.device, specs),
     )
 
@@ -355,7 +358,7 @@ def _report(
     lines = [f"{letter}: {name}" for letter, name in zip(PLAYERS, match.players, strict=True)]
     lines += [
         f"{match.format}, {match.rules}, {STYLES[match.style]}, room {match.room}, grades "
-        f"{','.join(map(str, match.grades))}, seed {match.seed}, {match.precision}",
+        f"{','.join(map(str, match.grades))}, seed {match.seed}, {precision_of(match)}",
         f"{len(results):,}{so_far} games on {test.walls:,} walls, {rounds:,} rounds, {draws / rounds:.1%} drawn",
         f"[brackets]: 95 % intervals from {arguments.bootstrap:,} bootstrap samples of whole walls",
     ]

@@ -1,17 +1,16 @@
 """Players with int8 matrices: how far they are from their networks, and whether a match should have them."""
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from kanachan.cli.player_options import AUTO
-from kanachan.models.card import read_card
+from kanachan.models.card import read_card, weights_hash
 from kanachan.objectives.stages import POLICY, STAGES
 from kanachan.play.agent_spec import AgentSpec, parse_agent
-from kanachan.play.match import Precision
-
-if TYPE_CHECKING:
-    from kanachan.inference.int8_network import Divergence
+from kanachan.play.match import Match
 
 _STAGES_WITH_PROBABILITIES = (next(iter(STAGES)), POLICY)
 
@@ -25,67 +24,70 @@ def report_int8(program: str, *players: str) -> None:
     for text in players:
         spec = parse_agent(text)
         if spec.is_int8:
-            found = _divergence(spec)
-            print(
-                f"{program}: {text}: on {found.decisions:,} decisions of a simulated game, int8 matrices are "
-                f"{found.nats:.2g} nats from the network's, with the same best action in {found.same_best:.1%}",
-                file=sys.stderr,
-            )
+            print(f"{program}: {text}: {_compared(spec.weights, weights_hash(spec.weights))}", file=sys.stderr)
 
 
-def chosen_precision(
-    program: str, players: tuple[str, str], precision: Precision | Literal["auto"], device: str
-) -> tuple[tuple[str, str], Precision]:
-    """Returns the players of a match and the precision of their networks. Prints how far those with int8 matrices are
-    from their networks.
-
-    With `AUTO` the players get int8 matrices if that is quicker and possible for all that have networks, and none has
-    them already: what is compared computes alike.
+def with_chosen_precision(program: str, match: Match, device: str, stored: Mapping[str, Any] | None) -> Match:
+    """Returns a match in fp32 with int8 matrices for its players, if that is quicker and possible for all of them that
+    have networks, and none has them already: what is compared computes alike.
 
     Args:
-        players: specifications, whose weights have been checked.
-        precision: as given to --precision.
+        match: of players whose cards have been checked.
         device: as given to --device.
-
-    Raises:
-        ValueError: int8 matrices that were asked for are not possible (`report_int8`).
+        stored: settings of the match that is continued, whose choice is kept if it has the same players.
     """
-    report_int8(program, *dict.fromkeys(players))
-    if precision != AUTO:
-        return players, precision
-    first, second = _fastest(program, players, device)
-    return (first, second), "fp32"
-
-
-def _fastest(program: str, players: Sequence[str], device: str) -> Sequence[str]:
-    networks = {text: spec for text in players if (spec := parse_agent(text)).files}
-    if not networks or not all(_can_be_int8(spec) for spec in networks.values()):
-        return players
+    specs = [parse_agent(text) for text in match.players]
+    networks = [spec for spec in specs if spec.files]
+    quick = [spec.as_int8() if spec in networks and _can_be_int8(spec) else spec.text for spec in specs]
+    first, second = quick
+    if stored is not None and stored.get("players") in (list(match.players), quick):
+        first, second = stored["players"]
+        return replace(match, players=(first, second), precision=stored["precision"])
+    plays_a_program = any(spec.kind == "mjai" for spec in specs)  # which may be the same network in fp32
+    if not networks or plays_a_program or not all(_can_be_int8(spec) for spec in networks):
+        return match
     # Heavy imports come only now, as players without networks need none.
     from kanachan.inference.int8_network import is_int8_quicker
-    from kanachan.inference.policy import chosen_device
+    from kanachan.inference.policy import Policy, chosen_device
 
     if chosen_device(device).type != "cpu" or not is_int8_quicker():
-        return players
-    quick = {text: spec.as_int8() for text, spec in networks.items()}
+        return match
+    for spec in networks:
+        Policy.load(spec.weights)  # a damaged file is an error, and no reason for another precision
     try:
-        report_int8(program, *quick.values())
+        for spec in networks:
+            _compared(spec.weights, weights_hash(spec.weights))
     except ValueError as error:
-        print(f"{program}: {error}: networks compute in fp32", file=sys.stderr)
-        return players
+        print(f"{program}: networks compute in fp32: {error}", file=sys.stderr)
+        return match
     print(f"{program}: networks on this CPU play with int8 matrices; --precision fp32 for their own", file=sys.stderr)
-    return [quick.get(text, text) for text in players]
+    return replace(match, players=(first, second))
+
+
+def precision_of(match: Match) -> str:
+    """Returns the precision of a match's networks in a word."""
+    networks = [spec for text in match.players if (spec := parse_agent(text, requires_files=False)).files]
+    return "int8" if networks and all(spec.is_int8 for spec in networks) else match.precision
 
 
 def _can_be_int8(spec: AgentSpec) -> bool:
     plays_alone = spec.values is None and spec.rollouts is None and not spec.is_int8
-    return plays_alone and read_card(spec.weights)["stage"] in _STAGES_WITH_PROBABILITIES
+    if not plays_alone or read_card(spec.weights)["stage"] not in _STAGES_WITH_PROBABILITIES:
+        return False
+    is_name_free = not Path(f"{spec.weights}!int8").exists()  # a path that exists is taken as it is
+    return is_name_free and not Path(spec.as_int8()).exists()
 
 
-def _divergence(spec: AgentSpec) -> "Divergence":
+@cache
+def _compared(weights: str, _hash: str) -> str:
+    """Returns in words how far int8 matrices are from the network's; measured once for each file."""
     # Heavy imports come only now, as most players are without.
     from kanachan.inference.int8_network import checked_divergence, with_int8
     from kanachan.inference.policy import Policy
 
-    exact = Policy.load(spec.weights)
-    return checked_divergence(with_int8(exact, spec.text), exact, spec.text)
+    exact, name = Policy.load(weights), f"{weights}!int8"
+    found = checked_divergence(with_int8(exact, name), exact, name)
+    return (
+        f"on {found.decisions:,} decisions of a simulated game, int8 matrices are {found.nats:.2g} nats from the "
+        f"network's, with the same best action in {found.same_best:.1%}"
+    )

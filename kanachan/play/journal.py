@@ -4,9 +4,23 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from kanachan.play.agent import GameKey
 from kanachan.play.match import GameResult, Match
+
+
+def stored_match(path: Path | None) -> dict[str, Any] | None:
+    """Returns the settings of the match whose journal this is; None if there is none, or none that can be read: opening
+    it as a `Journal` tells why."""
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            header = json.loads(file.readline())
+    except (OSError, ValueError):
+        return None
+    return header if isinstance(header, dict) else None
 
 
 class Journal:
@@ -55,7 +69,7 @@ class Journal:
             name = differing[0]
             raise ValueError(
                 f"{self.path}: of another match: {name} is {theirs[name]} there, {ours[name]} here; "
-                "start from scratch with --force"
+                "continue it with its own settings, or start from scratch with --force"
             )
 
     def _add(self, result: GameResult) -> None:

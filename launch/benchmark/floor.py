@@ -1,9 +1,12 @@
 """Benchmark of where a training step on the CPU spends its time, next to the least that its operations could take:
-their multiplications at the speed of large matrix products, or reading and writing tensors at the speed of a copy.
+their multiplications at the speed of large matrix products, or their tensors at the speed of a copy inside the caches.
 
-One thread. Attention, as one fused operation, has the multiplications of its products.
+One thread. The least is that of the operations as they are called, padding included. Attention, as one fused operation,
+has the multiplications of its products. Tensors count as a whole, also where only some rows are gathered; random
+numbers, as those of dropout, count as writing them.
 """
 
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -37,6 +40,7 @@ _KINDS: Mapping[str, tuple[str, ...]] = {
     "copies and conversions": ("copy", "clone", "cat", "stack", "pad"),
 }
 """by words in the names of operations, the first kind that fits; else sums and others"""
+_WITHOUT_WORK = ("empty", "empty_like", "new_empty", "empty_strided", "_unsafe_view")
 _OTHERS, _OPTIMIZER = "sums and others", "optimizer"
 _LEAST_BYTES, _MOST_BYTES = 2**16, 2**27
 
@@ -75,21 +79,23 @@ class _Meter(TorchDispatchMode):
         self, func: Any, types: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        start = time.process_time()
+        name = func._overloadpacket.__name__
+        start = time.thread_time()  # batches are read in another thread
         out = func(*args, **kwargs)
-        seconds = time.process_time() - start
-        kind = self.kind or _kind_of(func._overloadpacket.__name__)
+        seconds = time.thread_time() - start
+        kind = self.kind or _kind_of(name)
         self.work.seconds[kind] += seconds
         self.work.calls[kind] += 1
-        if not func.is_view:
+        if not func.is_view and name not in _WITHOUT_WORK:
             self.work.least[kind] += self._least(func, args, kwargs, out)
         return out
 
     def _least(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> float:
         """Returns the seconds that an operation takes at least."""
-        tensors = {id(leaf): leaf for leaf in tree_leaves((args, kwargs, out)) if isinstance(leaf, Tensor)}
-        moving = sum(tensor.numel() * tensor.itemsize for tensor in tensors.values()) / self.speeds.copied_bytes
-        return max(moving, self._multiplying(func, args, kwargs, out))
+        read = {id(leaf): leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+        written = {id(leaf): leaf for leaf in tree_leaves(out) if isinstance(leaf, Tensor)}
+        moved = sum(leaf.numel() * leaf.itemsize for leaf in (*read.values(), *written.values()))
+        return max(moved / self.speeds.copied_bytes, self._multiplying(func, args, kwargs, out))
 
     def _multiplying(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> float:
         name = func._overloadpacket.__name__
@@ -98,6 +104,8 @@ class _Meter(TorchDispatchMode):
             query, key = args[1:3] if "backward" in name else args[:2]
             products = 5 if "backward" in name else 2
             flops = products * 2 * query.numel() * key.shape[-2]
+            if _argument(func, "is_causal", args, kwargs):
+                flops //= 2
         else:
             count = flop_registry.get(func._overloadpacket)
             if count is None:
@@ -158,9 +166,9 @@ def _estimates(
             part="floor",
             what=f"{precision}: {what}",
             unit="µs a decision",
-            ours=_median(seconds) * scale,
+            ours=statistics.median(seconds) * scale,
             plain="the least: products at the speed of large ones, the rest at the speed of a copy",
-            plainly=_median(least) * scale,
+            plainly=statistics.median(least) * scale,
             more=more,
         )
 
@@ -180,19 +188,21 @@ def _estimates(
     return [*found, whole]
 
 
+def _argument(func: Any, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Returns the argument of an operation; None if it is not given."""
+    place = [argument.name for argument in func._schema.arguments].index(name)
+    return args[place] if place < len(args) else kwargs.get(name)
+
+
 def _kind_of(name: str) -> str:
     return next((kind for kind, words in _KINDS.items() if any(word in name for word in words)), _OTHERS)
 
 
-def _median(values: Sequence[float]) -> float:
-    return float(torch.tensor(values, dtype=torch.float64).median())
-
-
 def _seconds(body: Callable[[], object], times: int) -> float:
-    start = time.process_time()
+    start = time.thread_time()
     for _ in range(times):
         body()
-    return time.process_time() - start
+    return time.thread_time() - start
 
 
 def _copied_bytes() -> float:

@@ -1,4 +1,4 @@
-"""Benchmark of training networks with as many weights in other shapes: decisions a second of CPU time of one thread."""
+"""Benchmark of training networks of other shapes than `small`: decisions a second of CPU time of one thread."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,8 @@ from training import STEPS, fresh_steps
 from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig
 
 _SHAPES = ((96, 7), (160, 3), (192, 2), (256, 1))
-"""width and layers of networks whose encoders have about as many weights as that of `small`"""
+"""width and layers of networks whose encoder blocks have about as many weights as those of `small`; their decoders, one
+block of the same width, have not"""
 
 
 def measure_shapes(shards: Path, repeats: int, *, use_bf16: bool) -> list[Estimate]:
@@ -18,7 +19,9 @@ def measure_shapes(shards: Path, repeats: int, *, use_bf16: bool) -> list[Estima
     torch.set_num_threads(1)
     small = MODEL_SIZES["small"]
     models = [small, *(ModelConfig(width=width, layers=layers, feedforward=4 * width) for width, layers in _SHAPES)]
-    bodies = [fresh_steps(shards, model, DataConfig.batch, use_bf16=use_bf16) for model in models]
+    parameters, bodies = zip(
+        *(fresh_steps(shards, model, DataConfig.batch, use_bf16=use_bf16) for model in models), strict=True
+    )
     of_small, *others = all_in_turns(bodies, repeats, clock=time.process_time)
     decisions = STEPS * DataConfig.batch
     return [
@@ -29,6 +32,7 @@ def measure_shapes(shards: Path, repeats: int, *, use_bf16: bool) -> list[Estima
             ours=decisions / seconds,
             plain=f"small: width {small.width}, {small.layers} layers",
             plainly=decisions / of_small,
+            more={"parameters": count, "parameters of small": parameters[0]},
         )
-        for model, seconds in zip(models[1:], others, strict=True)
+        for model, count, seconds in zip(models[1:], parameters[1:], others, strict=True)
     ]

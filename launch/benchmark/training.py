@@ -123,12 +123,13 @@ def measure_train(lines: list[str], shards: Path, model: ModelConfig, batch: int
 
 def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> Estimate:
     """Measures decisions a second with matrix products in bf16, against fp32, each with separate batches."""
-    steps = [fresh_steps(shards, model, batch, use_bf16=use_bf16) for use_bf16 in (True, False)]
-    network, _ = build_network("imitation", model, ObjectiveConfig(), _V)
-    bf16, fp32 = in_turns(*steps, repeats)
+    (parameters, in_bf16), (_, in_fp32) = (
+        fresh_steps(shards, model, batch, use_bf16=use_bf16) for use_bf16 in (True, False)
+    )
+    bf16, fp32 = in_turns(in_bf16, in_fp32, repeats)
     return Estimate(
         part="train",
-        what=f"train in bf16, {sum(p.numel() for p in network.parameters()):,} parameters, batch {batch}",
+        what=f"train in bf16, {parameters:,} parameters, batch {batch}",
         unit="decisions/s",
         ours=STEPS * batch / bf16,
         plain="the same in fp32",
@@ -136,8 +137,8 @@ def measure_bf16(shards: Path, model: ModelConfig, batch: int, repeats: int) -> 
     )
 
 
-def fresh_steps(shards: Path, model: ModelConfig, batch: int, *, use_bf16: bool) -> Callable[[], None]:
-    """Returns a function that trains a fresh network for `STEPS` steps."""
+def fresh_steps(shards: Path, model: ModelConfig, batch: int, *, use_bf16: bool) -> tuple[int, Callable[[], None]]:
+    """Returns the parameters of a fresh network, and a function that trains it for `STEPS` steps."""
     micro_batch = 64 if batch % 64 == 0 else batch
     network, objective = build_network("imitation", model, ObjectiveConfig(), _V)
 
@@ -147,7 +148,7 @@ def fresh_steps(shards: Path, model: ModelConfig, batch: int, *, use_bf16: bool)
                 loss = objective.loss(network(micro), micro)["loss"] * micro_batch / batch
             yield loss
 
-    return steps_of(network, losses(), batch // micro_batch)
+    return sum(p.numel() for p in network.parameters()), steps_of(network, losses(), batch // micro_batch)
 
 
 def steps_of(network: nn.Module, losses: Iterator[Tensor], per_step: int) -> Callable[[], None]:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 from annotate.observation import Observation
 from annotate.vocabulary import THREE_PLAYERS
@@ -74,6 +75,7 @@ def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx_vnni": True})
     weights, evaluation = evaluated
     out = tmp_path / "r.safetensors"
     assert made(monkeypatch, weights, "--evaluation", evaluation, "--int8", shards, "-o", out) == 0
@@ -83,6 +85,23 @@ def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     capsys.readouterr()
     assert models.main([str(out)]) == 0
     assert f"of {found['decisions']:,} decisions of the validation split" in capsys.readouterr().out
+
+
+def test_int8_matrices_are_measured_on_the_decisions_of_the_evaluation_alone(
+    evaluated: tuple[Path, Path],
+    shards: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx_vnni": True})
+    weights, other = evaluated[0], tmp_path / "e.json"
+    found = json.loads(evaluated[1].read_text())
+    other.write_text(json.dumps({**found, "decisions": found["decisions"] + 1}))
+    assert made(monkeypatch, weights, "--evaluation", other, "--int8", shards, "-o", tmp_path / "r") == 1
+    assert f"--int8 {shards}: {found['decisions']:,} decisions in the validation split" in capsys.readouterr().err
+    assert not (tmp_path / "r").exists()
 
 
 def test_the_card_of_a_later_stage_has_the_training_of_the_whole_lineage(

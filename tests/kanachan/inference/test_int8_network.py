@@ -65,7 +65,7 @@ def test_the_divergence_of_int8_is_small_and_not_zero(policy: NetworkPolicy) -> 
 
 def test_too_large_a_divergence_is_an_error(policy: NetworkPolicy, tmp_path: Path) -> None:
     other = Policy.load(written(tmp_path, seed=3))
-    with pytest.raises(ValueError, match=r"tiny: with int8 weights the policy differs by .* use the weights without"):
+    with pytest.raises(ValueError, match=r"tiny: int8 matrices change the policy by .* plays only without !int8"):
         checked_divergence(with_int8(other, "tiny"), policy, "tiny")
 
 
