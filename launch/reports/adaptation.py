@@ -1,6 +1,7 @@
 """Compares a network that is adapted to the round that begins with the same network unadapted.
 
 python launch/reports/adaptation.py WEIGHTS -n 100 --rollouts 1000 -o adaptation.json
+python launch/reports/adaptation.py WEIGHTS --pool 1.json 2.json
 
 Each deal is of a first round (East 1, 25,000 points each), seen from one of the seats. The network is adapted to what
 this seat sees; then both play the same fresh deals, in which its hand is the same, in that seat: they take the actions
@@ -9,8 +10,10 @@ score in the round.
 """
 
 import argparse
+import json
 import random
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -81,6 +84,14 @@ def main() -> int:
         parser.add_argument(option, type=type(default), default=default, help=f"{_HELP[name]} (default: %(default)s)")
     parser.add_argument("--rules", choices=get_args(Rules), default=DEFAULT_RULES, help="default: %(default)s")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or auto (default: %(default)s)")
+    parser.add_argument(
+        "--pool",
+        type=Path,
+        nargs="+",
+        metavar="JSON",
+        help="results of earlier runs with the same settings and different seeds: summarises their deals together, and "
+        "plays none",
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="JSON", help="file for the results")
     arguments = parser.parse_args()
     require_positive(parser, arguments, "deals", "tests")
@@ -88,16 +99,52 @@ def main() -> int:
 
 
 def _run(arguments: argparse.Namespace) -> None:
-    config = AdaptationConfig(**{field.name: getattr(arguments, field.name) for field in fields(AdaptationConfig)})
-    torch.set_num_threads(1)
-    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
-    results = measure(policy, config, arguments.deals, arguments.tests, arguments.rules)
+    if arguments.pool is not None:
+        results, settings = pooled(arguments.pool, arguments.weights)
+    else:
+        results, settings = _measured(arguments)
     summary = summarised(results)
-    settings = {"weights": arguments.weights, "rules": arguments.rules, "tests": arguments.tests, **asdict(config)}
     print(in_words(summary, settings))
     if arguments.output is not None:
         deals = [asdict(result) for result in results]
         write_json(arguments.output, {"settings": settings, "summary": summary, "deals": deals})
+
+
+def pooled(paths: Sequence[Path], weights: str) -> tuple[list[DealResult], dict[str, Any]]:
+    """Reads the deals of several results, and their settings, without the seed.
+
+    Raises:
+        ValueError: a file cannot be read or is something else, is of other weights or settings, or of the same seed as
+            another one; names it.
+    """
+    results: list[DealResult] = []
+    of_seed: dict[int, Path] = {}
+    common: dict[str, Any] | None = None
+    for path in paths:
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            settings = dict(content["settings"])
+            seed = settings.pop("seed")
+            results += [DealResult(**deal) for deal in content["deals"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"--pool {path}: no result of this program: {error}") from None
+        common = settings if common is None else common
+        for name, value in {**common, "weights": weights}.items():
+            if settings.get(name) != value:
+                raise ValueError(f"--pool {path}: {name} is {settings.get(name)}, not {value}")
+        if seed in of_seed:
+            raise ValueError(f"--pool {path}: seed {seed}, as in {of_seed[seed]}: the same deals")
+        of_seed[seed] = path
+    assert common is not None
+    return results, common
+
+
+def _measured(arguments: argparse.Namespace) -> tuple[list[DealResult], dict[str, Any]]:
+    config = AdaptationConfig(**{field.name: getattr(arguments, field.name) for field in fields(AdaptationConfig)})
+    torch.set_num_threads(1)
+    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
+    results = measure(policy, config, arguments.deals, arguments.tests, arguments.rules)
+    return results, {"weights": arguments.weights, "rules": arguments.rules, "tests": arguments.tests, **asdict(config)}
 
 
 def measure(

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -67,3 +68,58 @@ def test_the_program_prints_and_writes_the_results(
 def test_weights_of_another_stage_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="only weights of imitation"):
         program("adaptation").measure(Policy.load(written(tmp_path, "rank")), AdaptationConfig(rollouts=2), 1, 1)
+
+
+def pooled(monkeypatch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
+    monkeypatch.setattr(sys, "argv", ["adaptation.py", "w", "--pool", *map(str, arguments)])
+    return int(program("adaptation").main())
+
+
+def results_file(path: Path, *differences: list[int], **settings: Any) -> Path:
+    deals = [asdict(result(differences=each, unadapted=[0] * len(each))) for each in differences]
+    common = {"weights": "w", "rollouts": 2, "steps": 1, "seed": 1}
+    path.write_text(json.dumps({"settings": common | settings, "deals": deals}))
+    return path
+
+
+def test_deals_of_several_runs_are_summarised_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = results_file(tmp_path / "1.json", [100, 300], [0, 0])
+    second = results_file(tmp_path / "2.json", [-200, 0], seed=2)
+    assert pooled(monkeypatch, first, second, "-o", tmp_path / "all.json") == 0
+    assert "3 deals, 6 pairs of rounds" in capsys.readouterr().out
+    found = json.loads((tmp_path / "all.json").read_text())
+    assert (found["summary"]["better"], found["summary"]["worse"]) == (1, 1)
+    assert found["summary"]["points"][0] == pytest.approx(200 / 6)
+    assert "seed" not in found["settings"] and len(found["deals"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"seed": 1}, "2.json: seed 1, as in "),
+        ({"seed": 2, "steps": 4}, "2.json: steps is 4, not 1"),
+        ({"seed": 2, "weights": "x"}, "2.json: weights is x, not w"),
+    ],
+    ids=["seed", "settings", "weights"],
+)
+def test_deals_that_do_not_belong_together_are_not_pooled(
+    settings: dict[str, Any],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    files = results_file(tmp_path / "1.json", [1]), results_file(tmp_path / "2.json", [1], **settings)
+    assert pooled(monkeypatch, *files) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"settings": {"seed": 1}, "deals": [{"seat": 0}]}'])
+def test_what_is_no_result_is_not_pooled(
+    content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "x.json").write_text(content)
+    assert pooled(monkeypatch, tmp_path / "x.json") == 1
+    assert "x.json: no result of this program" in capsys.readouterr().err
