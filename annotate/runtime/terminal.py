@@ -1,6 +1,7 @@
 """Execution of commands on a terminal: a user's error is reported as one line, never as a traceback."""
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -46,8 +47,10 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def require_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace, *names: str) -> None:
-    """Exits with the parser's error if a whole number among the arguments `names` is given and is less than 1."""
+    """Exits with the parser's error if a number among the arguments `names` is given and less than 1, or not finite."""
     for name in names:
         value = getattr(arguments, name)
-        if value is not None and value < 1:
-            parser.error(f"--{name.replace('_', '-')} must be at least 1, not {value}")
+        if value is not None and not 1 <= value < math.inf:
+            parser.error(
+                f"--{name.replace('_', '-')} must be {'finite' if value == math.inf else 'at least 1'}, not {value}"
+            )

@@ -53,3 +53,12 @@ def test_a_folder_without_shards_is_refused_in_one_line(
 ) -> None:
     status, report = printed(monkeypatch, capsys, tmp_path, "--speed", 1000)
     assert status == 1 and str(tmp_path) in report and "Traceback" not in report
+
+
+@pytest.mark.parametrize(("speed", "message"), [("inf", "finite, not inf"), ("nan", "at least 1, not nan")])
+def test_a_speed_that_is_no_number_of_decisions_is_refused(
+    speed: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        printed(monkeypatch, capsys, tmp_path, "--speed", speed)
+    assert capsys.readouterr().err.endswith(f"--speed must be {message}\n")
