@@ -37,14 +37,13 @@ def with_chosen_precision(program: str, match: Match, device: str, stored: Mappi
         stored: settings of the match that is continued, whose choice is kept if it has the same players.
     """
     specs = [parse_agent(text) for text in match.players]
-    networks = [spec for spec in specs if spec.files]
-    quick = [spec.as_int8() if spec in networks and _can_be_int8(spec) else spec.text for spec in specs]
-    first, second = quick
+    first, second = quick = [spec.as_int8() if _can_be_int8(spec) else spec.text for spec in specs]
     if stored is not None and stored.get("players") in (list(match.players), quick):
         first, second = stored["players"]
-        return replace(match, players=(first, second), precision=stored["precision"])
+        return replace(match, players=(first, second), precision=stored.get("precision", match.precision))
+    networks = [spec for spec in specs if spec.files]
     plays_a_program = any(spec.kind == "mjai" for spec in specs)  # which may be the same network in fp32
-    if not networks or plays_a_program or not all(_can_be_int8(spec) for spec in networks):
+    if not networks or plays_a_program or any(spec.text in quick for spec in networks):
         return match
     # Heavy imports come only now, as players without networks need none.
     from kanachan.inference.int8_network import is_int8_quicker
@@ -71,7 +70,7 @@ def precision_of(match: Match) -> str:
 
 
 def _can_be_int8(spec: AgentSpec) -> bool:
-    plays_alone = spec.values is None and spec.rollouts is None and not spec.is_int8
+    plays_alone = spec.files == [spec.weights] and spec.rollouts is None and not spec.is_int8
     if not plays_alone or read_card(spec.weights)["stage"] not in _STAGES_WITH_PROBABILITIES:
         return False
     is_name_free = not Path(f"{spec.weights}!int8").exists()  # a path that exists is taken as it is

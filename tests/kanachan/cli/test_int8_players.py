@@ -1,5 +1,6 @@
 """kanachan-arena without --precision: int8 matrices where they are quicker, named in the result."""
 
+import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -56,6 +57,15 @@ def test_a_match_is_resumed_with_the_precision_that_it_has(weights: str, tmp_pat
     assert arena(tmp_path, "--precision", "auto", "--resume", players=players, games=8) == 0
     assert [result_of(tmp_path)["match"][key] for key in ("players", "precision")] == [list(players), precision]
     assert result_of(tmp_path)["games"] == 8
+
+
+def test_a_journal_without_a_precision_is_none_of_the_arena(
+    weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    players = [weights, "random"]
+    (tmp_path / "result.json.games").write_text(json.dumps({"players": players}) + "\n{}\n")
+    assert arena(tmp_path, "--precision", "auto", "--resume", players=players) == 1
+    assert "not a journal of kanachan-arena" in capsys.readouterr().err
 
 
 def test_a_match_with_int8_matrices_is_resumed_on_a_cpu_without_products_of_int8(
