@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from annotate.observation import Observation
 from annotate.vocabulary import THREE_PLAYERS
@@ -67,6 +66,7 @@ def test_the_card_has_the_metrics_and_no_folders_of_the_machine(
     assert str(tmp_path.parent) not in json.dumps(card)
 
 
+@pytest.mark.usefixtures("multiplies_int8")
 def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     evaluated: tuple[Path, Path],
     shards: Path,
@@ -74,8 +74,6 @@ def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx_vnni": True})
     weights, evaluation = evaluated
     out = tmp_path / "r.safetensors"
     assert made(monkeypatch, weights, "--evaluation", evaluation, "--int8", shards, "-o", out) == 0
@@ -87,6 +85,7 @@ def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     assert f"of {found['decisions']:,} decisions of the validation split" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("multiplies_int8")
 def test_int8_matrices_are_measured_on_the_decisions_of_the_evaluation_alone(
     evaluated: tuple[Path, Path],
     shards: Path,
@@ -94,8 +93,6 @@ def test_int8_matrices_are_measured_on_the_decisions_of_the_evaluation_alone(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx_vnni": True})
     weights, other = evaluated[0], tmp_path / "e.json"
     found = json.loads(evaluated[1].read_text())
     other.write_text(json.dumps({**found, "decisions": found["decisions"] + 1}))

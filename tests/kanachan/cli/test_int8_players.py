@@ -17,7 +17,6 @@ from kanachan.play.match import Match
 from tests.support.matches import SHORT, arena, result_of
 from tests.support.tiny_weights import written
 
-pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
 PROGRAM = "kanachan-arena"
 
 
@@ -27,9 +26,8 @@ def chosen(players: tuple[str, str], stored: Mapping[str, Any] | None = None) ->
 
 
 @pytest.fixture
-def weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def weights(tmp_path: Path, multiplies_int8: None) -> str:
     """Weights of imitation, on a CPU that multiplies int8."""
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True, "avx_vnni": True})
     return str(written(tmp_path))
 
 
