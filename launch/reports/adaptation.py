@@ -114,7 +114,7 @@ def pooled(paths: Sequence[Path], weights: str) -> tuple[list[DealResult], dict[
     """Reads the deals of several results, and their settings, without the seed.
 
     Raises:
-        ValueError: a file cannot be read or is something else, is of other weights or settings, or of the same seed as
+        ValueError: a file is something else, is of other weights or settings, or of the same seed as
             another one; names it.
     """
     results: list[DealResult] = []
@@ -126,7 +126,7 @@ def pooled(paths: Sequence[Path], weights: str) -> tuple[list[DealResult], dict[
             settings = dict(content["settings"])
             seed = settings.pop("seed")
             results += [DealResult(**deal) for deal in content["deals"]]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"--pool {path}: no result of this program: {error}") from None
         common = settings if common is None else common
         for name, value in {**common, "weights": weights}.items():
