@@ -10,40 +10,16 @@ from torch import Tensor
 
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
-from kanachan.models.transformer import Encoded, Network, have_same_encoder
-from kanachan.objectives.objective import Objective
+from kanachan.models.transformer import Network, have_same_encoder
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.oracle_guiding import HiddenShare
-from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient, log_probabilities
+from kanachan.training.policy_gradient import LogProbabilities, PolicyGradient
+from kanachan.training.tempered_network import TemperedNetwork
 from kanachan.training.throughput import FlopCount, count_flops
 
 _RATE_WITHOUT_HIDDEN = 0.1  # of Suphx
-
-
-class TemperedNetwork:
-    """A network whose scores, divided by a temperature, are log probabilities up to a constant.
-
-    Not a module, so that what is not trained is no part of checkpoints.
-    """
-
-    def __init__(self, network: Network, objective: Objective, temperature: float) -> None:
-        self.network, self.objective, self.temperature = network, objective, temperature
-
-    def to(self, device: torch.device) -> "TemperedNetwork":
-        """Moves the network to a device, if it is not there."""
-        self.network.to(device)
-        return self
-
-    def __call__(self, batch: Batch, encoded: Encoded | None = None) -> Tensor:
-        """Returns log_BA of the candidates, -inf at padding.
-
-        Args:
-            encoded: the batch, by a network with the same encoder; None: it is encoded here.
-        """
-        output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
-        return log_probabilities(self.objective.score(output), self.temperature)
 
 
 class PolicyModule(LoggedModule):

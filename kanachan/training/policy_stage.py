@@ -1,7 +1,6 @@
 """The stage outside the curriculum that improves a policy by the games that it has played."""
 
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -9,8 +8,6 @@ from kanachan.config import TrainConfig
 from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.behaviour import Behaviour
-from kanachan.models.card import weights_file
-from kanachan.objectives.networks import has_same_heads, load_network
 from kanachan.training.curriculum_stage import compile_network
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
@@ -20,10 +17,11 @@ from kanachan.training.learner import Learner
 from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.played_decisions import PlayedDecisions, spread_rows
 from kanachan.training.policy_gradient import PolicyGradient
-from kanachan.training.policy_module import PolicyModule, TemperedNetwork
+from kanachan.training.policy_module import PolicyModule
 from kanachan.training.run_folder import holds_run
 from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
+from kanachan.training.tempered_network import TemperedNetwork, load_tempered, open_tempered
 
 _MOST_COMPARED = 256
 _MOST_DIFFERENCE = 0.05
@@ -46,7 +44,7 @@ class PolicyStage:
         previous = open_previous_stage(config.init, Path(config.run.out), is_resumed=is_resumed)
         assert previous is not None, "the data were selected by its weights"
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
-        old, card = _tempered(previous.path, data.behaviour.temperature)
+        old, card = load_tempered(previous.path, data.behaviour.temperature)
         difference = data.difference_of(old)
         if not difference <= _MOST_DIFFERENCE:
             raise ValueError(
@@ -123,24 +121,9 @@ class PlayedSource(ShardSource):
         return float((log_BA.gather(1, batch.chosen_B[:, None])[:, 0] - drawn_B).abs().mean())
 
 
-def _tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict[str, Any]]:
-    """Loads a policy that is not trained, at the temperature of a player, and the card of its weights."""
-    network, objective, card = load_network(path)
-    network.requires_grad_(False)
-    return TemperedNetwork(network, objective, temperature * card.get("temperature", 1.0)), card
-
-
 def _magnet(config: TrainConfig, data: PlayedSource) -> TemperedNetwork | None:
     """Loads the policy of policy.magnet, if it is given; raises ValueError if it does not fit."""
     path = config.policy.magnet
     if path is None:
         return None
-    magnet, card = _tempered(weights_file(path), data.behaviour.temperature)
-    objective = magnet.objective
-    if not has_same_heads(objective.stage, config.stage):
-        raise ValueError(f"policy.magnet={path}: of stage {objective.stage}, which has no probabilities of actions")
-    if objective.vocabulary is not data.vocabulary:
-        raise ValueError(f"policy.magnet={path}: made for the vocabulary {objective.vocabulary.name}")
-    if card["config"]["data"]["actor_first"] != config.data.actor_first:
-        raise ValueError(f"policy.magnet={path}: trained with another data.actor_first than --init")
-    return magnet
+    return open_tempered("policy.magnet", path, config, data.vocabulary, data.behaviour.temperature)[0]

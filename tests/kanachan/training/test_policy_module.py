@@ -15,7 +15,8 @@ from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
 from kanachan.training.policy_gradient import PolicyGradient
-from kanachan.training.policy_module import PolicyModule, TemperedNetwork
+from kanachan.training.policy_module import PolicyModule
+from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.tiny_stage import Rows, make_trainer
 from tests.support.tiny_weights import written
 

@@ -22,8 +22,8 @@ from kanachan.training.data_source import Share
 from kanachan.training.devices import Devices, World
 from kanachan.training.metric_names import GUIDING, POLICY
 from kanachan.training.policy_gradient import Played
-from kanachan.training.policy_module import TemperedNetwork
 from kanachan.training.policy_stage import PlayedSource
+from kanachan.training.tempered_network import TemperedNetwork
 from tests.kanachan.training.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
 from tests.support.tiny_runs import rows_of, same_weights
 from tests.support.tiny_weights import written

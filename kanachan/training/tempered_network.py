@@ -1,0 +1,69 @@
+"""Networks that are not trained but whose probabilities of actions a run learns or is held near to."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import TrainConfig
+from kanachan.data.batch import Batch
+from kanachan.models.card import weights_file
+from kanachan.models.transformer import Encoded, Network
+from kanachan.objectives.networks import has_same_heads, load_network
+from kanachan.objectives.objective import Objective
+from kanachan.training.policy_gradient import log_probabilities
+
+
+class TemperedNetwork:
+    """A network whose scores, divided by a temperature, are log probabilities up to a constant.
+
+    Not a module, so that what is not trained is no part of checkpoints.
+    """
+
+    def __init__(self, network: Network, objective: Objective, temperature: float) -> None:
+        self.network, self.objective, self.temperature = network, objective, temperature
+
+    def to(self, device: torch.device) -> "TemperedNetwork":
+        """Moves the network to a device, if it is not there."""
+        self.network.to(device)
+        return self
+
+    def __call__(self, batch: Batch, encoded: Encoded | None = None) -> Tensor:
+        """Returns log_BA of the candidates, -inf at padding.
+
+        Args:
+            encoded: the batch, by a network with the same encoder; None: it is encoded here.
+        """
+        output = self.network(batch) if encoded is None else self.network.decoded(batch, encoded)
+        return log_probabilities(self.objective.score(output), self.temperature)
+
+
+def load_tempered(path: Path, temperature: float) -> tuple[TemperedNetwork, dict[str, Any]]:
+    """Loads a network that is not trained, at a temperature beside that of its calibration, and the card of its
+    weights."""
+    network, objective, card = load_network(path)
+    network.requires_grad_(False)
+    return TemperedNetwork(network, objective, temperature * card.get("temperature", 1.0)), card
+
+
+def open_tempered(
+    setting: str, path: str, config: TrainConfig, vocabulary: Vocabulary, temperature: float = 1.0
+) -> tuple[TemperedNetwork, dict[str, Any]]:
+    """Loads the network that a setting of a run names, as `load_tempered` does.
+
+    Raises:
+        ValueError: the weights do not fit the run; names the setting.
+    """
+    network, card = load_tempered(weights_file(path), temperature)
+    objective = network.objective
+    if not has_same_heads(objective.stage, config.stage):
+        raise ValueError(f"{setting}={path}: of stage {objective.stage}, which has no probabilities of actions")
+    if objective.vocabulary is not vocabulary:
+        raise ValueError(f"{setting}={path}: made for the vocabulary {objective.vocabulary.name}")
+    if card["config"]["data"]["actor_first"] != config.data.actor_first:
+        raise ValueError(
+            f"{setting}={path}: trained with another data.actor_first than this run, {config.data.actor_first}"
+        )
+    return network, card
