@@ -65,6 +65,10 @@ class ObjectiveConfig:
     """round_delta, rank, grading: weight of the loss of the value predicted from the summary token alone"""
     label_smoothing: float = 0.0
     """imitation: share of the target spread over all candidates"""
+    teacher: str | None = None
+    """imitation: weights of imitation or policy whose probabilities of the actions are learned, in place of the actions
+    taken (distillation): how a small network learns from a large one. With --init and fewer model.layers, the network
+    begins with some of the blocks of --init"""
     keep_decoder: bool = False
     """round_delta, rank, grading: begin with the decoder of --init too, not with a new one: that of imitation knows
     which actions are likely, and the others are worse than it by what the outcomes of few games cannot teach"""
@@ -109,6 +113,12 @@ class ObjectiveConfig:
             self.target == "round" or self.reward is None,
             f"objective.reward={self.reward} has no effect with objective.target={self.target}; remove it",
         )
+        for name in ("label_smoothing", "oracle"):
+            require(
+                self.teacher is None or getattr(self, name) == 0,
+                f"objective.{name}={getattr(self, name)} does not fit objective.teacher, which gives the targets and "
+                "sees nothing hidden; leave it at 0",
+            )
         require(
             0 <= self.label_smoothing < 1, f"objective.label_smoothing must be in [0, 1), not {self.label_smoothing}"
         )

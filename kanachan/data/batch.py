@@ -145,7 +145,7 @@ class Labels:
     """uint8: tiles of each kind in the hands of the next, the opposite and the previous seat, red fives being fives;
     None if the columns have no hidden hands"""
     label_BL: Tensor | None = None
-    """float32: soft labels of the stage's objective in place of the results, if there are any"""
+    """float32: soft labels of the stage's objective in place of the action taken or the results, if there are any"""
 
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Returns a copy with `change` applied to every tensor."""
@@ -205,8 +205,12 @@ class Batch:
         return self._labelled().label_BL
 
     def without_soft_labels(self) -> Self:
-        """Returns a copy whose targets are the results themselves."""
-        return replace(self, labels=replace(self._labelled(), label_BL=None))
+        """Returns a copy whose targets are the action taken and the results themselves."""
+        return self.with_soft_labels(None)
+
+    def with_soft_labels(self, label_BL: Tensor | None) -> Self:
+        """Returns a copy with these soft labels, or none."""
+        return replace(self, labels=replace(self._labelled(), label_BL=label_BL))
 
     def _labelled(self) -> Labels:
         assert self.labels is not None, "a batch without labels: a target, a loss or a metric needs recorded decisions"

@@ -102,8 +102,13 @@ def other_version(version: object) -> str:
 
 
 def require_encoder_sizes(model: ModelConfig, theirs: Mapping[str, Any], path: str | Path) -> None:
-    """Raises ValueError, naming both sides, if the encoder of the weights at `path` has other sizes than `model`."""
+    """Raises ValueError, naming both sides, if the encoder of the weights at `path` has other sizes than `model`.
+
+    It may have more blocks: a run of a shallower network begins with some of them (`kanachan.models.fewer_blocks`).
+    """
     differing = [name for name in SIZES_OF_ENCODER if getattr(model, name) != theirs[name]]
+    if model.layers < theirs["layers"] and differing == ["layers"]:
+        return
     if differing:
         raise ValueError(
             f"the encoder of {path} has another size: "

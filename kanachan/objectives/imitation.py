@@ -1,7 +1,9 @@
-"""Imitation: the action that the player took."""
+"""Imitation: the action that the player took, or in distillation (Hinton et al. 2015, arXiv:1503.02531) the
+probabilities that a teacher gives the actions."""
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -22,15 +24,24 @@ class Imitation(Objective):
         "probabilities": PredictionField(PER_CANDIDATE, "that the player takes the action; 0 at padding"),
     }
     temperatures = ("temperature",)
-    uses = frozenset({"label_smoothing", "oracle", "oracle_decay"})
+    uses = frozenset({"label_smoothing", "oracle", "oracle_decay", "teacher"})
     has_value = False
     num_candidate_outputs = 1
     num_summary_outputs = 0
 
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
-        """Returns the loss and its part `cross_entropy`, without label smoothing."""
+        """Returns the loss and its part `cross_entropy`, of the action taken, without label smoothing.
+
+        With soft labels [B, A], the probabilities of a teacher, the loss is the cross-entropy of these, and a further
+        part is `teacher_divergence`: of the teacher from the network, in nats.
+        """
         log_probability_BA = self.score(output).log_softmax(dim=1)
         cross_entropy = F.nll_loss(log_probability_BA, batch.chosen_B)
+        if batch.label_BL is not None:
+            taught = -(batch.label_BL * log_probability_BA.masked_fill(~output.mask_BA, 0.0)).sum(dim=1).mean()
+            entropy = torch.special.entr(batch.label_BL).sum(dim=1).mean()
+            parts = {"cross_entropy": cross_entropy, "teacher_divergence": taught - entropy}
+            return {"loss": taught, **{name: part.detach() for name, part in parts.items()}}
         smoothing = self.config.label_smoothing
         loss = cross_entropy
         if smoothing:

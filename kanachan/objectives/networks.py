@@ -21,6 +21,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ModelConfig, ObjectiveConfig, StageName
 from kanachan.data.batch import TokenLayout
 from kanachan.models.card import TEMPERATURES, require_encoder_sizes
+from kanachan.models.fewer_blocks import kept_blocks, with_fewer_blocks
 from kanachan.models.transformer import Encoder, Network
 from kanachan.models.vocabulary_change import VocabularyChange
 from kanachan.models.weights import PRIOR_KEY, Weights, load_tensors, read_weights
@@ -107,15 +108,17 @@ def _check_stage(weights: Weights) -> None:
 
 
 def inherit_encoder(encoder: Encoder, model: ModelConfig, weights: Weights, vocabulary: Vocabulary) -> None:
-    """Copies the encoder of an earlier stage into `encoder`. Its rows stay new where the vocabulary of the weights has
-    nothing of the same meaning, and those of hidden tokens if the weights have none.
+    """Copies the encoder of an earlier stage into `encoder`, or as many of its blocks as that has. Its rows stay new
+    where the vocabulary of the weights has nothing of the same meaning, and those of hidden tokens if the weights have
+    none.
 
     Raises ValueError, naming both sides, if the encoders differ in size.
     """
     require_encoder_sizes(model, asdict(weights.model), weights.path)
     change, current = vocabulary_change(weights, vocabulary), encoder.state_dict()
     guiding = {name: tensor for name, tensor in current.items() if name.startswith("hidden_embedding.")}
-    load_tensors(encoder, {**change.tensors(_part(weights, "encoder"), current), **guiding}, weights.path)
+    tensors = with_fewer_blocks(_part(weights, "encoder"), kept_blocks(weights.model.layers, model.layers))
+    load_tensors(encoder, {**change.tensors(tensors, current), **guiding}, weights.path)
 
 
 def vocabulary_change(weights: Weights, vocabulary: Vocabulary) -> VocabularyChange:

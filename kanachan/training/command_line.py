@@ -29,6 +29,7 @@ from kanachan.training.request_checks import (
     require_effect,
     require_init,
     require_source,
+    require_teacher,
     require_tensorboard,
     sizes_of_init,
     warnings_of,
@@ -124,6 +125,7 @@ def _requested(argv: list[str]) -> Request:
     config = _config(values)
     require_effect(config)
     require_source(config)
+    require_teacher(config)
     require_tensorboard(config.run)
     if saved_file is None and _first_setting(argv, [], "run.early_stopping") is None:  # of the defaults of the stage
         config = without_needless_stopping(config)

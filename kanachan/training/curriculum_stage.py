@@ -11,9 +11,10 @@ import torch.fx.experimental._config
 
 from kanachan.config import TrainConfig
 from kanachan.models.transformer import Network
-from kanachan.models.weights import PRIOR_KEY
+from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
+from kanachan.training.distillation import open_teacher
 from kanachan.training.forgetting import open_previous_stage
 from kanachan.training.initialization import initial_network
 from kanachan.training.learner import Learner
@@ -51,10 +52,15 @@ class CurriculumStage:
         initial = initial_network(config, data.vocabulary, inherits=not is_resumed)
         network = initial.network
         network.encoder.recomputes = config.run.recompute
+        card = {} if initial.prior is None else {PRIOR_KEY: initial.prior}
+        teacher = open_teacher(config, data.vocabulary)
+        if teacher is not None:
+            card[TEACHER_KEY] = teacher.card
         if config.run.compile:
-            compile_network(network, is_dynamic=not devices.use_varlen)
+            for each in [network] if teacher is None else [network, teacher.network.network]:
+                compile_network(each, is_dynamic=not devices.use_varlen)
         module = StageModule(
-            network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous
+            network, initial.objective, config.optim, steps, config.run.log_every, config.model, previous, teacher
         )
         return Learner(
             module,
@@ -62,7 +68,7 @@ class CurriculumStage:
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
             previous_lineage=previous.lineage if previous else [],
-            card={} if initial.prior is None else {PRIOR_KEY: initial.prior},
+            card=card,
             previous_settings=previous.settings if previous else None,
         )
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from annotate.runtime.files import replacing
 from kanachan.data.batch import Batch
 from kanachan.models.card import weights_file
+from kanachan.models.fewer_blocks import kept_blocks, name_in_fewer, num_blocks
 from kanachan.models.transformer import Network
 from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights
 from kanachan.objectives.networks import load_network
@@ -49,6 +50,7 @@ class PreviousStage:
         self.stage = self._objective.stage
         self.vocabulary = self._objective.vocabulary
         weights = read_weights(path)
+        self._layers = weights.model.layers
         self.lineage = lineage_of(weights)
         """the stages up to this one"""
         self.settings: Mapping[str, Any] = weights.card.get("config", {})
@@ -76,17 +78,23 @@ class PreviousStage:
         return self._objective.loss(self._network(batch), batch)["loss"]
 
     def drift(self, state: Mapping[str, Tensor]) -> dict[str, float]:
-        """Computes 1 - cosine between the encoder's initial and current weights, for `embeddings`, `block_01`, …
+        """Computes 1 - cosine between the encoder's initial and current weights, for `embeddings`, `block_01`, … as the
+        run counts them, if it has fewer.
 
         Args:
             state: the state of the run's module, all tensors whole.
         """
+        prefix = _STATE_PREFIX + ENCODER_PREFIX
+        kept = kept_blocks(self._layers, num_blocks(name.removeprefix(prefix) for name in state))
         products: dict[str, list[Tensor]] = {}
         with safe_open(self.path, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118, it is not a mapping
-                part = _part(name)
+                if not name.startswith(ENCODER_PREFIX):
+                    continue
+                own = name_in_fewer(name.removeprefix(ENCODER_PREFIX), kept)
+                part = None if own is None else _part(own)
                 if part is not None:
-                    now = state[_STATE_PREFIX + name].detach().flatten()
+                    now = state[f"{prefix}{own}"].detach().flatten()
                     exact = accumulation_dtype(now.device)
                     then = opened.get_tensor(name).to(now.device).flatten().to(exact)
                     now = now.to(exact)
@@ -113,10 +121,8 @@ def open_previous_stage(init: str | None, out: Path, *, is_resumed: bool) -> Pre
 
 
 def _part(name: str) -> str | None:
-    """Returns the part of the encoder to which a tensor of a weights file belongs; None if it is not measured."""
-    if not name.startswith(ENCODER_PREFIX):
-        return None
-    first, *rest = name.removeprefix(ENCODER_PREFIX).split(".")
+    """Returns the part of the encoder to which one of its tensors belongs; None if it is not measured."""
+    first, *rest = name.split(".")
     if first == "blocks":
         return f"block_{int(rest[0]) + 1:02d}"
     return "embeddings" if first.endswith("embedding") or first == "number_weight" else None

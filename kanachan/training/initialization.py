@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
+from kanachan.models.fewer_blocks import kept_blocks
 from kanachan.models.transformer import Network
 from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
 from kanachan.objectives.networks import (
@@ -64,7 +65,12 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         )
     has_decoder = fresh is not None and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
-    origin = f"encoder{' and decoder' if has_decoder else ''} from {config.init}{change}"
+    blocks = ""
+    if config.model.layers < weights.model.layers:
+        kept = [block + 1 for block in kept_blocks(weights.model.layers, config.model.layers)]
+        lineage[-1]["encoder_blocks"] = kept
+        blocks = f" (of {weights.model.layers} blocks number {' and '.join(map(str, kept))})"
+    origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
     for reason in sorted({*(fresh or {}).values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in (fresh or {}).items() if found == reason)}"
     return InitialNetwork(network, objective, lineage, prior, origin)

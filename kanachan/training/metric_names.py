@@ -19,6 +19,7 @@ LEARNING: Panels = {
     "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
     "CQL regulariser": ("train/conservative", "validation/conservative"),
     "calibration error": ("calibration/error",),
+    "divergence from objective.teacher, nats": ("train/teacher_divergence",),
 }
 BY_KIND: Panels = {
     f"{kind}: {what}": (f"kind/{kind}/{what}",)

@@ -9,9 +9,10 @@ from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network
 from kanachan.objectives.objective import Objective
+from kanachan.training.distillation import Teacher
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import LoggedModule
-from kanachan.training.throughput import count_flops
+from kanachan.training.throughput import FlopCount, count_flops
 from kanachan.training.validation_metrics import ValidationMetrics
 from kanachan.training.wandb_run import log_reliability
 
@@ -24,6 +25,7 @@ class StageModule(LoggedModule):
         model: the sizes of the network, from which its floating-point operations are computed for the log.
         previous: the stage that the run started from, whose forgetting is measured in validations if it has the same
             vocabulary.
+        teacher: whose probabilities are learned in place of the actions taken.
     """
 
     network: Network
@@ -37,9 +39,11 @@ class StageModule(LoggedModule):
         log_every: int,
         model: ModelConfig,
         previous: PreviousStage | None = None,
+        teacher: Teacher | None = None,
     ) -> None:
         trains_encoder = optim.encoder_learning_rate != 0 and "encoder" not in optim.frozen
-        work_of = partial(count_flops, model, trains_encoder=trains_encoder)
+        self._teacher = teacher
+        work_of = partial(self._work, model, trains_encoder)
         super().__init__(network, optim, total_steps, log_every, work_of)
         self.objective = objective
         self._previous = previous
@@ -66,6 +70,8 @@ class StageModule(LoggedModule):
         self.meter.start()
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        if self._teacher is not None:
+            batch = self._teacher.labelled(batch)
         parts = self.objective.loss_with_auxiliary(self.network(batch), batch)
         self.add_losses(parts, len(batch))
         return parts["loss"]
@@ -83,6 +89,10 @@ class StageModule(LoggedModule):
             unit = "points" if self.objective.has_value else "probability"
             log_reliability(self.trainer, self.metrics.points, unit, self.samples)
         self.log_validation(row)
+
+    def _work(self, model: ModelConfig, trains_encoder: bool, batch: Batch) -> FlopCount:
+        work = count_flops(model, batch, trains_encoder=trains_encoder)
+        return work if self._teacher is None else self._teacher.added(work, batch)
 
     @torch.no_grad()
     def _log_previous_stage(self) -> None:

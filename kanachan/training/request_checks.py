@@ -155,11 +155,32 @@ def require_init(config: TrainConfig) -> None:
             "which have probabilities of actions"
         )
     require_encoder_sizes(config.model, card["model"], config.init)
+    if config.stage == POLICY and config.model.layers != card["model"]["layers"]:
+        raise ValueError(
+            f"--init {config.init}: has {card['model']['layers']} encoder blocks, and model.layers is "
+            f"{config.model.layers}: stage {POLICY} needs the whole network that played the games"
+        )
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
         raise ValueError(
             f"--init {config.init}: its encoder was trained with data.actor_first {str(actor_first).lower()}: "
             "give this run the same"
+        )
+
+
+def require_teacher(config: TrainConfig) -> None:
+    """Raises ValueError if the weights that objective.teacher names have no probabilities of actions to learn."""
+    teacher, stages = config.objective.teacher, (next(iter(STAGES)), POLICY)
+    if teacher is None:
+        return
+    try:
+        stage = read_card(teacher)["stage"]
+    except ValueError as error:
+        raise ValueError(f"objective.teacher: {error}") from None
+    if stage not in stages:
+        raise ValueError(
+            f"objective.teacher={teacher}: of stage {stage}, which has no probabilities of actions; weights of "
+            f"{' or '.join(stages)} are expected"
         )
 
 

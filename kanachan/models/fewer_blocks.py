@@ -1,0 +1,42 @@
+"""A network with fewer encoder blocks begins with some of those of a deeper one.
+
+Each block adds to what the blocks before it computed, so a network still works without some of them, if worse, and what
+is lost is soon learned again (Fan et al. 2020, "Reducing Transformer Depth on Demand with Structured Dropout",
+arXiv:1909.11556).
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from torch import Tensor
+
+_BLOCK = re.compile(r"blocks\.(\d+)\.")
+
+
+def kept_blocks(layers: int, fewer: int) -> list[int]:
+    """Returns which of the encoder blocks 0 to `layers` - 1 a network with `fewer` begins with: the first, the last and
+    some at even distances between; a single one is the first."""
+    assert 1 <= fewer <= layers
+    return (
+        [0] if fewer == 1 else [(2 * place * (layers - 1) + fewer - 1) // (2 * (fewer - 1)) for place in range(fewer)]
+    )
+
+
+def num_blocks(names: Iterable[str]) -> int:
+    """Counts the blocks in the names of the tensors of an encoder; other names are ignored."""
+    return len({match[1] for match in map(_BLOCK.match, names) if match is not None})
+
+
+def name_in_fewer(name: str, kept: list[int]) -> str | None:
+    """Returns the name that a tensor of an encoder has if only some blocks are kept; None if its block is not."""
+    match = _BLOCK.match(name)
+    if match is None:
+        return name
+    block = int(match[1])
+    return f"blocks.{kept.index(block)}.{name[match.end() :]}" if block in kept else None
+
+
+def with_fewer_blocks(tensors: Mapping[str, Tensor], kept: list[int]) -> dict[str, Tensor]:
+    """Returns the tensors of an encoder, by their names in it, of which only some blocks are kept."""
+    names = {name: name_in_fewer(name, kept) for name in tensors}
+    return {new: tensors[name] for name, new in names.items() if new is not None}
