@@ -12,6 +12,7 @@ from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig, StageName
 from kanachan.data.batch import TokenLayout, batch_of_annotations
 from kanachan.models.transformer import Network
 from kanachan.objectives.networks import objective_class
+from kanachan.training.distillation import Teacher
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.module import StageModule
 from tests.support.random_annotations import random_annotations
@@ -47,6 +48,7 @@ def make_stage(
     log_every: int = 2,
     model: ModelConfig = MODEL,
     previous: PreviousStage | None = None,
+    teacher: Teacher | None = None,
     **optim: Any,
 ) -> StageModule:
     torch.manual_seed(0)
@@ -58,7 +60,8 @@ def make_stage(
         objective.num_candidate_outputs,
         objective.num_summary_outputs,
     )
-    return StageModule(network, objective, OptimConfig(**{"warmup": 2, **optim}), steps, log_every, model, previous)
+    settings = OptimConfig(**{"warmup": 2, **optim})
+    return StageModule(network, objective, settings, steps, log_every, model, previous, teacher)
 
 
 def batches(num_rows: int, rows_per_batch: int = ROWS_PER_BATCH, seed: int = 0) -> DataLoader:

@@ -1,6 +1,9 @@
 """The objective of imitation against a plain loop."""
 
+import math
+
 import pytest
+import torch
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import ObjectiveConfig
@@ -25,3 +28,27 @@ def test_imitation_is_the_cross_entropy_over_real_candidates(batch: Batch, smoot
         spread = sum(log_probability) / len(logits)
         expected.append(-(1 - smoothing) * log_probability[int(batch.chosen_B[row])] - smoothing * spread)
     assert float(objective.loss(output, batch)["loss"]) == pytest.approx(sum(expected) / len(expected), abs=1e-5)
+
+
+def test_with_the_probabilities_of_a_teacher_it_is_their_cross_entropy(batch: Batch) -> None:
+    objective = objective_class("imitation")(ObjectiveConfig(), FOUR_PLAYERS)
+    output, teacher = random_output(objective, batch), random_output(objective, batch, seed=1)
+    taught = batch.with_soft_labels(objective.predictions(teacher)["probabilities"])
+    cross_entropies, divergences = [], []
+    for row in range(len(batch)):
+        is_real = batch.candidate_BA[row] != 0
+        ours, theirs = (log_softmax(each.candidate_BAK[row, is_real, 0].tolist()) for each in (output, teacher))
+        cross_entropies.append(-sum(math.exp(log) * own for log, own in zip(theirs, ours, strict=True)))
+        divergences.append(sum(math.exp(log) * (log - own) for log, own in zip(theirs, ours, strict=True)))
+    parts = objective.loss(output, taught)
+    assert float(parts["loss"]) == pytest.approx(sum(cross_entropies) / len(batch), abs=1e-5)
+    assert float(parts["teacher_divergence"]) == pytest.approx(sum(divergences) / len(batch), abs=1e-5)
+    assert torch.equal(parts["cross_entropy"], objective.loss(output, batch)["loss"])
+
+
+def test_a_teacher_that_is_sure_of_the_actions_taken_teaches_imitation(batch: Batch) -> None:
+    objective = objective_class("imitation")(ObjectiveConfig(), FOUR_PLAYERS)
+    output = random_output(objective, batch)
+    sure_BA = torch.nn.functional.one_hot(batch.chosen_B, batch.candidate_BA.shape[1]).float()
+    parts = objective.loss(output, batch.with_soft_labels(sure_BA))
+    torch.testing.assert_close(parts["loss"], objective.loss(output, batch)["loss"])

@@ -106,6 +106,34 @@ def test_with_another_prior_than_that_of_the_weights_the_network_starts_as_good_
         assert not made.network.head.weight.any()
 
 
+# Fewer blocks ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_which(tmp_path: Path) -> None:
+    init = written(tmp_path, "imitation", layers=5)
+    made = initial("imitation", init, model=replace(TINY, layers=3))
+    theirs, ours = read_weights(init).tensors, made.network.state_dict()
+    source = {0: 0, 1: 2, 2: 4}
+    for name, tensor in ours.items():
+        for block, origin in source.items():
+            if name.startswith(f"encoder.blocks.{block}."):
+                name = name.replace(f"blocks.{block}.", f"blocks.{origin}.", 1)
+                break
+        assert torch.equal(tensor, theirs[name]), name
+    assert made.origin == f"encoder (of 5 blocks number 1 and 3 and 5) and decoder from {init}"
+    assert made.lineage[-1]["encoder_blocks"] == [1, 3, 5]
+
+
+def test_a_network_of_the_same_depth_tells_of_no_blocks(tmp_path: Path) -> None:
+    assert "encoder_blocks" not in initial("imitation", written(tmp_path, "imitation")).lineage[-1]
+
+
+def test_a_later_stage_of_three_players_can_be_shallower_too(tmp_path: Path) -> None:
+    made = initial("rank", written(tmp_path, "imitation", layers=4), THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
+    assert made.origin.startswith("encoder (of 4 blocks number 1 and 4) from ")
+    assert made.lineage[-1]["encoder_blocks"] == [1, 4] and made.lineage[-1]["mapped"]
+
+
 # Weights for another vocabulary --------------------------------------------------------------------------------------
 
 

@@ -49,6 +49,35 @@ def test_a_decoder_is_kept_only_of_given_weights(data: Path, capsys: pytest.Capt
     assert "objective.keep_decoder=True needs --init: the weights whose decoder it keeps" in error
 
 
+def test_a_policy_is_not_begun_with_some_of_the_blocks_that_played(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init = str(written(tmp_path / "imitation", layers=3))
+    given = (
+        "policy",
+        "--init",
+        init,
+        "--model.layers",
+        "2",
+        "--policy.reward",
+        "reward",
+        "--data.exchange_suits=false",
+    )
+    error = refusal_of(data, capsys, *given)
+    assert "has 3 encoder blocks, and model.layers is 2: stage policy needs the whole network" in error
+
+
+def test_a_teacher_must_have_probabilities_of_actions(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = refusal_of(data, capsys, "imitation", "--objective.teacher", str(tmp_path / "nothing"))
+    assert "objective.teacher: " in error and "nothing: no such file or folder" in error
+    value = str(written(tmp_path / "rank", "rank"))
+    error = refusal_of(data, capsys, "imitation", "--objective.teacher", value)
+    assert "of stage rank, which has no probabilities of actions; weights of imitation or policy are expected" in error
+    assert asked(data, "imitation", "--objective.teacher", str(written(tmp_path / "policy", "policy"))).config
+
+
 def test_weights_of_a_later_stage_are_warned_of(data: Path, tmp_path: Path) -> None:
     (warning,) = asked(data, "rank", "--init", str(written(tmp_path / "grading", "grading"))).warnings
     assert "is of grading, which comes after rank" in warning

@@ -1,0 +1,141 @@
+"""A network that learns from a teacher, and begins with some of its blocks."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
+from kanachan.cli import train
+from kanachan.cli.evaluate import main as evaluate
+from kanachan.config import DataConfig, ObjectiveConfig, StageName, TrainConfig
+from kanachan.data.batch import Batch
+from kanachan.models.weights import read_weights, write_weights
+from kanachan.objectives.networks import load_network
+from kanachan.training.distillation import Teacher, open_teacher
+from kanachan.training.throughput import count_flops
+from tests.support.tiny_runs import rows_of, run, same_weights
+from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
+from tests.support.tiny_weights import written
+
+
+def teacher_at(path: Path, stage: StageName = "imitation", *, actor_first: bool = True) -> Teacher:
+    config = TrainConfig(
+        stage=stage,
+        data=DataConfig(path=".", actor_first=actor_first),
+        objective=ObjectiveConfig(teacher=str(path)),
+    )
+    teacher = open_teacher(config, FOUR_PLAYERS)
+    assert teacher is not None
+    return teacher
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> Path:
+    return written(tmp_path / "teacher")
+
+
+def with_another_action(batch: Batch) -> Batch:
+    assert batch.labels is not None
+    chosen_B = (batch.chosen_B + 1) % (batch.candidate_BA != 0).sum(dim=1)
+    return replace(batch, labels=replace(batch.labels, chosen_B=chosen_B))
+
+
+def probabilities(path: Path, batch: Batch) -> Tensor:
+    network, objective, _ = load_network(path)
+    with torch.no_grad():
+        return objective.predictions(network(batch))["probabilities"]
+
+
+def test_its_probabilities_are_those_of_the_teacher_and_not_of_the_actions_taken(weights: Path) -> None:
+    learnt = []
+    for change in (lambda batch: batch, with_another_action):
+        data, rows = [change(batch) for batch in batches(16)], Rows()
+        loader = DataLoader(data, batch_size=None)
+        stage = make_stage(steps=150, log_every=1, teacher=teacher_at(weights), learning_rate=0.01)
+        make_trainer(rows, steps=150, max_epochs=-1).fit(stage, loader)
+        divergence = rows.of("train/teacher_divergence")
+        assert divergence[150] < 0.1 * divergence[1]
+        with torch.no_grad():
+            learnt.append(stage.objective.predictions(stage.network.eval()(data[0]))["probabilities"])
+    assert torch.equal(*learnt)
+    torch.testing.assert_close(learnt[0], probabilities(weights, data[0]), atol=0.15, rtol=0)
+
+
+def test_the_soft_labels_are_its_calibrated_probabilities(weights: Path) -> None:
+    (batch,) = batches(4)
+    given = read_weights(weights)
+    write_weights(weights, given.tensors, {**given.card, "temperature": 2.0})
+    labelled = teacher_at(weights).labelled(batch)
+    network, objective, _ = load_network(weights)
+    with torch.no_grad():
+        expected_BA = (objective.score(network(batch)) / 2.0).softmax(dim=1)
+    assert labelled.label_BL is not None
+    torch.testing.assert_close(labelled.label_BL, expected_BA)
+    assert not labelled.label_BL[batch.candidate_BA == 0].any() and batch.label_BL is None
+
+
+def test_the_teacher_does_not_change_and_is_in_no_checkpoint(weights: Path) -> None:
+    teacher = teacher_at(weights)
+    before = {name: tensor.clone() for name, tensor in teacher.network.network.state_dict().items()}
+    stage = make_stage(teacher=teacher)
+    make_trainer().fit(stage, batches(24))
+    assert all(torch.equal(tensor, before[name]) for name, tensor in teacher.network.network.state_dict().items())
+    assert not any("teacher" in name for name in stage.state_dict())
+
+
+def test_its_forward_pass_counts_as_work(weights: Path) -> None:
+    (batch,) = batches(4)
+    teacher = teacher_at(weights)
+    of_run = make_stage().meter.work_of(batch)
+    with_teacher = make_stage(teacher=teacher).meter.work_of(batch)
+    assert with_teacher.flops == of_run.flops + count_flops(teacher.model, batch).flops / 3
+    assert (with_teacher.decisions, with_teacher.tokens) == (of_run.decisions, of_run.tokens)
+
+
+def test_teachers_that_do_not_fit_are_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"objective\.teacher=.*: of stage rank, which has no probabilities of actions"
+    ):
+        teacher_at(written(tmp_path / "rank", "rank"))
+    with pytest.raises(ValueError, match=r"objective\.teacher=.*: made for the vocabulary kanachan-3p"):
+        teacher_at(written(tmp_path / "three", vocabulary=THREE_PLAYERS))
+    with pytest.raises(ValueError, match=r"objective\.teacher=.*trained with another data\.actor_first than this run"):
+        teacher_at(written(tmp_path / "imitation"), actor_first=False)
+
+
+@pytest.mark.parametrize("setting", ["label_smoothing", "oracle"])
+def test_no_other_target_or_input_goes_with_a_teacher(setting: str) -> None:
+    with pytest.raises(ValueError, match=rf"objective\.{setting}=0\.1 does not fit objective\.teacher"):
+        ObjectiveConfig(teacher="reference", **{setting: 0.1})
+
+
+def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: Path, tmp_path: Path) -> None:
+    teacher = written(tmp_path / "teacher", layers=3)
+    out = tmp_path / "run"
+    given = ("--init", str(teacher), "--model.layers", "2", "--objective.teacher", str(teacher))
+    run("imitation", shards, out, *given, "--run.steps", "6")
+    card = read_weights(out).card
+    assert (card["model"]["layers"], card["lineage"][-1]["encoder_blocks"]) == (2, [1, 3])
+    assert card["teacher"]["sha256"] == card["lineage"][-1]["sha256"] and card["objective"]["teacher"] == str(teacher)
+    rows = rows_of(out)
+    assert {name for name in rows[0] if name.startswith("drift/")} == {f"drift/block_0{n}" for n in (1, 2)} | {
+        "drift/embeddings"
+    }
+    first = {name: float(rows[0][name]) for name in rows[0] if name.startswith("drift/")}
+    assert all(drift == pytest.approx(0, abs=1e-6) for drift in first.values())
+    assert all(row["train/teacher_divergence"] for row in rows if row["train/loss"])
+    assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
+
+
+def test_a_run_with_a_teacher_continues_as_if_it_had_not_been_stopped(shards: Path, tmp_path: Path) -> None:
+    teacher = written(tmp_path / "teacher")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    given = ("--objective.teacher", str(teacher), "--optim.warmup", "2", "--optim.final_factor", "1")
+    run("imitation", shards, whole, *given, "--run.steps", "8")
+    run("imitation", shards, parts, *given, "--run.steps", "4")
+    assert train.main(["--resume", str(parts), "--run.steps", "8"]) == 0
+    assert same_weights(whole, parts)
