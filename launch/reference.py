@@ -60,6 +60,7 @@ def reference_card(
     card = {**weights.card, "config": _config(weights.card), "data": _data(weights.card["data"])}
     if "calibration" in card:
         card["calibration"] = {**card["calibration"], "shards": Path(card["calibration"]["shards"]).name}
+    card["objective"] = {**card["objective"], "teacher": card["config"]["objective"]["teacher"]}
     card |= {"precision": "fp16", "licence": LICENCE, "evaluation": evaluation, "arena": list(arena)}
     # the card of an ancestor that is itself a reference model has its own ancestors too
     card["training"] = [step for run in runs for step in run.card.get("training", [_training(run)])]
@@ -153,9 +154,13 @@ def _config(card: Mapping[str, Any]) -> dict[str, Any]:
     config = json.loads(json.dumps(card["config"]))
     config["data"]["path"] = Path(config["data"]["path"]).name
     config["run"]["out"] = Path(config["run"]["out"]).name
-    if config["init"] and not is_reference_name(config["init"]):
-        config["init"] = Path(config["init"]).name
+    config["init"] = _without_folder(config["init"])
+    config["objective"]["teacher"] = _without_folder(config["objective"].get("teacher"))
     return config
+
+
+def _without_folder(weights: str | None) -> str | None:
+    return weights if weights is None or is_reference_name(weights) else Path(weights).name
 
 
 def _data(data: Mapping[str, Any]) -> dict[str, Any]:

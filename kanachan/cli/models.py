@@ -71,6 +71,7 @@ def _listed(found: "dict[str, Weights]") -> str:
         evaluation = weights.card.get("evaluation")
         if evaluation is not None:
             about = f"{evaluation['split']} split, {evaluation['games']} games"
+            about += f"; learned from {_teacher(weights.card)}" if "teacher" in weights.card else ""
             parts.append("\n".join([f"{name} ({about})", *(f"  {line}" for line in _metrics(evaluation))]))
     parts.append(f"the whole card: {PROGRAM} NAME")
     return "\n\n".join(parts)
@@ -163,6 +164,8 @@ def _described(name: str, weights: "Weights") -> str:
             f"{found['nats']:.2g} nats from the network, the same best action in {found['same_best']:.1%} of "
             f"{found['decisions']:,} decisions of the {found['split']} split"
         ]
+    if "teacher" in card:
+        sections["Teacher"] = [f"learned the probabilities of {_teacher(card)}, in place of the actions taken"]
     sections["Games"] = _games(card)
     sections["Training"] = _training(card)
     sections["Matches"] = [_match(match) for match in card.get("arena", [])]
@@ -170,6 +173,12 @@ def _described(name: str, weights: "Weights") -> str:
     return "\n\n".join(
         "\n".join([title, *(f"  {line}" for line in lines)]) for title, lines in sections.items() if lines
     )
+
+
+def _teacher(card: dict[str, Any]) -> str:
+    """Returns the name of the weights whose probabilities a network learned, or else the hash of their file."""
+    teacher: dict[str, Any] = card["teacher"]
+    return teacher.get("name") or f"{teacher['stage']} weights {teacher['sha256'][:16]}"
 
 
 def _games(card: dict[str, Any]) -> list[str]:

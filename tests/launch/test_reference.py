@@ -66,6 +66,19 @@ def test_the_card_has_the_metrics_and_no_folders_of_the_machine(
     assert str(tmp_path.parent) not in json.dumps(card)
 
 
+def test_the_card_of_a_network_that_learned_from_another_has_its_teacher_without_its_folder(
+    shards: Path, evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teacher, evaluation = evaluated
+    assert run("imitation", shards, tmp_path / "taught", "--run.steps", "3", "--objective.teacher", str(teacher)) == 0
+    out = tmp_path / "r.safetensors"
+    assert made(monkeypatch, tmp_path / "taught", "--evaluation", evaluation, "-o", out) == 0
+    card = read_weights(out).card
+    assert card["teacher"]["sha256"] == lineage_of(read_weights(teacher))[-1]["sha256"]
+    assert card["objective"]["teacher"] == teacher.name and str(tmp_path.parent) not in json.dumps(card)
+    assert f"--objective.teacher {teacher.name}" in card["commands"][-1]
+
+
 @pytest.mark.usefixtures("multiplies_int8")
 def test_the_card_tells_how_far_int8_matrices_are_from_the_network(
     evaluated: tuple[Path, Path],

@@ -16,7 +16,9 @@ def test_all_shipped_weights_are_listed_with_what_was_measured(capsys: pytest.Ca
     printed = capsys.readouterr().out
     for name in shipped_weights():
         card = read_weights(name).card
-        assert f"\n{name} ({card['evaluation']['split']} split, {card['evaluation']['games']} games)" in printed
+        learned = f"; learned from {card['teacher']['name']}" if "teacher" in card else ""
+        evaluated = f"{card['evaluation']['split']} split, {card['evaluation']['games']} games"
+        assert f"\n{name} ({evaluated}{learned})" in printed
         if "verdict" in card["evaluation"]:
             assert card["evaluation"]["verdict"]["sentence"] in printed
 
@@ -42,6 +44,18 @@ def test_the_cards_are_printed_as_json(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_weights_of_a_run_have_a_card_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(written(tmp_path, "rank"))]) == 0
     assert "stage rank" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("name", "shown"), [("reference", "reference"), (None, "imitation weights 0123456789abcdef")])
+def test_a_network_that_learned_from_another_names_it(
+    name: str | None, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = read_weights(written(tmp_path))
+    teacher = {"stage": "imitation", "sha256": "0123456789abcdef" * 4} | ({} if name is None else {"name": name})
+    write_weights(made.path, made.tensors, {**made.card, "teacher": teacher})
+    assert main([str(made.path)]) == 0
+    expected = f"Teacher\n  learned the probabilities of {shown}, in place of the actions taken\n"
+    assert expected in capsys.readouterr().out
 
 
 def test_the_card_of_a_policy_tells_what_the_gates_have_taken(
