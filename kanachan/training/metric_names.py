@@ -19,7 +19,6 @@ LEARNING: Panels = {
     "value of the situation alone: loss": ("train/baseline", "validation/baseline"),
     "CQL regulariser": ("train/conservative", "validation/conservative"),
     "calibration error": ("calibration/error",),
-    "divergence from objective.teacher, nats": ("train/teacher_divergence",),
 }
 BY_KIND: Panels = {
     f"{kind}: {what}": (f"kind/{kind}/{what}",)
@@ -47,6 +46,9 @@ POLICY: Panels = {
 GUIDING: Panels = {
     "share of the hidden tiles that the policy sees": ("train/hidden_share",),
     "share of the decisions that are rejected": ("train/rejected",),
+}
+DISTILLATION: Panels = {
+    "divergence from objective.teacher, nats": ("train/teacher_divergence",),
 }
 SPEED: Panels = {
     "decisions per second": ("train/samples_per_second",),
@@ -86,6 +88,7 @@ SECTIONS = {
     "Policy": POLICY,
     "Oracle guiding": GUIDING,
     "Iterations": ITERATIONS,
+    "Distillation": DISTILLATION,
     "Speed": SPEED,
     "Health": HEALTH,
 }

@@ -16,6 +16,7 @@ from kanachan.data.batch import Batch
 from kanachan.models.weights import read_weights, write_weights
 from kanachan.objectives.networks import load_network
 from kanachan.training.distillation import Teacher, open_teacher
+from kanachan.training.metric_names import DISTILLATION
 from kanachan.training.throughput import count_flops
 from tests.support.tiny_runs import rows_of, run, same_weights
 from tests.support.tiny_stage import Rows, batches, make_stage, make_trainer
@@ -127,7 +128,7 @@ def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: 
     }
     first = {name: float(rows[0][name]) for name in rows[0] if name.startswith("drift/")}
     assert all(drift == pytest.approx(0, abs=1e-6) for drift in first.values())
-    assert all(row["train/teacher_divergence"] for row in rows if row["train/loss"])
+    assert all(row[name] for row in rows if row["train/loss"] for panel in DISTILLATION.values() for name in panel)
     assert evaluate([str(out), str(shards), "--split", "validation", "--bootstrap", "10"]) == 0
 
 

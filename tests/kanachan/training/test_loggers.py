@@ -29,7 +29,7 @@ LENGTH = ("--run.steps", "4", "--run.validate_every", "2", "--run.checkpoint_eve
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("conservative", "baseline")
-OF_POLICIES = ("Policy", "Oracle guiding", "Iterations")
+ELSEWHERE = ("Policy", "Oracle guiding", "Iterations", "Distillation")
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "kita")
 COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "share_of_peak", "data_wait", "memory_peak_gb")
 
@@ -227,7 +227,7 @@ def test_the_dashboard_shows_all_that_is_logged_and_nothing_else(
 ) -> None:
     found = set().union(*map(logged, curriculum.values()))
     shown: set[str] = {dashboard.AXIS, dashboard.RELIABILITY_TABLE}
-    of_curriculum = (panels for name, panels in dashboard.SECTIONS.items() if name not in OF_POLICIES)
+    of_curriculum = (panels for name, panels in dashboard.SECTIONS.items() if name not in ELSEWHERE)
     for panels in of_curriculum:
         for title, metrics in panels.items():
             if title.startswith("kita:"):  # of three players
@@ -254,6 +254,7 @@ def test_the_specification_has_a_section_for_each_question(
         "Policy",
         "Oracle guiding",
         "Iterations",
+        "Distillation",
         "Speed",
         "Health",
         "Provenance",
