@@ -68,8 +68,7 @@ class ObjectiveConfig:
     """imitation: share of the target spread over all candidates"""
     teacher: str | None = None
     """imitation: weights of imitation or policy whose probabilities of the actions are learned, in place of the actions
-    taken (distillation): how a small network learns from a large one. With --init and fewer model.layers, the network
-    begins with some of the blocks of --init"""
+    taken (distillation): how a small network learns from a large one"""
     keep_decoder: bool = False
     """round_delta, rank, grading: begin with the decoder of --init too, not with a new one: that of imitation knows
     which actions are likely, and the others are worse than it by what the outcomes of few games cannot teach"""

@@ -201,6 +201,10 @@ def _training(card: dict[str, Any]) -> list[str]:
     else:
         runs = [run for run in [*card.get("lineage", []), card] if run.get("steps")]
         lines = [f"{run['stage']}: {run['steps']:,} steps, {run['samples']:,} decisions" for run in runs]
+    for run in card.get("lineage", []):
+        if "encoder_blocks" in run:
+            blocks = ", ".join(map(str, run["encoder_blocks"]))
+            lines.append(f"began with the blocks {blocks} of the encoder of {run.get('name', run['stage'])}")
     return lines + [_iteration(entry) for entry in card.get("iterations", [])]
 
 

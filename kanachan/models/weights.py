@@ -130,6 +130,7 @@ def lineage_of(weights: Weights) -> list[dict[str, Any]]:
         "steps": card.get("steps"),
         "samples": card.get("samples"),
         "metrics": card.get("metrics"),
+        **({TEACHER_KEY: card[TEACHER_KEY]} if TEACHER_KEY in card else {}),
     }
     return [*card.get("lineage", []), own]
 

@@ -87,7 +87,7 @@ class Objective(nn.Module, ABC):
                 raise ValueError(
                     f"objective.{setting.name}={value} has no effect in stage {self.stage}"
                     + (f" with objective.loss={config.loss}" if "loss" in self.uses else "")
-                    + f"; leave it at {setting.default}"
+                    + f"; leave it at {'null' if setting.default is None else setting.default}"
                 )
         self.config = config
         self.vocabulary = vocabulary

@@ -125,7 +125,6 @@ def _requested(argv: list[str]) -> Request:
     config = _config(values)
     require_effect(config)
     require_source(config)
-    require_teacher(config)
     require_tensorboard(config.run)
     if saved_file is None and _first_setting(argv, [], "run.early_stopping") is None:  # of the defaults of the stage
         config = without_needless_stopping(config)
@@ -138,6 +137,7 @@ def _requested(argv: list[str]) -> Request:
             raise ValueError(f"--resume {resume}: there is no checkpoint in {saved_file.parent / CHECKPOINTS}")
     if not _resumes(Path(config.run.out), resume):
         require_init(config)
+        require_teacher(config)
         return Request(config, resume=False, warnings=tuple(warnings_of(config, files)))
     return Request(_resumed(config, argv, is_named=saved_file is not None), resume=True)
 
@@ -231,7 +231,7 @@ def _parser(defaults: Sequence[Path], size: str) -> ArgumentParser:
         default=None,
         help="weights file or run folder of an earlier stage, or weights of the package (reference, reference/STAGE); "
         "their encoder is loaded, and from weights of the same stage also the decoder and the heads (imitation and "
-        "policy count as the same)",
+        "policy count as the same); with fewer --model.layers, stages of the curriculum begin with some of its blocks",
     )
     parser.add_argument(
         "--resume",

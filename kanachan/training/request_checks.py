@@ -155,10 +155,10 @@ def require_init(config: TrainConfig) -> None:
             "which have probabilities of actions"
         )
     require_encoder_sizes(config.model, card["model"], config.init)
-    if config.stage == POLICY and config.model.layers != card["model"]["layers"]:
+    if config.stage not in STAGES and config.model.layers != card["model"]["layers"]:
         raise ValueError(
-            f"--init {config.init}: has {card['model']['layers']} encoder blocks, and model.layers is "
-            f"{config.model.layers}: stage {POLICY} needs the whole network that played the games"
+            f"--init {config.init}: stage {config.stage} needs all of its {card['model']['layers']} encoder blocks, "
+            f"and model.layers is {config.model.layers}"
         )
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:
@@ -171,7 +171,7 @@ def require_init(config: TrainConfig) -> None:
 def require_teacher(config: TrainConfig) -> None:
     """Raises ValueError if the weights that objective.teacher names have no probabilities of actions to learn."""
     teacher, stages = config.objective.teacher, (next(iter(STAGES)), POLICY)
-    if teacher is None:
+    if teacher is None or config.stage != stages[0]:  # without effect in other stages, which say so
         return
     try:
         stage = read_card(teacher)["stage"]
@@ -210,6 +210,12 @@ def warnings_of(config: TrainConfig, config_files: Iterable[tuple[Path, Mapping[
         found.append(
             f"--init {config.init} is of {card['stage']}, which comes after {config.stage}: the order of the stages is "
             + ", ".join(names)
+        )
+    if card is not None and config.objective.teacher is None and config.model.layers < card["model"]["layers"]:
+        found.append(
+            f"--init {config.init} has {card['model']['layers']} encoder blocks, of which the network begins with "
+            f"{config.model.layers} (model.layers): without --objective.teacher it learns more slowly what the others "
+            "knew"
         )
     if config.data.path and "validation" not in _splits(config.stage, config.data.path):
         found.append(

@@ -48,6 +48,7 @@ MAY_CHANGE = frozenset(
     [f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)]
     + [f"data.{name}" for name in _READ]
     + [f"selfplay.{name}" for name in _PLAYED]
+    + ["objective.teacher"]  # the file may have moved; that it is the same is checked where it is read
 )
 
 LENGTH = frozenset({"run.steps", "run.passes", "selfplay.iterations"})

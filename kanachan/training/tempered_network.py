@@ -63,7 +63,6 @@ def open_tempered(
     if objective.vocabulary is not vocabulary:
         raise ValueError(f"{setting}={path}: made for the vocabulary {objective.vocabulary.name}")
     if card["config"]["data"]["actor_first"] != config.data.actor_first:
-        raise ValueError(
-            f"{setting}={path}: trained with another data.actor_first than this run, {config.data.actor_first}"
-        )
+        ours = str(config.data.actor_first).lower()
+        raise ValueError(f"{setting}={path}: trained with another data.actor_first than this run, {ours}")
     return network, card

@@ -52,10 +52,12 @@ def test_a_network_that_learned_from_another_names_it(
 ) -> None:
     made = read_weights(written(tmp_path))
     teacher = {"stage": "imitation", "sha256": "0123456789abcdef" * 4} | ({} if name is None else {"name": name})
-    write_weights(made.path, made.tensors, {**made.card, "teacher": teacher})
+    lineage = [{"stage": "imitation", "name": "reference", "steps": 2, "samples": 64, "encoder_blocks": [1, 4]}]
+    write_weights(made.path, made.tensors, {**made.card, "teacher": teacher, "lineage": lineage})
     assert main([str(made.path)]) == 0
-    expected = f"Teacher\n  learned the probabilities of {shown}, in place of the actions taken\n"
-    assert expected in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"Teacher\n  learned the probabilities of {shown}, in place of the actions taken\n" in printed
+    assert "  began with the blocks 1, 4 of the encoder of reference\n" in printed
 
 
 def test_the_card_of_a_policy_tells_what_the_gates_have_taken(

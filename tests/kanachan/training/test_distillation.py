@@ -88,6 +88,14 @@ def test_the_teacher_does_not_change_and_is_in_no_checkpoint(weights: Path) -> N
     assert not any("teacher" in name for name in stage.state_dict())
 
 
+def test_the_teacher_is_not_disturbed_by_dropout(tmp_path: Path) -> None:
+    weights = written(tmp_path / "teacher", dropout=0.5)
+    stage, (batch,) = make_stage(teacher=(teacher := teacher_at(weights))), batches(4)
+    make_trainer().fit(stage, batches(24))
+    one, other = teacher.labelled(batch).label_BL, teacher.labelled(batch).label_BL
+    assert one is not None and other is not None and torch.equal(one, other)
+
+
 def test_its_forward_pass_counts_as_work(weights: Path) -> None:
     (batch,) = batches(4)
     teacher = teacher_at(weights)
@@ -140,3 +148,32 @@ def test_a_run_with_a_teacher_continues_as_if_it_had_not_been_stopped(shards: Pa
     run("imitation", shards, parts, *given, "--run.steps", "4")
     assert train.main(["--resume", str(parts), "--run.steps", "8"]) == 0
     assert same_weights(whole, parts)
+
+
+def test_a_run_is_resumed_with_the_same_teacher_wherever_it_is_now(shards: Path, tmp_path: Path) -> None:
+    teacher, out = written(tmp_path / "teacher"), tmp_path / "run"
+    run("imitation", shards, out, "--objective.teacher", str(teacher), "--run.steps", "2")
+    moved = tmp_path / "moved.safetensors"
+    teacher.rename(moved)
+    assert train.main(["--resume", str(out), "--run.steps", "3"]) == 1
+    assert train.main(["--resume", str(out), "--run.steps", "3", "--objective.teacher", str(moved)]) == 0
+    assert read_weights(out).card["objective"]["teacher"] == str(moved)
+
+
+def test_a_run_is_not_resumed_with_another_teacher(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    teacher, out = written(tmp_path / "teacher"), tmp_path / "run"
+    run("imitation", shards, out, "--objective.teacher", str(teacher), "--run.steps", "2")
+    before = read_weights(out).card["teacher"]["sha256"]
+    written(tmp_path / "teacher", seed=1)
+    assert train.main(["--resume", str(out), "--run.steps", "3"]) == 1
+    assert f"objective.teacher: the run was started with the weights {before}, now" in capsys.readouterr().err
+
+
+def test_what_is_learned_from_a_taught_network_still_names_the_teacher(shards: Path, tmp_path: Path) -> None:
+    teacher, taught = written(tmp_path / "teacher"), tmp_path / "taught"
+    run("imitation", shards, taught, "--objective.teacher", str(teacher), "--run.steps", "2")
+    run("round_delta", shards, tmp_path / "later", "--init", str(taught), "--run.steps", "2")
+    card = read_weights(tmp_path / "later").card
+    assert card["lineage"][-1]["teacher"] == read_weights(taught).card["teacher"] and "teacher" not in card

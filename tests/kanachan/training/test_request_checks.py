@@ -49,22 +49,20 @@ def test_a_decoder_is_kept_only_of_given_weights(data: Path, capsys: pytest.Capt
     assert "objective.keep_decoder=True needs --init: the weights whose decoder it keeps" in error
 
 
-def test_a_policy_is_not_begun_with_some_of_the_blocks_that_played(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("stage", ["policy", "critic"])
+def test_only_stages_of_the_curriculum_begin_with_some_of_the_blocks(
+    stage: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     init = str(written(tmp_path / "imitation", layers=3))
-    given = (
-        "policy",
-        "--init",
-        init,
-        "--model.layers",
-        "2",
-        "--policy.reward",
-        "reward",
-        "--data.exchange_suits=false",
-    )
-    error = refusal_of(data, capsys, *given)
-    assert "has 3 encoder blocks, and model.layers is 2: stage policy needs the whole network" in error
+    error = refusal_of(data, capsys, stage, "--init", init, "--model.layers", "2", f"--{stage}.reward", "reward")
+    assert f"stage {stage} needs all of its 3 encoder blocks, and model.layers is 2" in error
+
+
+def test_fewer_blocks_without_a_teacher_are_warned_of(data: Path, tmp_path: Path) -> None:
+    init = str(written(tmp_path / "imitation", layers=3))
+    (warning,) = asked(data, "imitation", "--init", init, "--model.layers", "2").warnings
+    assert "has 3 encoder blocks, of which the network begins with 2 (model.layers)" in warning
+    assert asked(data, "imitation", "--init", init, "--model.layers", "2", "--objective.teacher", init).warnings == ()
 
 
 def test_a_teacher_must_have_probabilities_of_actions(
