@@ -7,6 +7,7 @@ import pytest
 
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS
 from kanachan.cli.score_baseline import baseline_path
+from kanachan.config import MODEL_SIZES
 from kanachan.models import reference
 from kanachan.models.card import weights_file
 from kanachan.models.reference import FOLDER, is_reference_name, name_of, resolved, shipped_name, shipped_weights
@@ -24,13 +25,21 @@ def test_reference_is_the_imitation_network_of_the_package() -> None:
     assert next(iter(shipped_weights())) == "reference"
 
 
+def test_mini_is_an_imitation_of_half_the_blocks_that_the_reference_taught() -> None:
+    mini, teacher = read_weights("reference/mini"), read_weights("reference")
+    assert mini.model == MODEL_SIZES["mini"] and teacher.model == MODEL_SIZES["small"]
+    assert mini.card["teacher"]["sha256"] == lineage_of(teacher)[-1]["sha256"]
+    ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (mini, teacher))
+    assert abs(ours - theirs) < 0.005
+
+
 def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
     assert {file.resolve() for file in FOLDER.rglob("*.safetensors")} == set(shipped_weights().values())
     for name, file in shipped_weights().items():
         assert resolved(name) == weights_file(name) == file
         assert name_of(file) == name
         weights = read_weights(name)
-        assert weights.stage == file.stem
+        assert weights.stage == ("imitation" if name == "reference/mini" else file.stem)
         assert (weights.vocabulary is THREE_PLAYERS) == (file.parent.name == "3p")
 
 
