@@ -43,6 +43,7 @@ class ModelConfig:
 
 MODEL_SIZES = {
     "tiny": ModelConfig(width=16, layers=2, heads=2, feedforward=32),
+    "micro": ModelConfig(layers=1),
     "mini": ModelConfig(layers=2),
     "small": ModelConfig(),
     "base": ModelConfig(width=768, layers=12, heads=12, feedforward=3072, decoder_layers=2),

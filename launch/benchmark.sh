@@ -11,7 +11,7 @@
 #     --records DIR    game records to annotate (default: the folder KANACHAN_RECORDS, or shared/records next to the
 #                      checkout; if neither exists, games are simulated)
 #     --games N        games to annotate, to simulate, or to play into shards (default: 100)
-#     --size SIZE      network to train and to play: tiny, mini, small, base or large (default: small)
+#     --size SIZE      network to train and to play: tiny, micro, mini, small, base or large (default: small)
 #     --repeats N      repetitions of each measurement, of which the median counts (default: 5)
 #
 #   launch/benchmark.sh against CHECKOUT --records RECORDS    this checkout against another one, such as an earlier

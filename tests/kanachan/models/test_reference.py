@@ -18,6 +18,8 @@ from tests.support.three_players import packed_three
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_weights import written
 
+SIZES = ("micro", "mini")
+
 
 def test_reference_is_the_imitation_network_of_the_package() -> None:
     assert resolved("reference") == resolved("reference/imitation") == FOLDER / "imitation.safetensors"
@@ -25,11 +27,12 @@ def test_reference_is_the_imitation_network_of_the_package() -> None:
     assert next(iter(shipped_weights())) == "reference"
 
 
-def test_mini_is_an_imitation_of_half_the_blocks_that_the_reference_taught() -> None:
-    mini, teacher = read_weights("reference/mini"), read_weights("reference")
-    assert mini.model == MODEL_SIZES["mini"] and teacher.model == MODEL_SIZES["small"]
-    assert mini.card["teacher"]["sha256"] == lineage_of(teacher)[-1]["sha256"]
-    ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (mini, teacher))
+@pytest.mark.parametrize("size", SIZES)
+def test_the_smaller_networks_are_imitations_that_the_reference_taught(size: str) -> None:
+    smaller, teacher = read_weights(f"reference/{size}"), read_weights("reference")
+    assert smaller.model == MODEL_SIZES[size] and teacher.model == MODEL_SIZES["small"]
+    assert smaller.card["teacher"]["sha256"] == lineage_of(teacher)[-1]["sha256"]
+    ours, theirs = (w.card["evaluation"]["agreement"]["top1"]["value"] for w in (smaller, teacher))
     assert abs(ours - theirs) < 0.005
 
 
@@ -39,7 +42,7 @@ def test_every_shipped_file_has_a_name_that_leads_to_it() -> None:
         assert resolved(name) == weights_file(name) == file
         assert name_of(file) == name
         weights = read_weights(name)
-        assert weights.stage == ("imitation" if name == "reference/mini" else file.stem)
+        assert weights.stage == ("imitation" if file.stem in SIZES else file.stem)
         assert (weights.vocabulary is THREE_PLAYERS) == (file.parent.name == "3p")
 
 
