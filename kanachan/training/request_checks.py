@@ -156,9 +156,10 @@ def require_init(config: TrainConfig) -> None:
         )
     require_encoder_sizes(config.model, card["model"], config.init)
     if config.stage not in STAGES and config.model.layers != card["model"]["layers"]:
+        theirs = card["model"]["layers"]
         raise ValueError(
-            f"--init {config.init}: stage {config.stage} needs all of its {card['model']['layers']} encoder blocks, "
-            f"and model.layers is {config.model.layers}"
+            f"--init {config.init}: stage {config.stage} needs all of its {theirs} encoder blocks, and model.layers is "
+            f"{config.model.layers}: give --model.layers {theirs}"
         )
     actor_first = card["config"]["data"]["actor_first"]
     if actor_first != config.data.actor_first:

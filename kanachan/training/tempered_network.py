@@ -61,7 +61,10 @@ def open_tempered(
     if not has_same_heads(objective.stage, config.stage):
         raise ValueError(f"{setting}={path}: of stage {objective.stage}, which has no probabilities of actions")
     if objective.vocabulary is not vocabulary:
-        raise ValueError(f"{setting}={path}: made for the vocabulary {objective.vocabulary.name}")
+        raise ValueError(
+            f"{setting}={path}: made for the vocabulary {objective.vocabulary.name}, but the decisions are in "
+            f"{vocabulary.name}"
+        )
     if card["config"]["data"]["actor_first"] != config.data.actor_first:
         ours = str(config.data.actor_first).lower()
         raise ValueError(f"{setting}={path}: trained with another data.actor_first than this run, {ours}")

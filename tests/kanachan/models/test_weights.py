@@ -127,6 +127,12 @@ def test_an_encoder_of_another_size_is_refused_with_both_sizes(tmp_path: Path) -
         inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)
 
 
+def test_of_a_deeper_encoder_only_the_sizes_that_must_be_the_same_are_named(tmp_path: Path) -> None:
+    weights = read_weights(written(tmp_path, model=replace(TINY, width=32, layers=3)))
+    with pytest.raises(ValueError, match=r"another size: model.width is 32 there, 16 here; give --model.width 32, or"):
+        inherit_encoder(fresh().encoder, TINY, weights, FOUR_PLAYERS)
+
+
 def test_lineage_lists_the_stages_in_order_with_the_hash_of_each_file(tmp_path: Path) -> None:
     first = lineage_of(read_weights(written(tmp_path / "a", "imitation", steps=3, metrics={"loss": 1.0})))
     second = lineage_of(read_weights(written(tmp_path / "b", "rank", lineage=first)))

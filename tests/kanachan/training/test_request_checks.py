@@ -55,7 +55,7 @@ def test_only_stages_of_the_curriculum_begin_with_some_of_the_blocks(
 ) -> None:
     init = str(written(tmp_path / "imitation", layers=3))
     error = refusal_of(data, capsys, stage, "--init", init, "--model.layers", "2", f"--{stage}.reward", "reward")
-    assert f"stage {stage} needs all of its 3 encoder blocks, and model.layers is 2" in error
+    assert f"stage {stage} needs all of its 3 encoder blocks, and model.layers is 2: give --model.layers 3" in error
 
 
 def test_fewer_blocks_without_a_teacher_are_warned_of(data: Path, tmp_path: Path) -> None:
