@@ -6,7 +6,7 @@ arXiv:1909.11556).
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from torch import Tensor
 
@@ -17,14 +17,9 @@ def kept_blocks(layers: int, fewer: int) -> list[int]:
     """Returns which of the encoder blocks 0 to `layers` - 1 a network with `fewer` begins with: the first, the last and
     some at even distances between; a single one is the first."""
     assert 1 <= fewer <= layers
-    return (
-        [0] if fewer == 1 else [(2 * place * (layers - 1) + fewer - 1) // (2 * (fewer - 1)) for place in range(fewer)]
-    )
-
-
-def num_blocks(names: Iterable[str]) -> int:
-    """Counts the blocks in the names of the tensors of an encoder; other names are ignored."""
-    return len({match[1] for match in map(_BLOCK.match, names) if match is not None})
+    if fewer == 1:
+        return [0]
+    return [(2 * place * (layers - 1) + fewer - 1) // (2 * (fewer - 1)) for place in range(fewer)]
 
 
 def name_in_fewer(name: str, kept: list[int]) -> str | None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from annotate.runtime.files import replacing
 from kanachan.data.batch import Batch
 from kanachan.models.card import weights_file
-from kanachan.models.fewer_blocks import kept_blocks, name_in_fewer, num_blocks
+from kanachan.models.fewer_blocks import kept_blocks, name_in_fewer
 from kanachan.models.transformer import Network
 from kanachan.models.weights import ENCODER_PREFIX, lineage_of, read_weights
 from kanachan.objectives.networks import load_network
@@ -78,14 +78,13 @@ class PreviousStage:
         return self._objective.loss(self._network(batch), batch)["loss"]
 
     def drift(self, state: Mapping[str, Tensor]) -> dict[str, float]:
-        """Computes 1 - cosine between the encoder's initial and current weights, for `embeddings`, `block_01`, … as the
-        run counts them, if it has fewer.
+        """Computes 1 - cosine between the initial and the current weights of the encoder of `join`, for `embeddings`,
+        `block_01`, … as that counts them, if it has fewer.
 
         Args:
             state: the state of the run's module, all tensors whole.
         """
-        prefix = _STATE_PREFIX + ENCODER_PREFIX
-        kept = kept_blocks(self._layers, num_blocks(name.removeprefix(prefix) for name in state))
+        kept = kept_blocks(self._layers, len(self._network.encoder.blocks))
         products: dict[str, list[Tensor]] = {}
         with safe_open(self.path, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118, it is not a mapping
@@ -94,7 +93,7 @@ class PreviousStage:
                 own = name_in_fewer(name.removeprefix(ENCODER_PREFIX), kept)
                 part = None if own is None else _part(own)
                 if part is not None:
-                    now = state[f"{prefix}{own}"].detach().flatten()
+                    now = state[f"{_STATE_PREFIX}{ENCODER_PREFIX}{own}"].detach().flatten()
                     exact = accumulation_dtype(now.device)
                     then = opened.get_tensor(name).to(now.device).flatten().to(exact)
                     now = now.to(exact)
