@@ -1,18 +1,38 @@
-"""kanachan-bot as a program at the arena's tables plays as the same network does in the arena's process."""
+"""kanachan-bot as a program: at the arena's tables it plays as the same network does in the arena's process; it reviews
+games; and what it refuses."""
 
 import gzip
+import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from annotate.game.record import Event
+from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli.bot import main
+from kanachan.config import StageName
+from kanachan.objectives.stages import STAGES
+from tests.support.bots import stream
 from tests.support.paths import ROOT
 from tests.support.tiny_weights import written
 
 SETTINGS = ["--style", "east", "--seed", "2", "--grades", "9", "--room", "3", "--processes", "1"]
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[StageName, Path]:
+    folder = tmp_path_factory.mktemp("weights")
+    return {stage: written(folder / stage, stage) for stage in STAGES}
+
+
+@pytest.fixture(scope="module")
+def rounds() -> list[list[Event]]:
+    return rounds_of(simulate_game(FOUR_PLAYERS, 5, 0, style=0, annotated=False).events)
 
 
 def games_in(folder: Path) -> list[list[str]]:
@@ -71,3 +91,62 @@ def test_grades_for_another_number_of_seats_than_the_weights_have_are_refused(
     monkeypatch.setattr("annotate.game.settings.NUMS_OF_SEATS", (3, 4))
     assert main([str(written(tmp_path)), "0", "--grades", "1,2,3"]) == 1
     assert "--grades 1,2,3: one grade, or 4 for 4 seats" in capsys.readouterr().err
+
+
+def test_the_program_reviews_a_game(
+    weights: dict[StageName, Path],
+    rounds: list[list[Event]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    options = ["--rank-weights", str(weights["rank"]), "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
+    assert main([str(weights["imitation"]), "1", *options]) == 0
+    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
+    assert last["model_tag"] == "kanachan-imitation-20"
+    assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
+
+
+@pytest.mark.slow
+def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    program = "import sys; from kanachan.cli.bot import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, str(weights["imitation"]), "2", "--rules", "mjsoul"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None and process.stdout is not None
+        for event in stream(2, rounds[:1]):
+            process.stdin.write(json.dumps(event) + "\n")
+            assert json.loads(process.stdout.readline())["type"] != "error"
+        process.stdin.close()
+        assert process.wait(60) == 0 and process.stdout.read() == ""
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["4"], "SEAT"),
+        (["0", "--grades", "1,2"], "4 grades"),
+        (["0", "--prior", "x"], "--prior needs --temperature"),
+        (["0", "--prior", "x", "--temperature", "0"], "--temperature must be positive, not 0"),
+        (["0", "--temperature", "5"], "--temperature needs --prior"),
+        (["0", "--sample", "0"], "--sample"),
+    ],
+)
+def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["nowhere", *options])
+    assert message in capsys.readouterr().err
+
+
+def test_missing_weights_and_weights_that_predict_no_ranks_are_named(
+    weights: dict[StageName, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["nowhere", "0"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
+    assert main([str(weights["rank"]), "0", "--rank-weights", str(weights["imitation"])]) == 1
+    assert "stage rank" in capsys.readouterr().err

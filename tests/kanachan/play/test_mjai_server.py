@@ -1,9 +1,6 @@
 """kanachan-bot: one line in, one line out, with Mortal's protocol; its actions are those of its network."""
 
-import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,6 @@ from annotate.game.tiles import TILE_OF_MJAI
 from annotate.records.reading import read_games
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import is_red, tile34_of
-from kanachan.cli.bot import main
 from kanachan.config import StageName
 from kanachan.data.columns import columns_of_annotations
 from kanachan.inference.advantage_policy import AdvantagePolicy
@@ -327,68 +323,6 @@ def test_after_an_error_all_lines_are_refused_until_the_next_round(
     found = [answer["type"] for answer in answers(bot, received)]
     assert "error" not in found[:3] and set(found[3:]) == {"error"}
     assert "error" not in {answer["type"] for answer in answers(bot, [hidden_from(0, event) for event in second])}
-
-
-# The program ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_program_reviews_a_game(
-    weights: dict[StageName, Path],
-    rounds: list[list[Event]],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    options = ["--rank-weights", str(weights["rank"]), "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
-    assert main([str(weights["imitation"]), "1", *options]) == 0
-    *found, last = map(json.loads, capsys.readouterr().out.splitlines())
-    assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
-    assert last["model_tag"] == "kanachan-imitation-20"
-    assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
-
-
-@pytest.mark.slow
-def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
-    weights: dict[StageName, Path], rounds: list[list[Event]]
-) -> None:
-    program = "import sys; from kanachan.cli.bot import main; sys.exit(main(sys.argv[1:]))"
-    command = [sys.executable, "-c", program, str(weights["imitation"]), "2", "--rules", "mjsoul"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
-        assert process.stdin is not None and process.stdout is not None
-        for event in stream(2, rounds[:1]):
-            process.stdin.write(json.dumps(event) + "\n")
-            assert json.loads(process.stdout.readline())["type"] != "error"
-        process.stdin.close()
-        assert process.wait(60) == 0 and process.stdout.read() == ""
-
-
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        (["4"], "SEAT"),
-        (["0", "--grades", "1,2"], "4 grades"),
-        (["0", "--prior", "x"], "--prior needs --temperature"),
-        (["0", "--prior", "x", "--temperature", "0"], "--temperature must be positive, not 0"),
-        (["0", "--temperature", "5"], "--temperature needs --prior"),
-        (["0", "--sample", "0"], "--sample"),
-    ],
-)
-def test_wrong_options_are_refused(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["nowhere", *options])
-    assert message in capsys.readouterr().err
-
-
-def test_missing_weights_and_weights_that_predict_no_ranks_are_named(
-    weights: dict[StageName, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert main(["nowhere", "0"]) == 1
-    assert "nowhere" in capsys.readouterr().err
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    assert main([str(weights["rank"]), "0", "--rank-weights", str(weights["imitation"])]) == 1
-    assert "stage rank" in capsys.readouterr().err
 
 
 def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
