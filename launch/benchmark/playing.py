@@ -1,7 +1,8 @@
 """Benchmark of games between networks, next to the engine alone playing the same games."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import torch
@@ -9,7 +10,7 @@ from estimates import Estimate, all_in_turns
 
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import ModelConfig, ObjectiveConfig
+from kanachan.config import MODEL_SIZES, ModelConfig, ObjectiveConfig
 from kanachan.inference.choice import Action
 from kanachan.inference.int8_network import with_int8 as int8_policy
 from kanachan.inference.policy import NetworkPolicy
@@ -25,6 +26,7 @@ from kanachan.play.workers import TOGETHER
 _MATCH = Match(players=("rule", "rule"), style=0)
 _NUM_DECISIONS = 10_000
 _DECISIONS_OF_A_GAME = 600  # of people, East and South
+_SMALLER = ("mini", "micro")  # shipped, to play faster
 
 Choices = dict[tuple[GameKey, int, int], int]
 """by game, seat and number: the action"""
@@ -76,23 +78,31 @@ class Repeating:
         pass
 
 
+@dataclass(frozen=True)
+class _Way:
+    """A network in all seats."""
+
+    name: str
+    policy: NetworkPolicy
+    num_parameters: int
+    use_bf16: bool = False
+
+    def player(self, letter: str) -> Agent:
+        return PolicyAgent(CachedPolicy([self.policy], use_bf16=self.use_bf16), SeededSampler(0, letter))
+
+
 def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int8: bool) -> list[Estimate]:
     """Measures decisions a second of CPU time of a network in all seats, in fp32 and possibly in bf16 and with int8
-    matrices, and of the engine alone, with the same observations and options: all in turns. All repeat choices of
-    rule-based players: the play of a fresh network is not realistic. Each runs in one process with one thread, as in
-    the middle of a long match: at its end batches are not full. Speed is proportional to the number of processes."""
+    matrices, of the smaller sizes with int8 matrices, and of the engine alone, with the same observations and options:
+    all in turns. All repeat choices of rule-based players: the play of a fresh network is not realistic. Each runs in
+    one process with one thread, as in the middle of a long match: at its end batches are not full. Speed is
+    proportional to the number of processes."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
-    plain = NetworkPolicy(network, objective, actor_first=True)
     choices: Choices = {}
     rules = {letter: make_agent(parse_agent("rule"), SeededSampler(0, letter), FOUR_PLAYERS) for letter in PLAYERS}
     _advance({letter: Recording(player, choices) for letter, player in rules.items()})
-    ways = {"fp32": partial(_agent, plain)}
-    if with_bf16:
-        ways["bf16"] = partial(_agent, plain, use_bf16=True)
-    if with_int8:
-        ways["int8"] = partial(_agent, int8_policy(plain, "int8"))
+    ways = list(_ways(model, with_bf16=with_bf16, with_int8=with_int8))
     num_played: dict[str, int] = {}
     """slightly more than `_NUM_DECISIONS`"""
 
@@ -105,29 +115,43 @@ def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int
         _advance(players, lambda: num_chosen() < _NUM_DECISIONS)
         num_played[name] = num_chosen()
 
-    bodies = [partial(repeat, name, way) for name, way in ways.items()]
+    bodies = [partial(repeat, way.name, way.player) for way in ways]
     seconds = all_in_turns([*bodies, partial(repeat, "engine", lambda _: None)], repeats, time.process_time)
-    speeds = {name: num_played[name] / spent for name, spent in zip((*ways, "engine"), seconds, strict=True)}
-    num_parameters = sum(p.numel() for p in network.parameters())
+    names = [*(way.name for way in ways), "engine"]
+    speeds = {name: num_played[name] / spent for name, spent in zip(names, seconds, strict=True)}
     return [
         Estimate(
             part="arena",
-            what=f"play, {name}, {num_parameters:,} parameters in all seats",
+            what=f"play, {way.name}, {way.num_parameters:,} parameters in all seats",
             unit="decisions/s",
-            ours=speeds[name],
+            ours=speeds[way.name],
             plain="the engine alone: the same choices, read from a list",
             plainly=speeds["engine"],
             more={
-                "times fp32": speeds[name] / speeds["fp32"],
-                f"games/s of {_DECISIONS_OF_A_GAME} decisions": speeds[name] / _DECISIONS_OF_A_GAME,
+                **{f"times {other}": speeds[way.name] / speeds[other] for other in ("fp32", "int8") if other in speeds},
+                f"games/s of {_DECISIONS_OF_A_GAME} decisions": speeds[way.name] / _DECISIONS_OF_A_GAME,
             },
         )
-        for name in ways
+        for way in ways
     ]
 
 
-def _agent(policy: NetworkPolicy, letter: str, *, use_bf16: bool = False) -> Agent:
-    return PolicyAgent(CachedPolicy([policy], use_bf16=use_bf16), SeededSampler(0, letter))
+def _ways(model: ModelConfig, *, with_bf16: bool, with_int8: bool) -> Iterator[_Way]:
+    plain, num_parameters = _fresh(model)
+    yield _Way("fp32", plain, num_parameters)
+    if with_bf16:
+        yield _Way("bf16", plain, num_parameters, use_bf16=True)
+    if with_int8:
+        yield _Way("int8", int8_policy(plain, "int8"), num_parameters)
+        for name in _SMALLER:
+            smaller, num_parameters = _fresh(MODEL_SIZES[name])
+            yield _Way(f"int8 {name}", int8_policy(smaller, name), num_parameters)
+
+
+def _fresh(model: ModelConfig) -> tuple[NetworkPolicy, int]:
+    """Returns a fresh network and the number of its parameters."""
+    network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
+    return NetworkPolicy(network, objective, actor_first=True), sum(p.numel() for p in network.parameters())
 
 
 def _advance(players: Mapping[str, Agent], continues: Callable[[], bool] = lambda: True) -> None:
