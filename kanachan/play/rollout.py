@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from annotate.game.record import Event
+from annotate.runtime.garbage import no_search_for_cycles
 from annotate.runtime.signals import Stopped
 from kanachan.inference.choice import Action
 from kanachan.play.agent import ActRequest, Agent, BatchKey, GameKey, illegal
@@ -78,6 +79,7 @@ class BatchedGames(Generic[ResultT]):
         """Starts a game."""
         self._games[key] = self._begin(key)
 
+    @no_search_for_cycles()
     def advance(self) -> list[ResultT]:
         """Collects the requests of all games that do not wait, and plays the actions of the batches that are ready.
 
