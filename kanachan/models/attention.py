@@ -273,7 +273,7 @@ def _attend_in_segments(
     queries and keys of the same rows."""
     key_MD, value_MD = key_value_MD.chunk(2, dim=1)
     query_LHW, key_MHW, value_MHW = (tensor.view(len(tensor), heads, -1) for tensor in (query_LD, key_MD, value_MD))
-    if not query_LD.is_cuda:
+    if query_LD.device.type == "cpu":
         mixed_LHW = _attend_one_by_one(query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, is_causal)
         return mixed_LHW.flatten(1)
     from torch.nn.attention.varlen import varlen_attn  # older versions of torch, which read exports, lack it

@@ -12,6 +12,7 @@ E, Q = O + N, X = B Q, A candidates, D width, H heads.
 """
 
 import copy
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -69,8 +70,8 @@ class CachedNetwork(Network):
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, IncrementalBatch)
         backend = _IncrementalAttention(batch, self._layers, self._num_events, self._num_rows)
-        use_bf16 = self._dtype == torch.bfloat16
-        with torch.autocast(self.head.weight.device.type, torch.bfloat16, enabled=use_bf16):
+        device = self.head.weight.device.type
+        with torch.autocast(device, torch.bfloat16) if self._dtype == torch.bfloat16 else nullcontext():
             encoded_XD = self.encoder(batch.table_BS, batch.standing_BP2, batch.numeric_BN, backend)
             candidate_BAD = self.decoder(encoded_XD, backend)
         summary_BD = backend.summary(encoded_XD).float()

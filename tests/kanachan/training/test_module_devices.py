@@ -1,0 +1,142 @@
+"""A training step computes on one device: on `meta`, whose tensors have no contents, torch refuses tensors of another
+device, and whatever would have a CPU wait for a GPU."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.fx.experimental._config
+
+from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
+from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
+from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
+from kanachan.data.round_batch import Games, RoundBatch
+from kanachan.inference.critic import build_critic
+from kanachan.inference.returns import Utility
+from kanachan.objectives.networks import build_network, load_network
+from kanachan.objectives.reward import build_reward_predictor
+from kanachan.objectives.stages import STAGES
+from kanachan.policy_config import PolicyConfig
+from kanachan.training.critic_module import CriticModule
+from kanachan.training.distillation import Teacher
+from kanachan.training.logged_module import LoggedModule
+from kanachan.training.module import StageModule
+from kanachan.training.muon import MuonWithAdamW
+from kanachan.training.optimizers import gradient_norms, parameter_groups
+from kanachan.training.policy_gradient import PolicyGradient
+from kanachan.training.policy_module import PolicyModule
+from kanachan.training.reward_module import RewardModule
+from kanachan.training.tempered_network import TemperedNetwork
+from tests.support.random_rounds import random_rounds
+from tests.support.tiny_stage import batches, make_trainer
+from tests.support.tiny_weights import written
+
+ROWS, SEATS, STEPS = 8, FOUR_PLAYERS.num_seats, 6
+TINY, OPTIM = MODEL_SIZES["tiny"], OptimConfig()
+
+
+@pytest.fixture
+def batch() -> Batch:
+    (made,) = batches(ROWS, ROWS)
+    assert made.labels is not None
+    counts_BHK = torch.ones(ROWS, SEATS - 1, NUM_TILES34, dtype=torch.uint8)
+    return replace(made, labels=replace(made.labels, hand_count_BHK=counts_BHK))
+
+
+def train_elsewhere(module: LoggedModule, batch: Any) -> Any:
+    """Takes a step but for the update of the weights, for which torch has no fused kernel there; returns the batch."""
+    module.trainer = make_trainer()
+    module.to("meta")
+    optimizer = module.configure_optimizers()["optimizer"]
+    there = batch.to("meta")
+    loss = module.training_step(there, 0)
+    assert loss.device.type == "meta"
+    loss.backward()
+    assert gradient_norms(module.network, lambda parameter: parameter.grad)
+    module.skipped.clip(optimizer, 1.0)
+    return there
+
+
+@torch.no_grad()
+def validate_elsewhere(module: LoggedModule, there: Any) -> None:
+    module.on_validation_epoch_start()
+    module.validation_step(there, 0)
+
+
+def stage_module(
+    stage: StageName, *, teacher: Teacher | None = None, is_guided: bool = False, **loss: Any
+) -> StageModule:
+    network, objective = build_network(stage, TINY, ObjectiveConfig(**loss), FOUR_PLAYERS, is_guided=is_guided)
+    return StageModule(network, objective, OPTIM, STEPS, STEPS, TINY, None, teacher)
+
+
+def tempered(path: Path) -> TemperedNetwork:
+    network, objective, _ = load_network(path)
+    return TemperedNetwork(network, objective, 1.0)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("loss", [{}, {"hidden_hands": 0.5, "round_winner": 0.5}], ids=["plain", "auxiliary"])
+def test_stages_of_the_curriculum(stage: StageName, loss: dict[str, Any], batch: Batch) -> None:
+    module = stage_module(stage, **loss)
+    validate_elsewhere(module, train_elsewhere(module, batch))
+
+
+@pytest.mark.parametrize("stage", ["round_delta", "grading"])
+def test_regression(stage: StageName, batch: Batch) -> None:
+    module = stage_module(stage, loss="mse")
+    validate_elsewhere(module, train_elsewhere(module, batch))
+
+
+def test_muon(batch: Batch) -> None:
+    module, settings = stage_module("imitation"), replace(OPTIM, optimizer="muon")
+    train_elsewhere(module, batch)
+    groups = [group for group in parameter_groups(module.network, settings) if group["is_muons"]]
+    optimizer = MuonWithAdamW(groups, (settings.beta1, settings.beta2))
+    for _ in range(2):
+        module.skipped.clip(optimizer, 1.0)
+        optimizer.step()
+    assert all(optimizer.state[matrix]["step"].device.type == "meta" for group in groups for matrix in group["params"])
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_packed_batches(stage: StageName, batch: Batch) -> None:
+    module = stage_module(stage)
+    packed = with_varlen_layout(batch, TokenLayout(FOUR_PLAYERS))
+    validate_elsewhere(module, train_elsewhere(module, packed))
+
+
+def test_oracle_guiding(batch: Batch) -> None:
+    hidden = replace(batch, hidden_BU=torch.ones(ROWS, 3, dtype=torch.int32))
+    train_elsewhere(stage_module("imitation", is_guided=True), hidden)
+
+
+def test_distillation(batch: Batch, tmp_path: Path) -> None:
+    teacher = Teacher(tempered(written(tmp_path)), TINY, {"sha256": ""})
+    train_elsewhere(stage_module("imitation", teacher=teacher), batch)
+
+
+def test_policy(batch: Batch, tmp_path: Path) -> None:
+    path = written(tmp_path)
+    networks = [tempered(path) for _ in range(3)]
+    module = PolicyModule(*networks, PolicyGradient(PolicyConfig()), OPTIM, STEPS, STEPS, TINY)
+    validate_elsewhere(module, train_elsewhere(module, batch.with_soft_labels(torch.ones(ROWS, 3))))
+
+
+def test_critic(batch: Batch) -> None:
+    module = CriticModule(build_critic(TINY, Utility(), FOUR_PLAYERS), TINY, OPTIM, STEPS, STEPS)
+    train_elsewhere(module, batch.with_soft_labels(torch.zeros(ROWS, SEATS)))
+
+
+@pytest.mark.parametrize("network", ["round", "gru"])
+def test_reward(network: str) -> None:
+    settings = RewardConfig(network=network, width=8)
+    predictor, objective = build_reward_predictor(settings, ObjectiveConfig(), FOUR_PLAYERS)
+    rounds = random_rounds(3, 0)
+    games = RoundBatch.of(rounds, Games.of(rounds), np.arange(3))
+    # rounds that are no padding are selected, for which the CPU does wait: the shapes depend on how many there are
+    with torch.fx.experimental._config.patch(meta_nonzero_assume_all_nonzero=True):
+        train_elsewhere(RewardModule(predictor, objective, OPTIM, STEPS, STEPS), games)
