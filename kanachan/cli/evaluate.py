@@ -50,8 +50,8 @@ _DESCRIPTION = """Measures networks on a split of packed annotations. After imit
 probability the network predicts the player's action, by kind of decision. Accuracy: whether the best action is
 of the kind where the player's is (discard: the same of 34 tiles); recall: how many of the player's own calls,
 riichis and wins are the best action. After the other stages: explained variance of the predicted points; skill,
-the same against a baseline that sees only scores and round, fitted to the train split; likelihood of ranks;
-reliability. Intervals are of 95 %, from resampling whole games. If a rank network is among those named, grading
+the same against a baseline that sees only scores and round (--baseline); likelihood of ranks; reliability.
+Intervals are of 95 %, from resampling whole games. If a rank network is among those named, grading
 networks are compared with the points expected from its rank probabilities. With --predictions, probabilities of
 any program for annotation lines are measured on the same decisions, and their differences from the first of
 WEIGHTS. With --prior, every network with values is also measured as a policy, as imitation is: that of
