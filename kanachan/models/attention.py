@@ -23,6 +23,8 @@ _PAD = 0
 _ROW_MULTIPLE = (
     256  # in bf16 on a CPU, oneDNN compiles a kernel for each number of rows, which takes longer than to run it
 )
+_HEAD_MULTIPLE = 8
+"""of which the varlen kernel of GPUs needs the width of a head to be a multiple"""
 
 
 class AttentionBackend(Protocol):
@@ -159,7 +161,8 @@ class VarlenAttention:
         return self.candidate_BA.flatten()[self.varlen.candidate_C]
 
     def rows(self, summary_BD: Tensor, seat_BPD: Tensor, tile: Tensor, event: Tensor) -> Tensor:
-        return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event))[self.varlen.row_X]
+        # not by brackets, whose gradient sorts the rows on a GPU
+        return torch.cat((summary_BD, seat_BPD.flatten(0, 1), tile, event)).index_select(0, self.varlen.row_X)
 
     def situation(self, fused_X3D: Tensor, heads: int) -> Tensor:
         layout = self.varlen
@@ -278,12 +281,15 @@ def _attend_in_segments(
         return mixed_LHW.flatten(1)
     from torch.nn.attention.varlen import varlen_attn  # older versions of torch, which read exports, lack it
 
+    width = query_LHW.shape[2]
+    padding = -width % _HEAD_MULTIPLE
+    if padding:
+        query_LHW, key_MHW, value_MHW = (F.pad(each, (0, padding)) for each in (query_LHW, key_MHW, value_MHW))
     window = (-1, 0) if is_causal else (-1, -1)
-    mixed = varlen_attn(
-        query_LHW, key_MHW, value_MHW, query_starts_N, key_starts_N, longest_query, longest_key, window_size=window
-    )
+    starts_and_lengths = (query_starts_N, key_starts_N, longest_query, longest_key)
+    mixed = varlen_attn(query_LHW, key_MHW, value_MHW, *starts_and_lengths, scale=width**-0.5, window_size=window)
     assert isinstance(mixed, Tensor)  # a tuple only if more outputs are requested
-    return mixed.flatten(1)
+    return (mixed[:, :, :width] if padding else mixed).flatten(1)
 
 
 @torch.compiler.disable

@@ -58,9 +58,13 @@ def devices_of(run: RunConfig) -> Devices:
         raise ValueError("--run.accelerator gpu: torch sees no GPU here")
     is_gpu = run.accelerator != "cpu" and torch.cuda.is_available()
     use_bf16 = run.precision == "bf16" or (run.precision == "auto" and _multiplies_bf16(is_gpu))
-    if run.attention == "packed" and is_gpu and not use_bf16:
-        raise ValueError("--run.attention packed: the GPU's kernels for it need --run.precision bf16")
-    use_varlen = run.attention == "packed" or (run.attention == "auto" and is_gpu and use_bf16)
+    has_kernel = is_gpu and use_bf16 and _multiplies_bf16(is_gpu)
+    if run.attention == "packed" and is_gpu and not has_kernel:
+        raise ValueError(
+            "--run.attention packed: the GPU's kernels for it need --run.precision bf16, and units for it, which the "
+            "first GPUs of NVIDIA to have them are of 2020 (Ampere)"
+        )
+    use_varlen = run.attention == "packed" or (run.attention == "auto" and has_kernel)
     return Devices(is_gpu, use_bf16, use_varlen, _world(run, is_gpu))
 
 

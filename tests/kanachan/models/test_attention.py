@@ -1,10 +1,12 @@
 """The two back ends give the same outputs for the same decisions, whatever else is in the batch."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotate.annotation import Annotation
 from annotate.vocabulary import FOUR_PLAYERS
@@ -178,3 +180,32 @@ def test_a_packed_batch_moves_whole() -> None:
     batch = with_varlen_layout(batch_of(decisions(4)), LAYOUT).to("meta")
     assert batch.varlen is not None
     assert {getattr(batch.varlen, name).device.type for name in TENSORS} == {"meta"}
+
+
+class KernelCalls(TorchDispatchMode):
+    """Records the arguments of the kernel that GPUs have for packed batches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.arguments: list[tuple[Any, ...]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.name() == "torch_attn::_varlen_attn":
+            self.arguments.append(args)
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("width", "kernels"), [(4, 8), (8, 8), (12, 16)])
+def test_heads_have_a_width_that_the_kernel_for_packed_batches_accepts(width: int, kernels: int) -> None:
+    """On `meta`, where its place is taken by a function of shapes."""
+    config = ModelConfig(width=4 * width, heads=4, layers=1, feedforward=32)
+    network, objective = build_network("imitation", config, ObjectiveConfig(), FOUR_PLAYERS)
+    network.to("meta"), objective.to("meta")
+    packed = with_varlen_layout(batch_of(decisions(8)), LAYOUT).to("meta")
+    with KernelCalls() as calls:
+        objective.loss(network(packed), packed)["loss"].backward()
+    assert len(calls.arguments) == 4  # own tokens, events, candidates, across
+    for query, key, value, query_starts, key_starts, _, _, _, scale, *_ in calls.arguments:
+        assert {tensor.shape[1:] for tensor in (query, key, value)} == {(4, kernels)}
+        assert query_starts.dtype == key_starts.dtype == torch.int32
+        assert scale == width**-0.5
