@@ -67,6 +67,7 @@ def zero_strategy(stage: int, run: RunConfig, devices: Devices, micro_batch: int
         "zero_allow_untested_optimizer": True,
         "train_micro_batch_size_per_gpu": micro_batch,
         "steps_per_print": 2**31,  # prints nothing
+        "timers": {"throughput": {"enabled": False}},  # waits for the GPU twice in every micro-batch
     }
     if devices.use_bf16:
         # weights stay in fp32, as without DeepSpeed: bf16 would round a score of 25,300 points to 25,344
@@ -142,6 +143,12 @@ class ZeroStrategy(DeepSpeedStrategy):
     def _is_gpu(self) -> bool:
         assert self.parallel_devices is not None
         return self.parallel_devices[0].type == "cuda"
+
+    # Accumulation -----------------------------------------------------------------------------------------------------
+
+    def backward(self, closure_loss: Tensor, optimizer: Any, *args: Any, **kwargs: Any) -> Tensor:
+        # Lightning has divided the loss by the number of micro-batches, and DeepSpeed would do so again
+        return super().backward(closure_loss, optimizer, *args, scale_wrt_gas=False, **kwargs)
 
     # Checkpoints ------------------------------------------------------------------------------------------------------
 

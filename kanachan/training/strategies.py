@@ -66,7 +66,10 @@ def make_strategy(name: StrategyName, run: RunConfig, devices: Devices, micro_ba
         return SingleDeviceStrategy(device=torch.device("cuda", 0) if is_gpu else torch.device("cpu"))
     if name == "ddp":
         return DDPStrategy(
-            process_group_backend="nccl" if is_gpu else "gloo", gradient_as_bucket_view=True, timeout=_TIMEOUT
+            process_group_backend="nccl" if is_gpu else "gloo",
+            gradient_as_bucket_view=True,
+            broadcast_buffers=False,  # with every batch; ours are constants
+            timeout=_TIMEOUT,
         )
     return zero_strategy(ZERO_STAGES[name], run, devices, micro_batch, _TIMEOUT)
 

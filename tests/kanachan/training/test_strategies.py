@@ -27,9 +27,11 @@ STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
 RUNS = (("imitation", "ddp"), ("imitation", "zero3"), *(("rank", name) for name in STRATEGIES))
 STEPS = 24
 STEPS_OF_A_ROW = 2
+MICRO_BATCH = 8
+"""of which a process takes several in a step"""
 QUICKLY = (
     *("--run.validate_every", str(STEPS), "--run.checkpoint_every", str(STEPS)),
-    *("--run.log_every", str(STEPS_OF_A_ROW)),
+    *("--run.log_every", str(STEPS_OF_A_ROW), "--data.micro_batch", str(MICRO_BATCH)),
 )
 WITHOUT_EFFECT = ("decoder.norm.bias", "head.bias")
 """of imitation: they shift all scores alike, so that their gradient is only rounding, which Adam amplifies"""
@@ -245,6 +247,13 @@ def test_deepspeed_settings_of_the_user_are_merged(tmp_path: Path) -> None:
     assert config["zero_optimization"]["stage"] == 2
 
 
+def test_deepspeed_measures_no_micro_batches_for_which_it_would_wait_for_the_gpu() -> None:
+    from deepspeed.utils.config import get_timers_config
+
+    config = make_strategy("zero2", RunConfig(), ON_CPU, 16).config
+    assert not get_timers_config(config).enabled
+
+
 @pytest.mark.parametrize("text, message", [("{", "not JSON"), (None, "No such file")])
 def test_deepspeed_settings_that_cannot_be_read_are_named(text: str | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "deepspeed.json"
@@ -288,3 +297,15 @@ def test_a_cpu_with_units_for_it_multiplies_in_half_precision(
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {unit: True, "amx_tile": False})
     assert devices_of(RunConfig(accelerator="cpu")).use_bf16 is use_bf16
     assert not devices_of(RunConfig(accelerator="cpu", precision="fp32")).use_bf16
+
+
+def test_a_gpu_without_a_kernel_for_it_has_no_packed_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    for has_units in (True, False):  # NVIDIA's from 2020 on, earlier ones
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, has=has_units: has)
+        assert devices_of(RunConfig(precision="bf16")).use_varlen is has_units
+        assert not devices_of(RunConfig(precision="fp32")).use_varlen
+    for precision in ("fp32", "bf16"):
+        with pytest.raises(ValueError, match="--run.attention packed: the GPU's kernels for it need"):
+            devices_of(RunConfig(precision=precision, attention="packed"))
