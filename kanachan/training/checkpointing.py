@@ -192,10 +192,13 @@ class CheckpointCallback(L.Callback):
 
     def _must_stop(self, trainer: L.Trainer, number: int) -> bool:
         """Returns whether any process has received a signal to stop; every rank must call it at the same batches."""
+        is_received = self.signals.received is not None
+        if trainer.world_size == 1:  # a strategy for several would ask the GPU all the same
+            return is_received
         is_gpu = trainer.strategy.root_device.type == "cuda"
-        if trainer.world_size > 1 and is_gpu and number % _BATCHES_BETWEEN_STOP_CHECKS:
+        if is_gpu and number % _BATCHES_BETWEEN_STOP_CHECKS:
             return False
-        return trainer.strategy.reduce_boolean_decision(self.signals.received is not None, all=False)
+        return trainer.strategy.reduce_boolean_decision(is_received, all=False)
 
     def _stop(self, step: int) -> None:
         received = self.signals.received

@@ -130,13 +130,15 @@ def matrix_flops_per_second(device: torch.device, dtype: torch.dtype) -> float:
 
     Takes a few tenths of a second, and leaves torch's random numbers as they are.
     """
-    size, best = _SMALLEST_MATRIX, 0.0
-    while True:
+    size, best, is_last = _SMALLEST_MATRIX, 0.0, False
+    while not is_last:
         seconds = _seconds_of_product(size, device, dtype)
         best = max(best, 2 * size**3 / seconds)
-        if seconds > _SECONDS_OF_A_PRODUCT or (2 * size) ** 2 * dtype.itemsize > _LARGEST_MATRIX_BYTES:
-            return best
         size *= 2
+        is_last = seconds > _SECONDS_OF_A_PRODUCT or size**2 * dtype.itemsize > _LARGEST_MATRIX_BYTES
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)  # the matrices take more of it than small networks
+    return best
 
 
 def _seconds_of_product(size: int, device: torch.device, dtype: torch.dtype) -> float:

@@ -44,7 +44,9 @@ def _section(title: str, result: Mapping[str, Any]) -> str:
     measured = [row for row in rows if not {MISSING, FAILED} & row.keys()]
     columns = list(dict.fromkeys(name for row in measured for name, value in row.items() if value is not None))
     machine = result["machine"]
-    about = f"{machine['device']}, {machine['cores']} cores, torch {machine['versions'].get('torch')}"
+    about = "an unknown machine"  # the part ended before it had described it
+    if machine:
+        about = f"{machine['device']}, {machine['cores']} cores, torch {machine['versions'].get('torch')}"
     what = ", tiny networks as a check" if result["tiny"] else ""
     lines = [f"### {title}", "", f"{about}, {result['started']}, {result['seconds']:.0f} s{what}.", ""]
     if measured:

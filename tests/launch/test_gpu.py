@@ -52,6 +52,7 @@ def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(
 ) -> None:
     (tmp_path / "packing.json").write_text(result("packing"))
     (tmp_path / "training.json").write_text(result("training", rows=[], complete=False, failed="status -9: killed"))
+    (tmp_path / "profile.json").write_text(result("profile", rows=[], complete=False, failed="status 1", machine={}))
     assert measured("packing", "-o", str(tmp_path)) == 1  # one of its rows has failed
     table = (tmp_path / "table.md").read_text()
     assert capsys.readouterr().out.strip() == table.strip()
@@ -60,6 +61,7 @@ def test_complete_parts_are_not_measured_again_and_the_table_has_all_results(
     assert "- base, zero2: not measured: DeepSpeed is not installed\n" in table
     assert "- large: failed: OutOfMemoryError: 80 GB\n" in table
     assert "- the part did not end: status -9: killed\n" in table
+    assert "an unknown machine, 2026-11-23 06:00, 61 s.\n\n- the part did not end: status 1\n" in table
 
 
 def test_a_part_that_breaks_is_reported_and_can_be_repeated(measured: Callable[..., int], tmp_path: Path) -> None:
