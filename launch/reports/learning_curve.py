@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from annotate.runtime.terminal import run_cleanly
-from kanachan.models.weights import read_weights
+from kanachan.models.card import read_card
 
 _FACTORS = (10, 100)
 _MEASURES = {"nll": "negative log-likelihood", "top1": "errors", "discard/accuracy": "errors of discards"}
@@ -71,13 +71,13 @@ def report(evaluation: Path) -> str:
         networks = json.loads(evaluation.read_text(encoding="utf-8"))["weights"]
         imitation = [network for network in networks if not network.get("values")]
         steps = sorted({int(network["steps"]) for network in imitation})
-        rows = [(Path(network["path"]), _values(network["agreement"])) for network in imitation]
+        rows = [(str(network["path"]), _values(network["agreement"])) for network in imitation]
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise ValueError(f"{evaluation}: not written by kanachan-evaluate --json: {error}") from None
     if len(steps) > 1:
         listed = ", ".join(map(str, steps))
         raise ValueError(f"{evaluation}: networks of {listed} steps make no curve: train all for as many")
-    cards = [read_weights(path).card for path, _ in rows]
+    cards = [read_card(path) for path, _ in rows]
     _require_alike(cards, evaluation)
     points = sorted(
         ((_games(card, path), values) for card, (path, values) in zip(cards, rows, strict=True)),
@@ -118,7 +118,7 @@ def _require_alike(cards: list[dict[str, Any]], evaluation: Path) -> None:
             raise ValueError(f"{evaluation}: networks that were trained with other {section} settings make no curve")
 
 
-def _games(card: dict[str, Any], path: Path) -> int:
+def _games(card: dict[str, Any], path: str) -> int:
     try:
         return int(card["data"]["games"]["train"])
     except (KeyError, TypeError, ValueError):

@@ -104,3 +104,12 @@ def test_networks_that_make_no_curve_are_refused(
         file.write_text(json.dumps({"weights": networks}))
         assert forecast(monkeypatch, file) == 1
         assert message in capsys.readouterr().err
+
+
+def test_weights_of_the_package_are_found_by_their_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "curve.json"
+    file.write_text(json.dumps({"weights": [network(Path("reference"))]}))
+    assert forecast(monkeypatch, file) == 1
+    assert "at least two numbers of games" in capsys.readouterr().err
