@@ -35,8 +35,8 @@ class Results(NamedTuple):
 
     def by_seat(self, name: str) -> Tensor:
         """Returns [B, S] the results `NAME_0`, `NAME_1` … of the seats."""
-        places = [self.vocabulary.results.index(f"{name}_{seat}") for seat in range(self.vocabulary.num_seats)]
-        return self.result_BR[:, places]
+        # not by a list, which is copied to a GPU only when all its work is done
+        return torch.stack([self.named(f"{name}_{seat}") for seat in range(self.vocabulary.num_seats)], dim=1)
 
 
 def round_delta(results: Results) -> Tensor:

@@ -9,6 +9,10 @@ import numpy as np
 import pytest
 import torch
 import torch.fx.experimental._config
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
@@ -46,24 +50,50 @@ def batch() -> Batch:
     return replace(made, labels=replace(made.labels, hand_count_BHK=counts_BHK))
 
 
+class CopiesRefused(TorchDispatchMode):
+    """Refuses operations between tensors of several devices, single numbers excepted: for a copy a CPU waits too."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        tensors = [each for each in tree_leaves((args, kwargs, found)) if isinstance(each, Tensor) and each.dim()]
+        assert len({tensor.device for tensor in tensors}) <= 1, func
+        return found
+
+
+class ListsRefused(TorchFunctionMode):
+    """Refuses lists as indices and as contents of tensors, which torch copies to the device out of sight."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        if func in (Tensor.__getitem__, Tensor.__setitem__):
+            index = args[1] if isinstance(args[1], tuple) else args[1:2]
+            assert not any(isinstance(part, list | np.ndarray) for part in index), args[1]
+        assert func is not torch.tensor or found.device.type == "cpu"
+        return found
+
+
 def train_elsewhere(module: LoggedModule, batch: Any) -> Any:
     """Takes a step but for the update of the weights, for which torch has no fused kernel there; returns the batch."""
     module.trainer = make_trainer()
     module.to("meta")
     optimizer = module.configure_optimizers()["optimizer"]
     there = batch.to("meta")
-    loss = module.training_step(there, 0)
-    assert loss.device.type == "meta"
-    loss.backward()
-    assert gradient_norms(module.network, lambda parameter: parameter.grad)
-    module.skipped.clip(optimizer, 1.0)
+    module.training_step(there, 0)  # moves what is not trained
+    with CopiesRefused(), ListsRefused():
+        loss = module.training_step(there, 0)
+        assert loss.device.type == "meta"
+        loss.backward()
+        assert gradient_norms(module.network, lambda parameter: parameter.grad)
+        module.skipped.clip(optimizer, 1.0)
     return there
 
 
 @torch.no_grad()
 def validate_elsewhere(module: LoggedModule, there: Any) -> None:
     module.on_validation_epoch_start()
-    module.validation_step(there, 0)
+    module.validation_step(there, 0)  # moves tables
+    with CopiesRefused(), ListsRefused():
+        module.validation_step(there, 0)
 
 
 def stage_module(
