@@ -63,7 +63,8 @@ def round_states(batch: Batch, layout: TokenLayout) -> RoundState:
     shift_B = layout.table_value(batch.table_BS, "seat") - batch.seat_B
     place_BS = (torch.arange(num_seats, device=shift_B.device) - shift_B[:, None]) % num_seats
     number_BN = batch.numeric_BN.round().long()
-    score_BS = number_BN[:, [names.index(f"score_{seat}") for seat in range(num_seats)]]
+    # not by a list, which is copied to a GPU only when all its work is done
+    score_BS = torch.stack([number_BN[:, names.index(f"score_{seat}")] for seat in range(num_seats)], dim=1)
     return RoundState(
         score_XS=score_BS.gather(1, place_BS),
         grade_XS=layout.grades(batch.standing_BP2).gather(1, place_BS),

@@ -20,6 +20,7 @@ from kanachan.data.batch import Batch, TokenLayout, with_varlen_layout
 from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.inference.critic import build_critic
 from kanachan.inference.returns import Utility
+from kanachan.models.weights import read_weights
 from kanachan.objectives.networks import build_network, load_network
 from kanachan.objectives.reward import build_reward_predictor
 from kanachan.objectives.stages import STAGES
@@ -35,6 +36,7 @@ from kanachan.training.policy_module import PolicyModule
 from kanachan.training.reward_module import RewardModule
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.support.random_rounds import random_rounds
+from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_stage import batches, make_trainer
 from tests.support.tiny_weights import written
 
@@ -118,6 +120,16 @@ def test_stages_of_the_curriculum(stage: StageName, loss: dict[str, Any], batch:
 @pytest.mark.parametrize("stage", ["round_delta", "grading"])
 def test_regression(stage: StageName, batch: Batch) -> None:
     module = stage_module(stage, loss="mse")
+    validate_elsewhere(module, train_elsewhere(module, batch))
+
+
+@pytest.mark.parametrize("stage", ["rank", "grading"])
+def test_a_prior(stage: StageName, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`
+    reward = written_reward(tmp_path / "reward.safetensors")
+    settings = ObjectiveConfig(prior=str(reward))
+    network, objective = build_network(stage, TINY, settings, FOUR_PLAYERS, read_weights(reward).card)
+    module = StageModule(network, objective, OPTIM, STEPS, STEPS, TINY)
     validate_elsewhere(module, train_elsewhere(module, batch))
 
 
