@@ -34,7 +34,7 @@ class GainVerdict(NamedTuple):
     result: str
     """`gains`, `loses`, `undecided`, `too_few_games`, or `too_far`: there is no estimate"""
     is_better: bool
-    """the interval excludes zero"""
+    """the interval is above zero, and the games are not too few"""
     sentence: str
 
 

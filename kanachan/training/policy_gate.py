@@ -47,8 +47,8 @@ class Gate:
 
     @property
     def chosen(self) -> float | None:
-        """The share with the highest gain among those whose interval is above zero; None if there is none, so that the
-        policy stays."""
+        """The share with the highest gain among those whose interval, of enough games, is above zero; None if there is
+        none, so that the policy stays."""
         return max(filter(self._is_better, self.reports), key=self._gain, default=None)
 
     def in_words(self) -> str:
@@ -69,7 +69,7 @@ class Gate:
         return f"gate: {self.chosen:.0%} of the update is taken: {numbers}"
 
     def _is_better(self, share: float) -> bool:
-        return share in self.measured and self.measured[share]["gain"]["low"] > 0
+        return share in self.measured and bool(self.measured[share]["verdict"]["is_better"])
 
     def _gain(self, share: float) -> float:
         return float(self.measured[share]["gain"]["value"]) if share in self.measured else -math.inf

@@ -4,13 +4,16 @@ from collections.abc import Mapping
 
 import pytest
 
+from kanachan.evaluation.bootstrap import Estimate
+from kanachan.evaluation.verdicts import verdict_on_gain
 from kanachan.training.policy_gate import Gate
 
 TOO_FAR: dict[str, object] = {"gain": None, "unit": "ranks"}
 
 
 def reported(value: float, low: float) -> dict[str, object]:
-    return {"gain": {"value": value, "low": low, "high": 2 * value - low}, "unit": "ranks"}
+    gain = {"value": value, "low": low, "high": 2 * value - low}
+    return {"gain": gain, "unit": "ranks", "verdict": {"is_better": low > 0}}
 
 
 def searched(reports: Mapping[float, Mapping[str, object]]) -> Gate:
@@ -63,6 +66,13 @@ def test_the_policy_stays_where_no_share_is_better_for_sure() -> None:
         "gate: no share of the update is better for sure (25% of it: +0.0200 [-0.0010, +0.0410] ranks a game): "
         "the policy stays"
     )
+
+
+def test_a_gain_of_too_few_games_for_a_verdict_is_not_taken() -> None:
+    """The interval of a single game has no width."""
+    verdict = verdict_on_gain(Estimate(0.02, 0.02, 0.02, 50), "ranks", 1)
+    gate = searched(dict.fromkeys((1.0, 0.5, 0.25), {**reported(0.02, 0.02), "verdict": verdict._asdict()}))
+    assert gate.chosen is None
 
 
 def test_the_policy_stays_where_every_share_is_too_far_to_be_measured() -> None:

@@ -23,7 +23,8 @@ from tests.support.tiny_weights import written
 
 def reported(value: float, low: float) -> dict[str, object]:
     gain = {"value": value, "low": low, "high": 2 * value - low, "decisions": 100}
-    return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks"}
+    verdict = {"is_better": low > 0}
+    return {"gain": gain, "divergence": {**gain, "value": 0.001}, "unit": "ranks", "verdict": verdict}
 
 
 def config(folder: Path, **selfplay: object) -> TrainConfig:
