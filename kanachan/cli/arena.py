@@ -77,6 +77,7 @@ _LABELS: dict[str, tuple[str, int, float]] = {
     "won_points": ("points of a win", 0, 1),
 }
 """of each metric: name, digits, scale"""
+_STAR = "*: the interval excludes zero, as one in twenty does by chance where players are equally good"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -378,7 +379,7 @@ def _report(
     if so_far:
         lines.append("short games end first: those that were not finished at the stop are missing")
     decisions = _decisions(results)
-    lines += ["", table(["", "A", "B", "A - B", ""], rows), "*: the interval excludes zero", ""]
+    lines += ["", table(["", "A", "B", "A - B", ""], rows), _STAR, ""]
     lines.append(f"mean rank, A - B: {test.difference:+.3f}, p = {test.p:.2g} (signs of {test.walls:,} walls flipped)")
     if test.walls < FEWEST_WALLS:
         lines.append("few walls: the intervals are not reliable, and the number of games needed is not known")

@@ -73,6 +73,8 @@ class Evaluation:
     """The metrics of one network; those of what it does not predict are missing."""
 
     stage: StageName
+    games: int
+    """that all metrics are computed from"""
     agreement: dict[str, Estimate]
     """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
     questions: dict[str, Estimate]
@@ -257,7 +259,7 @@ def evaluated(
         less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
         verdict = verdict_on_imitation(less_chance, held_out.num_games)
         found = (agreement, questions, *(_NONE,) * 4, bins, against_first)
-        return Evaluation(objective.stage, *found, held_out.chance, verdict)
+        return Evaluation(objective.stage, held_out.num_games, *found, held_out.chance, verdict)
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
@@ -282,7 +284,7 @@ def evaluated(
     agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
     verdict = _verdict(values, log_likelihood, less_scores, held_out)
     metrics = (agreement, _NO_QUESTIONS, values, log_likelihood, less_scores, by_round, bins, against_first)
-    return Evaluation(objective.stage, *metrics, held_out.chance, verdict)
+    return Evaluation(objective.stage, held_out.num_games, *metrics, held_out.chance, verdict)
 
 
 def _verdict(

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import fill
 
-from kanachan.evaluation.bootstrap import Estimate
+from kanachan.evaluation.bootstrap import FEWEST_GAMES, Estimate
 from kanachan.evaluation.decision_metrics import KINDS
 from kanachan.evaluation.evaluator import Evaluation
 from kanachan.evaluation.separate_questions import DISCARD, QUESTIONS
@@ -261,16 +261,19 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
         rows.append(["chance", *(chance[what] for what in whats)])
         titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_ranks, num_orders=num_orders) for what in whats]
         tables.append(table(["log-likelihood given", *titles], rows))
+    if any(evaluation.less_scores for evaluation in evaluations.values()):
+        tables[-1] += f"\n*: the interval excludes zero, of at least {FEWEST_GAMES} games"
     return tables
 
 
 def _less_scores_cells(evaluation: Evaluation, predictor: str, whats: Sequence[str]) -> list[str]:
-    """Formats the gain over scores and round, with a mark where the interval excludes zero."""
+    """Formats the gain over scores and round, marked where the interval excludes zero and games are not too few."""
     cells = []
     for what in whats:
         estimate = evaluation.less_scores.get(what, {}).get(predictor)
         excludes_zero = estimate is not None and (estimate.low > 0 or estimate.high < 0)
-        cells.append(with_interval(estimate, 3, sign="+") + (" *" if excludes_zero else ""))
+        mark = " *" if excludes_zero and evaluation.games >= FEWEST_GAMES else ""
+        cells.append(with_interval(estimate, 3, sign="+") + mark)
     return cells
 
 

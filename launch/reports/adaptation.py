@@ -241,7 +241,8 @@ def in_words(summary: dict[str, Any], settings: dict[str, Any]) -> str:
     ]
     if summary["better_share"] is not None:
         share, low, high = (100 * part for part in summary["better_share"])
-        lines[-1] += f": better in {share:.0f} % [{low:.0f}, {high:.0f}] of those that differ"
+        interval = f" [{low:.0f}, {high:.0f}]" if low < high else ""  # all alike tell nothing of the spread
+        lines[-1] += f": better in {share:.0f} %{interval} of those that differ"
     lines.append(
         f"divergence {summary['nats']:.4f} nats a decision; {summary['seconds_per_adaptation']:.1f} s an adaptation "
         f"({summary['cpu_seconds_per_adaptation']:.1f} s of a core)"

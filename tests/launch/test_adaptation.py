@@ -53,6 +53,14 @@ def test_a_summary_without_differences_has_no_share() -> None:
     assert summary["better_share"] is None and summary["points"][0] == 0
 
 
+@pytest.mark.parametrize(("last", "share"), [(1, "100 % of"), (-1, "67 % [")])
+def test_a_share_has_an_interval_only_where_deals_differ(last: int, share: str) -> None:
+    adaptation = program("adaptation")
+    deals = [result(differences=[each]) for each in (0, 0, 0, 0, 0, 1, 1, last)]
+    words = adaptation.in_words(adaptation.summarised(deals), {"weights": "w", "rollouts": 2, "steps": 1})
+    assert f"better in {share}" in words
+
+
 def test_the_program_prints_and_writes_the_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,8 +11,11 @@ import pytest
 from annotate.vocabulary import FOUR_PLAYERS as V
 from kanachan.cli.evaluate import main
 from kanachan.config import StageName
+from kanachan.data.pack import pack
+from kanachan.data.pack_options import Packing
 from kanachan.objectives.stages import STAGES
-from tests.support.packed import packed
+from tests.support.packed import packed, write_lines
+from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
 NUM_TRAIN, NUM_TEST = 150, 90
@@ -80,6 +83,20 @@ def test_without_a_train_split_there_is_no_baseline(
     assert set(rank["log_likelihood"]["rank"]) == {"action", "situation"}
     assert not rank["less_scores"] and "rank at starts of rounds, scores" not in rank["reliability"]
     assert "no baseline" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("games", "is_marked"), [(1, False), (8, True)])
+def test_a_difference_from_the_scores_is_marked_only_where_games_are_not_too_few(
+    weights: dict[StageName, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], games: int, is_marked: bool
+) -> None:
+    sources = {
+        split: (write_lines(tmp_path / split, random_annotations(60, seed, of)),)
+        for seed, (split, of) in enumerate({"train": 8, "test": games}.items())
+    }
+    pack(sources, tmp_path / "shards", Packing())
+    assert main([str(weights["rank"]), str(tmp_path / "shards"), *DRAWS]) == 0
+    (line, *_) = (line for line in capsys.readouterr().out.splitlines() if "action taken, less scores" in line)
+    assert ("*" in line) == is_marked
 
 
 def test_a_network_without_a_value_baseline_is_measured_on_the_actions_alone(shards: Path, tmp_path: Path) -> None:
