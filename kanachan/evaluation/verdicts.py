@@ -51,7 +51,7 @@ def verdict_on_values(less_scores: Estimate | None, less_chance: Estimate, measu
         less_scores: None: the evaluation had no train split to fit the baseline to.
         num_games: of the split; with fewer than `FEWEST_GAMES` nothing is called better.
     """
-    if less_chance.high < 0:
+    if less_chance.high < 0 and math.isfinite(less_chance.value):  # outcomes that are all equal have no variance
         result, sentence = _against("chance", less_chance, measure, num_games)
     elif less_scores is None:
         result, sentence = "no_baseline", "not compared with the scores alone: that needs a train split of two games"
