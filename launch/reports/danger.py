@@ -149,8 +149,10 @@ def log_loss(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -
 
 
 def area_under_curve(probability_N: NDArray[np.float64], is_true_N: NDArray[np.bool_]) -> float:
-    """Returns the share of pairs, one true and one not, in which the true one has the higher probability."""
-    rank_N = probability_N.argsort().argsort()
+    """Returns the share of pairs, one true and one not, in which the true one has the higher probability; equal ones
+    count half."""
+    _, place_N, count_P = np.unique(probability_N, return_inverse=True, return_counts=True)
+    rank_N = (np.cumsum(count_P) - (count_P + 1) / 2)[place_N]
     num_true = int(is_true_N.sum())
     return float((rank_N[is_true_N].sum() - num_true * (num_true - 1) / 2) / (num_true * (len(is_true_N) - num_true)))
 
