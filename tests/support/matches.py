@@ -43,7 +43,7 @@ def result_of(folder: Path) -> dict[str, Any]:
 
 def left_of(session: int) -> list[str]:
     """Returns the processes of the arena's session, without zombies, and its programs."""
-    listed = subprocess.run(["ps", "-eo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-wweo", "sess=,stat=,args="], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in listed.splitlines()]
     return [a for s, stat, a in lines if "Z" not in stat and (s == str(session) or "mjai_seat.py" in a)]
 

@@ -39,7 +39,7 @@ class Run:
 
     def processes(self) -> dict[int, str]:
         """Returns the processes below the driver, by number, with what they are."""
-        listed = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run(["ps", "-wweo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
         lines = [line.split(maxsplit=2) for line in listed.splitlines()]
         found = {self.driver.pid}
         for _ in range(8):

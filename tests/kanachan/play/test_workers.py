@@ -27,6 +27,7 @@ def test_programs_that_hang_are_ended_with_the_arena() -> None:
     end = time.monotonic() + 60
     while time.monotonic() < end and num_programs(process.pid) < 2:
         time.sleep(0.2)
+    assert num_programs(process.pid) == 2
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(30) == 128 + signal.SIGINT
     end = time.monotonic() + 20
@@ -42,18 +43,18 @@ def num_programs(session: int) -> int:
 @pytest.mark.slow
 def test_the_games_of_a_killed_process_are_played_again(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     undisturbed, disturbed = tmp_path / "undisturbed", tmp_path / "disturbed"
-    assert arena(undisturbed, "--processes", "2", games=40) == 0
+    assert arena(undisturbed, "--processes", "2", games=200) == 0
     capfd.readouterr()
 
     def kill_one() -> None:
-        while not multiprocessing.active_children():
+        games = disturbed / "result.json.games"
+        while not games.is_file() or games.read_bytes().count(b"\n") < 2:  # the header, and a first game
             time.sleep(0.01)
-        time.sleep(1.5)
         os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
     killing = threading.Thread(target=kill_one)
     killing.start()
-    assert arena(disturbed, "--processes", "2", games=40) == 0
+    assert arena(disturbed, "--processes", "2", games=200) == 0
     killing.join()
     assert "a worker was lost (killed by SIGKILL); its work will be done again: " in capfd.readouterr().err
     assert journal(disturbed) == journal(undisturbed)
