@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -135,7 +136,7 @@ def _records_in(path: str, passed_over: Counter[str]) -> Iterator[Record]:
 
 
 def _is_archive(path: str) -> bool:
-    if os.path.isdir(path):
+    if not os.path.isfile(path):
         return False
     with open(path, "rb") as raw:
         return archives.is_archive(raw)
@@ -167,13 +168,8 @@ def _printable(text: str) -> str:
 
 
 def num_players_of_first(paths: Sequence[str]) -> int | None:
-    """Returns the number of players of the first game that can be read; None if none can.
-
-    Only files are read, as another process may be writing what comes through a pipe.
-    """
+    """Returns the number of players of the first game that can be read; None if none can."""
     for record in records_of(find_files(paths)):
-        if record.data is None and not os.path.isfile(record.name):
-            continue
         try:
             for game in games_of(record):
                 if isinstance(game, Game):
@@ -197,6 +193,8 @@ def _content(record: Record) -> bytes:
     try:
         if record.data is not None:
             return _decompressed(io.BytesIO(record.data))
+        if stat.S_ISFIFO(os.stat(record.name).st_mode):  # opening it may wait for ever, and it is read only once
+            raise ValueError("a pipe: store what comes through it in a file and name that")
         with open(record.name, "rb") as raw:
             return _decompressed(raw)
     except IsADirectoryError:
@@ -223,6 +221,8 @@ def _decompressed(raw: IO[bytes]) -> bytes:
         raise ValueError(f"the {compression} file is cut off: get it again") from None
     except DECOMPRESSION_ERRORS as error:
         raise ValueError(f"the {compression} file is damaged ({error}): get it again") from None
+    if compression_of(bytes(data[:4])) is not None:
+        raise ValueError("compressed twice: decompress it once and run again")
     return bytes(data.removeprefix(_BYTE_ORDER_MARK))
 
 

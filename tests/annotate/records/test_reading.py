@@ -80,6 +80,7 @@ def test_a_name_without_an_id_of_its_own_gives_a_readable_one(tmp_path: Path) ->
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-12], "the gzip file is cut off"),
         (gzip.compress(MJAI.read_bytes(), mtime=0)[:-8] + bytes(8), "the gzip file is damaged"),
         (b"\x1f\x8b" + bytes(100), "the gzip file is damaged"),
+        (gzip.compress(gzip.compress(MJAI.read_bytes())), "compressed twice: decompress it once and run again"),
         (MJAI.read_bytes().replace(b"7p", b"7x"), "line 3: tsumo: pai"),
     ],
 )
@@ -95,6 +96,16 @@ def test_what_is_no_record_is_refused_by_name_with_the_reason(content: bytes, re
 def test_a_folder_is_no_record(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a folder, where one file is expected"):
         read_games(str(tmp_path))
+
+
+def test_a_pipe_is_refused_without_waiting_for_what_comes_through_it(tmp_path: Path) -> None:
+    for name in ("pipe", "pipe.jsonl"):
+        os.mkfifo(tmp_path / name)
+    named = find_records([str(tmp_path / "pipe"), str(tmp_path)])
+    assert reading.num_players_of_first(named) is None
+    for record in reading.records_of(named):
+        with pytest.raises(ValueError, match="pipe: store what comes through it in a file and name that"):
+            reading.read_record(record)
 
 
 def test_a_missing_file_is_refused_by_name(tmp_path: Path) -> None:
