@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
 from annotate.game.grading import ranks_of
@@ -13,6 +14,8 @@ Rules = Literal["tenhou", "mjsoul"]
 Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
 
+
+_TILES_COME_AND_GO = ("start_kyoku", "tsumo", "dahai")
 
 START_SCORE = {4: 25_000, 3: 35_000}
 """by number of seats: the usual score at the start of a game"""
@@ -95,6 +98,13 @@ class Game:
     """why the last round or the end of the game is missing, if it is"""
     origin: Origin = field(default=Origin(), compare=False)
     """who played it, when and where"""
+
+    @property
+    def play(self) -> str:
+        """A hash of all tiles dealt, drawn and discarded: copies under other names or in other formats share it."""
+        events = [event for recorded in self.rounds for event in recorded.events]
+        tiles = [event.get("tehais") or event["pai"] for event in events if event["type"] in _TILES_COME_AND_GO]
+        return blake2b(repr(tiles).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

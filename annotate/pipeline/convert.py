@@ -23,6 +23,8 @@ class AnnotatedGame:
     """One game's encoded annotations and its report."""
 
     id: str
+    play: str
+    """`Game.play`"""
     file: str
     data: bytes
     report: Report
@@ -72,7 +74,7 @@ def annotate_record(
 
 
 def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:
-    return AnnotatedGame(game.id, file, b"", report, game.vocabulary.num_seats)
+    return AnnotatedGame(game.id, game.play, file, b"", report, game.vocabulary.num_seats)
 
 
 def _annotated(
@@ -92,7 +94,7 @@ def _annotated(
     report.differences = [f"{file}: {text}" for text in result.differences]
     report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
-    return AnnotatedGame(game.id, file, data, report, game.vocabulary.num_seats)
+    return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)
 
 
 def _fault(error: Exception) -> str:

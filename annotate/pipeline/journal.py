@@ -122,18 +122,21 @@ class Journal:
             self._database.execute("INSERT INTO records VALUES (?, ?, ?, ?)", row)
         self._num_records += 1
 
-    def add_game(self, game: str) -> str | None:
-        """Adds a game of the record added last; returns the name of an earlier record that has it, or None."""
-        key = blake2b(game.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    def add_game(self, *ids: str) -> str | None:
+        """Adds a game of the record added last, each of whose `ids` distinguishes it from others; returns the name of
+        the record that has a game with one of them already, or None."""
+        keys = [blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=16).digest() for id_ in ids]
         with self._explaining():
-            row = (key, self._num_records - 1)
-            if self._database.execute("INSERT OR IGNORE INTO games VALUES (?, ?)", row).rowcount == 1:
-                return None
-            return os.fsdecode(
-                self._database.execute(
+            for key in keys:
+                found = self._database.execute(
                     "SELECT name FROM records, games WHERE games.id = ? AND records.number = games.record", (key,)
-                ).fetchone()[0]
+                ).fetchone()
+                if found is not None:
+                    return os.fsdecode(found[0])
+            self._database.executemany(
+                "INSERT INTO games VALUES (?, ?)", [(key, self._num_records - 1) for key in keys]
             )
+        return None
 
     def leave_out(self, text: str) -> None:
         with self._explaining():

@@ -206,7 +206,7 @@ class _Run:
             if not game.report.decisions:  # it must not block a better copy
                 self._add(game.report)
                 continue
-            first = self._journal.add_game(game.id)
+            first = self._journal.add_game(game.id, game.play)
             if first is None:
                 self._output.write(game.data)
                 self._add(game.report)

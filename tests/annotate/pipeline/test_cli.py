@@ -114,6 +114,23 @@ def test_a_game_that_comes_twice_is_written_once(
     assert "copy.jsonl: game" in capsys.readouterr().err
 
 
+def test_a_copy_of_a_game_under_another_name_or_in_another_format_is_no_other_game(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ids of the copies contain the names of their files, or are a checksum of the file."""
+    for name in ("b.jsonl", "a.jsonl"):
+        (tmp_path / name).write_bytes((HANDMADE / "handmade.jsonl").read_bytes())
+    (tmp_path / "c.mjlog").write_bytes((HANDMADE / "2026010100gm-0001-0000-handmade.mjlog").read_bytes())
+
+    assert annotate([str(tmp_path), "-o", str(tmp_path / "lines.txt")]) == 0
+
+    lines = (tmp_path / "lines.txt").read_text().splitlines()
+    assert {line.partition("-")[0] for line in lines} == {"a"}
+    report = capsys.readouterr().err
+    assert all(f"{tmp_path}/{name}: game" in report for name in ("b.jsonl", "c.mjlog"))
+    assert report.count(f"was read before, in {tmp_path}/a.jsonl") == 2
+
+
 def test_nothing_is_written_where_no_record_is_readable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty.xml").touch()
 
