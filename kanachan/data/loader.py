@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
-from kanachan.data.sampler import _HIDDEN, _SUITS, EpochSampler, by_round
+from kanachan.data.sampler import EpochSampler, Stream, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
@@ -167,7 +167,7 @@ class TrainLoader:
         columns = _labelled(self._shards.gather(row_SMC.ravel()), self._labeller)
         if self._suits is not None:
             # one permutation for all decisions of a seat in a round, which otherwise would not share events
-            seed = np.random.SeedSequence((self._seed, epoch, _SUITS)).generate_state(1, np.uint64)
+            seed = np.random.SeedSequence((self._seed, epoch, Stream.SUITS)).generate_state(1, np.uint64)
             num_orders = np.uint64(len(self._shards.vocabulary.suit_orders))
             orders_B = splitmix64(round_keys(columns, self._shards.vocabulary) ^ seed) % num_orders
             columns = self._suits.apply(columns, orders_B)
@@ -190,7 +190,7 @@ class TrainLoader:
         share = 0.0 if self._hidden_share is None else self._hidden_share(epoch * self.steps_per_epoch + step)
         if not share:
             return batch
-        key = (self._seed, epoch, _HIDDEN, step, micro * self._world + self._rank)
+        key = (self._seed, epoch, Stream.HIDDEN, step, micro * self._world + self._rank)
         return with_hidden(batch, columns, self._layout, share, np.random.default_rng(key))
 
 

@@ -1,6 +1,9 @@
 """The order in which a run reads the rows of its shards: a function of seed, epoch and step alone.
 
-Shapes: B rows of a request, R rows of a round."""
+Shapes: B rows of a request, R runs of rows of one seat in one round.
+"""
+
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +14,13 @@ BLOCK = 4096  # consecutive rows that are read together: about a megabyte
 BLOCKS_PER_WINDOW = 256  # units are permuted inside a window: about a million rows
 
 
-# What a random number is for, so that no two uses share a stream.
-_BLOCKS, _UNITS, _SUITS, _HIDDEN = range(4)
+class Stream(IntEnum):
+    """What random numbers are for: part of their seed, so that no two uses share a stream."""
+
+    BLOCKS = 0
+    UNITS = 1
+    SUITS = 2
+    HIDDEN = 3
 
 
 class EpochSampler:
@@ -55,7 +63,7 @@ class EpochSampler:
         num_blocks = -(-self.num_rows // self.block)
         self._epoch = epoch
         self._windows = {}
-        self._blocks = np.random.default_rng((self.seed, epoch, _BLOCKS)).permutation(num_blocks)
+        self._blocks = np.random.default_rng((self.seed, epoch, Stream.BLOCKS)).permutation(num_blocks)
         sizes = np.minimum(self.num_rows - self._blocks * self.block, self.block)  # the last block may be short
         self._first = np.concatenate([[0], np.cumsum(np.add.reduceat(sizes, self._window_starts()))])[:-1]
 
@@ -67,7 +75,7 @@ class EpochSampler:
         blocks = self._blocks[first : first + self.blocks_per_window]
         firsts = (blocks[:, None] * self.block + np.arange(0, self.block, self.unit)).ravel()
         assert self._epoch is not None
-        firsts = np.random.default_rng((self.seed, self._epoch, _UNITS, window)).permutation(firsts)
+        firsts = np.random.default_rng((self.seed, self._epoch, Stream.UNITS, window)).permutation(firsts)
         rows = (firsts[:, None] + np.arange(self.unit)).ravel()
         return rows[rows < self.num_rows]
 

@@ -114,7 +114,7 @@ class Objective(nn.Module, ABC):
 
     def value(self, output: Output, batch: Batch) -> Tensor:
         """Returns value_B: the predicted mean of the target, given the action taken."""
-        return _of_chosen(self.score(output)[:, :, None], batch.chosen_B)[:, 0]
+        return of_chosen(self.score(output)[:, :, None], batch.chosen_B)[:, 0]
 
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:
         """Returns value_B: the predicted mean of the target before the action, from the summary token."""
@@ -208,12 +208,12 @@ class RankObjective(Objective):
         """Returns probability_BR of the actor's ranks before the action."""
 
 
-def _expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
+def expected(probability_K: Tensor, points_K: Tensor) -> Tensor:
     """Returns expected points, [..., K] to [...]; not by a matrix product, which autocast would compute in bf16."""
     return (probability_K * points_K).sum(dim=-1)
 
 
-def _of_chosen(output_BAK: Tensor, chosen_B: Tensor) -> Tensor:
+def of_chosen(output_BAK: Tensor, chosen_B: Tensor) -> Tensor:
     """Returns output_BK of the action taken."""
     index_BAK = chosen_B[:, None, None].expand(-1, 1, output_BAK.shape[2])
     return output_BAK.gather(1, index_BAK)[:, 0]

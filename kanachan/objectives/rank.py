@@ -16,8 +16,8 @@ from kanachan.objectives.objective import (
     Classes,
     PredictionField,
     RankObjective,
-    _expected,
-    _of_chosen,
+    expected,
+    of_chosen,
 )
 from kanachan.objectives.targets import Results, final_rank, final_ranks_by_seat, final_ranks_from_actor
 
@@ -54,7 +54,7 @@ class Rank(RankObjective):
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
         rank_target, order_target = self._targets(batch)
-        cross_entropy = F.cross_entropy(_of_chosen(output.candidate_BAK, batch.chosen_B).float(), rank_target)
+        cross_entropy = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), rank_target)
         parts = {"cross_entropy": cross_entropy.detach()}
         loss = cross_entropy
         if self.config.conservative:
@@ -90,11 +90,11 @@ class Rank(RankObjective):
 
     def score(self, output: Output) -> Tensor:
         """Returns the expected points of the rank, -inf at padding."""
-        score_BA = _expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
+        score_BA = expected(output.candidate_BAK.float().softmax(dim=2), self.points_R)
         return score_BA.masked_fill(~output.mask_BA, -math.inf)
 
     def baseline_value(self, output: Output, batch: Batch) -> Tensor:
-        return _expected(self.baseline_rank_probability(output, batch), self.points_R)
+        return expected(self.baseline_rank_probability(output, batch), self.points_R)
 
     def predictions(self, output: Output) -> dict[str, Tensor]:
         return {"scores": self.score(output), "rank_probabilities": output.candidate_BAK.float().softmax(dim=2)}
@@ -134,7 +134,7 @@ class Rank(RankObjective):
 
     def rank_log_probability(self, output: Output, batch: Batch) -> Tensor:
         """Returns log_probability_BR of the actor's ranks, given the action taken."""
-        return _of_chosen(output.candidate_BAK, batch.chosen_B).float().log_softmax(dim=1)
+        return of_chosen(output.candidate_BAK, batch.chosen_B).float().log_softmax(dim=1)
 
     def order_log_probability(self, output: Output) -> Tensor:
         """Returns log_probability_BO of the orders of the seats, before the action."""

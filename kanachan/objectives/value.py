@@ -10,7 +10,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import ObjectiveConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Output
-from kanachan.objectives.objective import PER_CANDIDATE, Objective, PredictionField, _expected, _of_chosen
+from kanachan.objectives.objective import PER_CANDIDATE, Objective, PredictionField, expected, of_chosen
 from kanachan.objectives.targets import Results, grading_delta, round_delta
 
 
@@ -43,7 +43,7 @@ class ValueObjective(Objective):
         """Returns the loss and its parts: `cross_entropy` or `squared_error`, `conservative`, `baseline`."""
         target_BK = self._smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
         part = "cross_entropy" if self.is_classification else "squared_error"  # of target / scale
-        error = self._error(_of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
+        error = self._error(of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
         parts = {part: error.detach()}
         loss = error
         if self.config.conservative:
@@ -67,7 +67,7 @@ class ValueObjective(Objective):
     def _points(self, output_K: Tensor) -> Tensor:
         """Returns the points that outputs predict, [..., K] to [...]."""
         if self.is_classification:
-            return _expected(output_K.float().softmax(dim=-1), self.bins.points_K)
+            return expected(output_K.float().softmax(dim=-1), self.bins.points_K)
         return output_K[..., 0].float() * self.scale
 
     def _smooth(self, target_B: Tensor) -> Tensor:

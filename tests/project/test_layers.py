@@ -96,6 +96,13 @@ def test_the_product_imports_nothing_of_the_tests(path: Path) -> None:
     assert "tests" not in {top(name) for name in imports_of(ast.parse(path.read_text()))}
 
 
+@pytest.mark.parametrize("path", [*MODULES.values(), *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_private_name_is_imported_from_another_module(path: Path) -> None:
+    found = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom))
+    ours = [node for node in found if top(node.module or "") in ("annotate", "kanachan", "launch")]
+    assert [alias.name for node in ours for alias in node.names if alias.name.startswith("_")] == []
+
+
 def test_no_module_imports_itself_by_way_of_others() -> None:
     imported = {module: {name for name in imports_of(parse(module)) if name in MODULES} for module in MODULES}
     while ends := {module for module, names in imported.items() if not names}:
