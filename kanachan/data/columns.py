@@ -89,21 +89,13 @@ def game_key(game: str) -> int:
     return int.from_bytes(sha256(game.encode()).digest()[:8], "big")
 
 
-def deciding_seats(sparse: Ragged, vocabulary: Vocabulary) -> NDArray[np.int64]:
-    """Returns the deciding seats [B], from each row's one `seat` token."""
-    block = vocabulary.sparse["seat"]
-    offsets = sparse.values - np.uint16(block.first)  # wraps round below the block
-    seats = offsets[offsets < block.size].astype(np.int64)
-    assert len(seats) == len(sparse), f"{len(seats)} seat tokens in {len(sparse)} rows"
-    return seats
-
-
 def token_value(sparse: Ragged, vocabulary: Vocabulary, block_name: str) -> NDArray[np.int64]:
     """Returns the index of each row's token in a block [B]; every row has exactly one."""
     block = vocabulary.sparse[block_name]
-    values = sparse.values[(sparse.values >= block.first) & (sparse.values < block.first + block.size)]
-    assert len(values) == len(sparse), f"{len(values)} tokens of {block_name} in {len(sparse)} rows"
-    return values.astype(np.int64) - block.first
+    offsets = sparse.values - np.uint16(block.first)  # wraps round below the block
+    index_B = offsets[offsets < block.size].astype(np.int64)
+    assert len(index_B) == len(sparse), f"{len(index_B)} tokens of {block_name} in {len(sparse)} rows"
+    return index_B
 
 
 def round_keys(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.uint64]:
@@ -171,7 +163,7 @@ def _observed(observations: Sequence[Observation], vocabulary: Vocabulary) -> di
         "progression": _ragged([o.progression for o in observations]),
         "actions": _ragged([o.actions for o in observations]),
         "numeric": _flat("i", [o.numeric for o in observations]).reshape(-1, len(vocabulary.numeric)),
-        "seat": deciding_seats(sparse, vocabulary),
+        "seat": token_value(sparse, vocabulary, "seat"),
     }
 
 

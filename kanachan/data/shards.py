@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from annotate.annotation import HIDDEN
 from annotate.vocabulary import Vocabulary, vocabulary_named
-from kanachan.data.columns import Columns, Ragged, deciding_seats
+from kanachan.data.columns import Columns, Ragged, token_value
 from kanachan.data.dataset_card import CARD_NAME, may_replace
 from kanachan.data.shard_file import describe_shard, open_shard_file, require_one_packing, write_shard_file
 from kanachan.data.shard_folder import shard_name, shards_of
@@ -80,7 +80,7 @@ def columns_of_rows(rows: pa.RecordBatch, vocabulary: Vocabulary) -> Columns:
     columns: dict[str, Any] = {**mapped.plain}
     for name, values in mapped.values.items():
         columns[name] = Ragged(values, mapped.offsets[name].astype(np.int64))
-    return Columns(**columns, seat=deciding_seats(columns["sparse"], vocabulary))
+    return Columns(**columns, seat=token_value(columns["sparse"], vocabulary, "seat"))
 
 
 def write_shard(
@@ -258,7 +258,7 @@ class Shards:
         parts = self._parts(rows)
         columns: dict[str, Any] = {name: _gather(parts, name, len(rows)) for name in self._plain_names}
         columns |= {name: _gather_ragged(parts, name, len(rows)) for name in self._ragged_names}
-        return Columns(**columns, seat=deciding_seats(columns["sparse"], self.vocabulary))
+        return Columns(**columns, seat=token_value(columns["sparse"], self.vocabulary, "seat"))
 
     def _parts(self, rows: NDArray[np.int64]) -> list[_Part]:
         assert len(rows) == 0 or (rows.min() >= 0 and rows.max() < len(self))
