@@ -23,14 +23,23 @@ from tqdm import tqdm
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
-from kanachan.data.columns import round_keys, splitmix64
+from kanachan.data.columns import Columns, round_keys, splitmix64
 from kanachan.data.dataset_card import CARD_NAME, Table, dataset_card
-from kanachan.data.pack_options import Packing
+from kanachan.data.pack_options import Packing, Tally
 from kanachan.data.round_derivation import reduced
 from kanachan.data.round_sort import RoundSort
 from kanachan.data.shard_folder import ROUNDS
-from kanachan.data.shards import RAGGED, columns_of_rows, has_behaviour, has_hidden, schema, write_shard
+from kanachan.data.shards import (
+    RAGGED,
+    columns_of_rows,
+    has_behaviour,
+    has_hidden,
+    rows_of_columns,
+    schema,
+    write_shard,
+)
 from kanachan.data.stored_rounds import StoredRounds
+from kanachan.data.text import check_rows
 
 _LENGTH_BITS = 7
 """of a key: the number of events"""
@@ -76,6 +85,18 @@ def keyed(rows: pa.RecordBatch, seed: int, vocabulary: Vocabulary) -> pa.RecordB
     )
 
 
+def encode_game(columns: Columns, seed: int, vocabulary: Vocabulary) -> bytes:
+    """Encodes the decisions of a game as an Arrow message of rows with keys, for `Runs.add_game`."""
+    rows = rows_of_columns(columns, vocabulary)
+    check_rows(rows, vocabulary)
+    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
+    return message
+
+
+_Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
+"""rows with the split of each"""
+
+
 class Runs:
     """Keyed rows of all splits, in files of a folder. While one run is written, rows of the next are collected."""
 
@@ -103,6 +124,13 @@ class Runs:
         if self._num_waiting >= self._rows_per_run:
             self._start_run()
 
+    def add_game(self, message: bytes, fields: pa.Schema, fractions: tuple[float, float, float]) -> str:
+        """Adds a game as `encode_game` has encoded it, in rows of these fields; returns the split that it is in."""
+        rows = pa.ipc.read_record_batch(pa.py_buffer(message), fields)
+        split_B = splits_of_games(rows["game"].to_numpy(), fractions)
+        self.add(rows, split_B)
+        return SPLITS[split_B[0]]
+
     def flush(self) -> None:
         """Writes all rows that were added."""
         self._start_run()
@@ -123,7 +151,7 @@ class Runs:
         if writing is not None:
             writing.result()
 
-    def _write_run(self, waiting: "list[_Rows]") -> None:
+    def _write_run(self, waiting: list[_Rows]) -> None:
         """Sorts rows and writes them to one file for each split."""
         rows, split_B = _joined(waiting)
         by_key = np.lexsort((rows["content"].to_numpy(), rows["key"].to_numpy()))
@@ -141,10 +169,6 @@ class Runs:
                 self.rows[split] += len(chosen)
 
 
-_Rows = tuple[pa.RecordBatch, NDArray[np.intp]]
-"""rows with the split of each"""
-
-
 def _joined(parts: list[_Rows]) -> _Rows:
     table = pa.Table.from_batches([rows for rows, _ in parts]).combine_chunks()
     return table.to_batches()[0], np.concatenate([split_B for _, split_B in parts])
@@ -155,35 +179,47 @@ class Merge:
     written.
 
     Args:
+        games: the number of games in the runs, by split.
         stored: rounds that are not derived.
     """
 
     def __init__(
-        self, runs: Runs, vocabulary: Vocabulary, packing: Packing, stored: StoredRounds | None = None
+        self,
+        runs: Runs,
+        vocabulary: Vocabulary,
+        packing: Packing,
+        games: Counter[str],
+        stored: StoredRounds | None = None,
     ) -> None:
         self._runs = runs
         self._vocabulary = vocabulary
         self._rows_per_shard = packing.rows_per_shard
         self._splits = [split for split in SPLITS if split in runs.files]
-        self.rows: Counter[str] = Counter({split: self._num_distinct(split) for split in self._splits})
-        """number of distinct rows, by split"""
+        rows = Counter({split: self._num_distinct(split) for split in self._splits})
+        self.tally = Tally(rows, runs.rows - rows, games)
+        """what is packed, of rounds only after `write`"""
         self._stored = stored or StoredRounds({})
-        self.round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard, self._stored)
+        self._round_sort = RoundSort(runs.folder, vocabulary, packing.rows_per_shard, self._stored)
 
-    @property
-    def repeated(self) -> Counter[str]:
-        """The number of repeated rows, by split."""
-        return self._runs.rows - self.rows
+    def write(self, folder: Path, made: dict[str, Any]) -> list[str]:
+        """Writes all shards and their card to `folder`, one empty shard if there are no rows; returns the names of the
+        files in it."""
+        paths = self._write_all(folder, made) if self._splits else self._write_nothing(folder, made)
+        self.tally.rounds, self.tally.without_rounds = self._round_sort.rounds, self._round_sort.left_out
+        return [str(path.relative_to(folder)) for path in paths]
 
-    def write(self, folder: Path, made: dict[str, Any]) -> list[Path]:
-        """Writes all shards and their card to `folder`; one empty shard if there are no rows."""
-        if not self._splits:
-            rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
-            shard = write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)
-            return [shard, *self.round_sort.write(SPLITS[0], folder, made)]
+    def _write_nothing(self, folder: Path, made: dict[str, Any]) -> list[Path]:
+        rows = pa.RecordBatch.from_pylist([], schema=schema(self._vocabulary))
+        shard = write_shard(folder, SPLITS[0], 0, 1, rows, self._vocabulary, made)
+        return [shard, *self._round_sort.write(SPLITS[0], folder, made)]
+
+    def _write_all(self, folder: Path, made: dict[str, Any]) -> list[Path]:
         shards = [path for split in self._splits for path in self._write_split(split, folder, made)]
-        rounds = [path for split in self._splits for path in self.round_sort.write(split, folder, made)]
-        tables = [Table("default", "", shards, self.rows), Table(ROUNDS, f"{ROUNDS}/", rounds, self.round_sort.rounds)]
+        rounds = [path for split in self._splits for path in self._round_sort.write(split, folder, made)]
+        tables = [
+            Table("default", "", shards, self.tally.rows),
+            Table(ROUNDS, f"{ROUNDS}/", rounds, self._round_sort.rounds),
+        ]
         card = folder / CARD_NAME
         card.write_text(dataset_card(tables, self._vocabulary, made), encoding="utf-8")
         return [*shards, *rounds, card]
@@ -193,8 +229,8 @@ class Merge:
         return sum(len(_distinct_rows(parts)) for parts in ranges)
 
     def _write_split(self, split: str, folder: Path, made: dict[str, Any]) -> list[Path]:
-        num_shards = sum(1 for _ in self._ranges(split, self.rows[split]))
-        ranges = self._ranges(split, self.rows[split])
+        num_shards = sum(1 for _ in self._ranges(split, self.tally.rows[split]))
+        ranges = self._ranges(split, self.tally.rows[split])
         paths = []
         bar = tqdm(ranges, total=num_shards, desc=f"writing {split}", unit="shard", disable=None)
         for number, parts in enumerate(bar):
@@ -214,7 +250,7 @@ class Merge:
         firsts = rows.take(pa.array(np.nonzero(is_needed_S)[0]))
         columns = columns_of_rows(firsts, self._vocabulary)
         num_others = int(is_first_S.sum()) - firsts.num_rows
-        self.round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary), num_others)
+        self._round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary), num_others)
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row."""

@@ -64,14 +64,12 @@ def pack(
         raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
-        merge = Merge(runs, vocabulary, packing, StoredRounds(splits.games_of_one_source()))
-        tally = Tally(merge.rows, merge.repeated, splits.count())
-        made = _account(sources, packing, tally, keeps_splits)
-        new = [str(path.relative_to(temporary)) for path in merge.write(temporary, made)]
-        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
+        merge = Merge(runs, vocabulary, packing, splits.count(), StoredRounds(splits.games_of_one_source()))
+        made = _account(sources, packing, merge.tally, keeps_splits)
+        new = merge.write(temporary, made)
         with noting_stop_signals():  # which takes a moment and is not interrupted
             publish_shards(temporary, new, old, folder)
-    return tally
+    return merge.tally
 
 
 def _account(

@@ -17,19 +17,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pyarrow as pa
-
 from annotate.annotation import Annotation
 from annotate.runtime.files import locking, replacing
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_played
-from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
+from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in
-from kanachan.data.shards import publish_shards, rows_of_columns
-from kanachan.data.text import check_rows
+from kanachan.data.shards import publish_shards
 
 _TEMPORARY = ".kanachan-selfplay.part"
 _SETTINGS, _CHUNK, _GAMES = "settings.json", "chunk-", "games.json"
@@ -46,7 +43,7 @@ class PlayedGame(NamedTuple):
     failure: str | None = None
 
 
-def encode_game(
+def encode_played(
     annotations: Sequence[Annotation],
     log_probability: Sequence[float | None],
     value: Sequence[float | None],
@@ -60,10 +57,7 @@ def encode_game(
     """
     if not annotations:
         return b""
-    rows = rows_of_columns(columns_of_played(annotations, log_probability, value, vocabulary), vocabulary)
-    check_rows(rows, vocabulary)
-    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
-    return message
+    return encode_game(columns_of_played(annotations, log_probability, value, vocabulary), seed, vocabulary)
 
 
 @dataclass
@@ -230,10 +224,7 @@ class PlayedGames:
         with closing(Runs(part, rows_per_run=self._packing.rows_per_shard)) as runs:
             for number in sorted(games):
                 if games[number].rows:
-                    rows = pa.ipc.read_record_batch(pa.py_buffer(games[number].rows), made)
-                    split_B = splits_of_games(rows["game"].to_numpy(), self._packing.fractions)
-                    by_split[SPLITS[split_B[0]]] += 1
-                    runs.add(rows, split_B)
+                    by_split[runs.add_game(games[number].rows, made, self._packing.fractions)] += 1
             runs.flush()
         content = {
             "games": sorted(games),
@@ -255,18 +246,16 @@ class PlayedGames:
         assert not self.missing
         with closing(Runs(self._temporary, self._packing.rows_per_shard)) as runs:
             runs.files, runs.rows = self._files, self._rows
-            merge = Merge(runs, self._vocabulary, self._packing)
             games = Counter({split: self._games[split] for split in SPLITS if self._games[split]})  # in a fixed order
-            tally = Tally(merge.rows, merge.repeated, games)
-            made = account([self._description], list(self._packing.fractions), self._packing, tally)
+            merge = Merge(runs, self._vocabulary, self._packing, games)
+            made = account([self._description], list(self._packing.fractions), self._packing, merge.tally)
             made["self_play"] = {**self._settings, "games": self.num_games, "failures": len(self.failures)}
-            new = [str(path.relative_to(self._temporary)) for path in merge.write(self._temporary, made)]
-        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
+            new = merge.write(self._temporary, made)
         publish_shards(self._temporary, new, names_in(self.folder), self.folder)
         # without its settings the run counts as ended
         (self._temporary / _SETTINGS).unlink()
         self._remove_all()
-        return tally
+        return merge.tally
 
     def _remove_all(self) -> None:
         for path in self._temporary.iterdir():

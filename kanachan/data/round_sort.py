@@ -20,6 +20,9 @@ from kanachan.data.round_derivation import Firsts, first_dtype, rounds_of
 from kanachan.data.round_shards import write_rounds
 from kanachan.data.stored_rounds import StoredRounds
 
+_Range = tuple[list[Firsts], list[RoundColumns]]
+"""first decisions, and stored rounds of other games"""
+
 
 class RoundSort:
     """The first decisions of the splits, in files of a folder.
@@ -72,7 +75,7 @@ class RoundSort:
             path.unlink()
         return paths
 
-    def _ranges(self, split: str) -> "Iterator[_Range]":
+    def _ranges(self, split: str) -> Iterator[_Range]:
         """Yields the parts of all files, and the stored rounds, that are in each of equal ranges of games, if it
         contains any."""
         dtype = first_dtype(self._vocabulary)
@@ -84,7 +87,3 @@ class RoundSort:
             parts = [part[cut[i] : cut[i + 1]] for part, cut in zip(opened, cuts, strict=True)]
             if stored or any(map(len, parts)):
                 yield parts, stored
-
-
-_Range = tuple[list[Firsts], list[RoundColumns]]
-"""first decisions, and stored rounds of other games"""

@@ -10,20 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from annotate.annotation import Annotation
 from annotate.pipeline.journal import RESTART, hash_of_sources
 from annotate.vocabulary import Vocabulary
-from kanachan.config import SPLITS
 from kanachan.data.columns import columns_of_annotations
 from kanachan.data.dataset_card import CARD_NAME
-from kanachan.data.external_sort import Merge, Runs, keyed, keyed_schema, splits_of_games
+from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in
-from kanachan.data.shards import publish_shards, rows_of_columns
-from kanachan.data.text import check_rows
+from kanachan.data.shards import publish_shards
 
 _SOURCES = (
     "columns.py",
@@ -46,12 +42,7 @@ _SOURCES = (
 
 def encode_rows(annotations: Sequence[Annotation], seed: int, vocabulary: Vocabulary) -> bytes:
     """Encodes the rows of a game, with keys, as an Arrow message; nothing if there are none."""
-    if not annotations:
-        return b""
-    rows = rows_of_columns(columns_of_annotations(annotations, vocabulary), vocabulary)
-    check_rows(rows, vocabulary)
-    message: bytes = keyed(rows, seed, vocabulary).serialize().to_pybytes()
-    return message
+    return encode_game(columns_of_annotations(annotations, vocabulary), seed, vocabulary) if annotations else b""
 
 
 class ShardOutput:
@@ -117,10 +108,7 @@ class ShardOutput:
 
     def write(self, data: bytes) -> None:
         if data:
-            rows = pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
-            split_B = splits_of_games(rows["game"].to_numpy(), self._packing.fractions)
-            self._games[SPLITS[split_B[0]]] += 1
-            self._runs.add(rows, split_B)
+            self._games[self._runs.add_game(data, self._schema, self._packing.fractions)] += 1
 
     def save(self) -> dict[str, Any]:
         self._runs.flush()
@@ -128,12 +116,10 @@ class ShardOutput:
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
-        merge = Merge(self._runs, self._vocabulary, self._packing)
-        tally = Tally(merge.rows, merge.repeated, self._games)
-        made = account(self._sources, list(self._packing.fractions), self._packing, tally)
-        new = [str(path.relative_to(self._temporary)) for path in merge.write(self._temporary, made)]
-        tally.rounds, tally.without_rounds = merge.round_sort.rounds, merge.round_sort.left_out
-        return {"new": new, "old": names_in(self._folder), "tally": tally.as_json()}
+        merge = Merge(self._runs, self._vocabulary, self._packing, self._games)
+        made = account(self._sources, list(self._packing.fractions), self._packing, merge.tally)
+        new = merge.write(self._temporary, made)
+        return {"new": new, "old": names_in(self._folder), "tally": merge.tally.as_json()}
 
     def publish(self, completed: dict[str, Any]) -> None:
         publish_shards(self._temporary, completed["new"], completed["old"], self._folder)

@@ -10,7 +10,7 @@ from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
 from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.signals import StopRequest
-from kanachan.data.played_games import PlayedGame, encode_game
+from kanachan.data.played_games import PlayedGame, encode_played
 from kanachan.play.agent import Agent, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -112,5 +112,5 @@ class Roller:
             for each in logged
         ]
         log_probabilities, values = [each.log_probability for each in logged], [each.value for each in logged]
-        rows = encode_game(annotations, log_probabilities, values, self.order_seed, self.selfplay.vocabulary)
+        rows = encode_played(annotations, log_probabilities, values, self.order_seed, self.selfplay.vocabulary)
         return game.key.wall, PlayedGame(rows)
