@@ -16,7 +16,7 @@ from annotate.runtime.signals import noting_stop_signals
 from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
-from kanachan.data.shard_folder import ROUNDS, names_in, splits_in
+from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,9 +59,9 @@ def pack(
             require_exists(path)
         if keeps_splits and not os.path.isdir(path):
             raise ValueError(f"{path}: not a folder of shards, whose splits --keep-splits could keep")
+    if not force:
+        require_no_shards(folder)
     old = names_in(folder)
-    if old and not force:
-        raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
         merge = Merge(runs, vocabulary, packing, splits.count(), StoredRounds(splits.games_of_one_source()))

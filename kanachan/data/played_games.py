@@ -25,7 +25,7 @@ from kanachan.data.columns import columns_of_played
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
-from kanachan.data.shard_folder import ROUNDS, names_in
+from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
 
 _TEMPORARY = ".kanachan-selfplay.part"
@@ -119,9 +119,8 @@ class PlayedGames:
         """
         require_folder(self.folder / ROUNDS)
         is_resumed = (self._temporary / _SETTINGS).exists() and not restart
-        old = names_in(self.folder)
-        if old and not force and not is_resumed:
-            raise ValueError(f"{self.folder}: holds shards already ({old[0]} …); --force replaces them")
+        if not force and not is_resumed:
+            require_no_shards(self.folder)
         was_there = self.folder.exists()
         self._temporary.mkdir(parents=True, exist_ok=True)
         with locking(self._temporary / "lock", f"{self.folder}: another process plays into this folder"):

@@ -29,6 +29,13 @@ def names_in(folder: Path) -> list[str]:
     return [str(path.relative_to(folder)) for of_split in paths for path in of_split]
 
 
+def require_no_shards(folder: Path) -> None:
+    """Raises ValueError, which names --force, if there are shards below `folder`."""
+    names = names_in(folder)
+    if names:
+        raise ValueError(f"{folder}: holds shards already ({names[0]} …); --force replaces them")
+
+
 def shards_of(folder: str | Path, split: str) -> list[Path]:
     """Returns the shard files of a split, in order, without opening them.
 

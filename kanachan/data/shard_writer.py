@@ -18,7 +18,7 @@ from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
-from kanachan.data.shard_folder import ROUNDS, names_in
+from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
 
 _SOURCES = (
@@ -87,9 +87,8 @@ class ShardOutput:
         self._temporary = self.journal.parent
         self._schema = keyed_schema(vocabulary, hidden=hidden)
         self._is_new_folder = not folder.exists()
-        old = names_in(folder)
-        if old and not force and (restart or not self.journal.exists()):
-            raise ValueError(f"{folder}: holds shards already ({old[0]} …); --force replaces them")
+        if not force and (restart or not self.journal.exists()):
+            require_no_shards(folder)
 
     def begin(self, saved: dict[str, Any] | None) -> None:
         self._runs = Runs(self._temporary, self._packing.rows_per_shard)

@@ -85,9 +85,7 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
         (tmp_path / str(most)).mkdir()
         runs.append(Runs(tmp_path / str(most), rows_per_run=20))
         for annotation in annotations:
-            data = encode_rows([annotation], 0, V)
-            rows = pa.ipc.read_record_batch(pa.py_buffer(data), keyed_schema(V))
-            runs[-1].add(rows, splits_of_games(rows["game"].to_numpy(), (0.5, 0.5, 0.0)))
+            runs[-1].add_game(encode_rows([annotation], 0, V), keyed_schema(V), (0.5, 0.5, 0.0))
         runs[-1].flush()
     assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
     assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
