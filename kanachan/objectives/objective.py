@@ -6,7 +6,7 @@ label, X any leading dimensions.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import fields as settings_of
+from dataclasses import fields
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -81,7 +81,7 @@ class Objective(nn.Module, ABC):
 
     def __init__(self, config: ObjectiveConfig, vocabulary: Vocabulary) -> None:
         super().__init__()
-        for setting in settings_of(ObjectiveConfig):
+        for setting in fields(ObjectiveConfig):
             value = getattr(config, setting.name)
             if setting.name not in self.uses | AUXILIARY_TARGETS.keys() and value != setting.default:
                 raise ValueError(
@@ -183,6 +183,21 @@ class Objective(nn.Module, ABC):
         normalised_BA = score_BA / self.scale
         chosen_score_B = normalised_BA.gather(1, chosen_B[:, None])[:, 0]
         return (normalised_BA.logsumexp(dim=1) - chosen_score_B).mean()
+
+    def _combined(
+        self, name: str, error: Tensor, baseline: Tensor | None, output: Output, batch: Batch
+    ) -> dict[str, Tensor]:
+        """Returns the loss and its parts: `name`, which is the error given the action taken, `conservative`, and
+        `baseline`, the error before the action, which is None where the settings give it no weight."""
+        loss, parts = error, {name: error.detach()}
+        if self.config.conservative:
+            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
+            loss = loss + self.config.conservative * regularizer
+            parts["conservative"] = regularizer.detach()
+        if baseline is not None:
+            loss = loss + self.config.baseline * baseline
+            parts["baseline"] = baseline.detach()
+        return {"loss": loss, **parts}
 
     def _require_baseline(self) -> None:
         if not self.num_summary_outputs:

@@ -55,17 +55,8 @@ class Rank(RankObjective):
         """Returns the loss and its parts: `cross_entropy` of the rank, `conservative`, `baseline` (of the order)."""
         rank_target, order_target = self._targets(batch)
         cross_entropy = F.cross_entropy(of_chosen(output.candidate_BAK, batch.chosen_B).float(), rank_target)
-        parts = {"cross_entropy": cross_entropy.detach()}
-        loss = cross_entropy
-        if self.config.conservative:
-            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
-            loss = loss + self.config.conservative * regularizer
-            parts["conservative"] = regularizer.detach()
-        if self.config.baseline:
-            baseline = F.cross_entropy(output.summary_BK.float(), order_target)
-            loss = loss + self.config.baseline * baseline
-            parts["baseline"] = baseline.detach()
-        return {"loss": loss, **parts}
+        baseline = F.cross_entropy(output.summary_BK.float(), order_target) if self.config.baseline else None
+        return self._combined("cross_entropy", cross_entropy, baseline, output, batch)
 
     def _targets(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Returns the targets of the actor's rank and of the order: classes [B], or of soft labels, probabilities."""

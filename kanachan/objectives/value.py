@@ -42,19 +42,10 @@ class ValueObjective(Objective):
     def loss(self, output: Output, batch: Batch) -> dict[str, Tensor]:
         """Returns the loss and its parts: `cross_entropy` or `squared_error`, `conservative`, `baseline`."""
         target_BK = self._smooth(self.target(batch)) if batch.label_BL is None else batch.label_BL
-        part = "cross_entropy" if self.is_classification else "squared_error"  # of target / scale
+        name = "cross_entropy" if self.is_classification else "squared_error"  # of target / scale
         error = self._error(of_chosen(output.candidate_BAK, batch.chosen_B), target_BK)
-        parts = {part: error.detach()}
-        loss = error
-        if self.config.conservative:
-            regularizer = self.cql_regularizer(self.score(output), batch.chosen_B)
-            loss = loss + self.config.conservative * regularizer
-            parts["conservative"] = regularizer.detach()
-        if self.config.baseline:
-            baseline = self._error(output.summary_BK, target_BK)
-            loss = loss + self.config.baseline * baseline
-            parts["baseline"] = baseline.detach()
-        return {"loss": loss, **parts}
+        baseline = self._error(output.summary_BK, target_BK) if self.config.baseline else None
+        return self._combined(name, error, baseline, output, batch)
 
     def score(self, output: Output) -> Tensor:
         """Returns the expected points, -inf at padding."""
