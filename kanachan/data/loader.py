@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
-from kanachan.data.sampler import EpochSampler, Stream, by_round
+from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round, require_shareable
 from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
 
 _ROWS_AT_ONCE = 8192  # enough to make the cost of a call negligible, for any number of shards
+_BATCHES_PER_WINDOW = 16  # of an evaluation, among whose rows these are sorted by length
 
 
 class Labeller(Protocol):
@@ -86,11 +87,7 @@ class TrainLoader:
             raise ValueError(
                 f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
             )
-        if batch % (micro_batch * world):
-            raise ValueError(
-                f"data.batch={batch} cannot be shared equally by {world} devices in micro-batches of "
-                f"data.micro_batch={micro_batch}: it must be a multiple of {micro_batch * world}"
-            )
+        require_shareable(batch, micro_batch, world)
         self.steps_per_epoch = len(shards) // batch
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""
@@ -211,8 +208,8 @@ def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, lim
 class EvalLoader:
     """All rows once, or the first `limit`, always in the same batches; for validation and tests.
 
-    Rows are sorted by length among those of `batches_per_window` batches. Ranks get equally many batches, which may
-    differ by one row; no row is repeated.
+    Rows are sorted by length among those of a window of batches. Ranks get equally many batches, which may differ by
+    one row; no row is repeated.
 
     Args:
         sees_hidden: with hidden tokens among the tiles (`kanachan.data.batch.TokenLayout`).
@@ -231,7 +228,6 @@ class EvalLoader:
         rank: int = 0,
         world: int = 1,
         varlen: bool = False,
-        batches_per_window: int = 16,
         labeller: Labeller | None = None,
         sees_hidden: bool = False,
     ) -> None:
@@ -243,24 +239,20 @@ class EvalLoader:
         self._shards = shards
         self._layout = TokenLayout(shards.vocabulary, hidden=sees_hidden)
         self._seats = SeatRotation(shards.vocabulary) if actor_first else None
-        mine = np.arange(num_rows * rank // world, num_rows * (rank + 1) // world)
-        # so that none is empty
-        num_batches = min(-(-num_rows // (batch * world)), num_rows // world)
-        self._rows = np.array_split(mine, num_batches)
+        self._rows = batches_of_rank(num_rows, batch, rank, world)
         self._varlen = varlen
-        self._batches_per_window = batches_per_window
         self._labeller = labeller
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[Batch]:
-        windows = range(0, len(self._rows), self._batches_per_window)
+        windows = range(0, len(self._rows), _BATCHES_PER_WINDOW)
         with ThreadPoolExecutor(1, thread_name_prefix="batches") as thread:
-            waiting = [thread.submit(self._prepare, self._rows[w : w + self._batches_per_window]) for w in windows[:1]]
+            waiting = [thread.submit(self._prepare, self._rows[w : w + _BATCHES_PER_WINDOW]) for w in windows[:1]]
             for window in windows:
                 batches = waiting.pop().result()
-                following = self._rows[window + self._batches_per_window :][: self._batches_per_window]
+                following = self._rows[window + _BATCHES_PER_WINDOW :][:_BATCHES_PER_WINDOW]
                 if following:
                     waiting.append(thread.submit(self._prepare, following))
                 yield from batches

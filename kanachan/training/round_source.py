@@ -12,7 +12,7 @@ from kanachan.config import DataConfig
 from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.sampler import EpochSampler
+from kanachan.data.sampler import EpochSampler, batches_of_rank, require_shareable
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.training.data_source import Share
@@ -45,11 +45,7 @@ class RoundSource:
                 f"{config.path}: {self.num_train_rows} games to train on, fewer than one batch of "
                 f"data.batch={config.batch}: lower it"
             )
-        if config.batch % (config.micro_batch * world):
-            raise ValueError(
-                f"data.batch={config.batch} cannot be shared equally by {world} devices in micro-batches of "
-                f"data.micro_batch={config.micro_batch}: it must be a multiple of {config.micro_batch * world}"
-            )
+        require_shareable(config.batch, config.micro_batch, world)
 
     @property
     def name(self) -> str:
@@ -90,9 +86,7 @@ class RoundSource:
         count = count if limit is None else min(count, limit * size)
         if count < share.world:
             raise ValueError(f"{self.name}: {count} games to validate on, fewer than the {share.world} devices")
-        mine = np.arange(count * share.rank // share.world, count * (share.rank + 1) // share.world)
-        num_batches = min(-(-count // (size * share.world)), count // share.world)
-        parts = np.array_split(mine, num_batches)
+        parts = batches_of_rank(count, size, share.rank, share.world)
         return GameBatches(self._rounds["validation"], self._games["validation"], parts)
 
 
