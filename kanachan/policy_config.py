@@ -146,16 +146,19 @@ class SelfPlayConfig:
     def __post_init__(self) -> None:
         for name in ("games", "iterations", "processes"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"selfplay.{name} must be at least 1, not {value}")
-        if not self.temperature > 0:
-            raise ValueError(f"selfplay.temperature must be positive, not {self.temperature}: the games need chance")
-        if not 0 <= self.explore < 1:
-            raise ValueError(f"selfplay.explore must be a share from 0 to 1, not {self.explore}")
-        if self.int8 and self.device != "cpu":
-            raise ValueError(f"selfplay.int8=True needs selfplay.device=cpu, not {self.device}")
-        if not self.share_of_policy > 0:
-            raise ValueError(f"selfplay.opponents={list(self.opponents)}: their shares leave no seat to the policy")
+            require(value is None or value >= 1, f"selfplay.{name} must be at least 1, not {value}")
+        require(
+            self.temperature > 0,
+            f"selfplay.temperature must be positive, not {self.temperature}: the games need chance",
+        )
+        require(0 <= self.explore < 1, f"selfplay.explore must be a share from 0 to 1, not {self.explore}")
+        require(
+            not self.int8 or self.device == "cpu", f"selfplay.int8=True needs selfplay.device=cpu, not {self.device}"
+        )
+        require(
+            self.share_of_policy > 0,
+            f"selfplay.opponents={list(self.opponents)}: their shares leave no seat to the policy",
+        )
 
     @property
     def share_of_policy(self) -> float:

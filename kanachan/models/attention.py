@@ -20,9 +20,9 @@ from torch import Tensor
 from kanachan.data.varlen import VarlenLayout
 
 _PAD = 0
-_ROW_MULTIPLE = (
-    256  # in bf16 on a CPU, oneDNN compiles a kernel for each number of rows, which takes longer than to run it
-)
+_ROW_MULTIPLE = 256
+"""of which numbers of rows are multiples in bf16 on a CPU: oneDNN compiles a kernel for each number, which takes longer
+than to run it"""
 _HEAD_MULTIPLE = 8
 """of which the varlen kernel of GPUs needs the width of a head to be a multiple"""
 

@@ -20,17 +20,16 @@ POLICY = "policy"
 """a policy improved by reinforcement learning, outside the curriculum: it starts from the whole network of the first
 stage, or of this one, and predicts the same"""
 
+CRITIC = "critic"
+"""the oracle critic (`kanachan.inference.critic`): trained on games of self-play, with an encoder that sees hidden
+tokens, and outside the curriculum"""
+
 _OUTSIDE = {POLICY: "kanachan.objectives.policy:PolicyObjective"}
 
 
 def scoring_stages() -> dict[str, str]:
     """Returns all stages whose networks score candidates, as `STAGES` does: the curriculum, then those outside it."""
     return {**STAGES, **_OUTSIDE}
-
-
-CRITIC = "critic"
-"""the oracle critic (`kanachan.inference.critic`): trained on games of self-play, with an encoder that sees hidden
-tokens, and outside the curriculum"""
 
 
 def trained_stages() -> tuple[str, ...]:

@@ -18,11 +18,7 @@ from jsonargparse import ArgumentError, ArgumentParser, Namespace, set_parsing_s
 from annotate.runtime.arguments import CALLED_AS
 from annotate.runtime.files import MISSING
 from annotate.vocabulary import Vocabulary
-from kanachan.config import (
-    MODEL_SIZES,
-    StageName,
-    TrainConfig,
-)
+from kanachan.config import MODEL_SIZES, StageName, TrainConfig
 from kanachan.objectives.stages import REWARD, STAGES, trained_stages
 from kanachan.training.default_files import files_of_players, stage_file, stage_path, vocabulary_of_run
 from kanachan.training.request_checks import (

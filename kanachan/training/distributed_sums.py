@@ -12,6 +12,7 @@ from torch import Tensor
 from kanachan.training.devices import accumulation_dtype
 
 Addend = Tensor | float
+_WEIGHT = "weight"
 
 
 class DistributedSums:
@@ -69,9 +70,6 @@ def means_of(totals: Mapping[str, NDArray[np.float64]]) -> tuple[dict[str, float
     """Returns the means of what was added as means, and the number of rows."""
     weight = float(totals[_WEIGHT])
     return {name: float(total) / weight for name, total in totals.items() if name != _WEIGHT}, weight
-
-
-_WEIGHT = "weight"
 
 
 def _exact(addend: Addend) -> Addend:

@@ -54,16 +54,15 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         return InitialNetwork(network, objective, [], prior, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
-    fresh = None
     with_heads = has_same_heads(weights.stage, config.stage)
-    if with_heads or config.objective.keep_decoder:
-        fresh = inherit_decoder(network, weights, vocabulary, with_heads=with_heads)
-    if config.objective.keep_decoder and "decoder" in (fresh or {}):
+    takes_decoder = with_heads or config.objective.keep_decoder
+    fresh = inherit_decoder(network, weights, vocabulary, with_heads=with_heads) if takes_decoder else {}
+    if config.objective.keep_decoder and "decoder" in fresh:
         raise ValueError(
             f"--objective.keep_decoder: the decoder of {weights.path} has other sizes: give the same "
             "--model.decoder_layers"
         )
-    has_decoder = fresh is not None and "decoder" not in fresh
+    has_decoder = takes_decoder and "decoder" not in fresh
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=has_decoder)
     blocks = ""
     if config.model.layers < weights.model.layers:
@@ -71,8 +70,8 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
         lineage[-1]["encoder_blocks"] = kept
         blocks = f" (of {weights.model.layers} blocks number {' and '.join(map(str, kept))})"
     origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
-    for reason in sorted({*(fresh or {}).values()}):
-        origin += f", new with {reason}: {', '.join(part for part, found in (fresh or {}).items() if found == reason)}"
+    for reason in sorted({*fresh.values()}):
+        origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
     return InitialNetwork(network, objective, lineage, prior, origin)
 
 

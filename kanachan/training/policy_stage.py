@@ -73,7 +73,7 @@ class PolicyStage:
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
             previous_lineage=previous.lineage,
-            card={name: card[name] for name in ("temperature",) if name in card},
+            card={"temperature": card["temperature"]} if "temperature" in card else {},
             previous_settings=previous.settings,
         )
 

@@ -14,6 +14,8 @@ from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_si
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
 from kanachan.policy_config import needs_reward
 
+_PLAYING = (next(iter(STAGES)), POLICY)
+"""the stages whose networks have probabilities of actions"""
 _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
     "objective": [f.name for f in fields(ObjectiveConfig) if f.name not in ("loss", "bins", "sigma")],
@@ -148,10 +150,9 @@ def require_init(config: TrainConfig) -> None:
         raise ValueError(
             f"--init {config.init}: a critic, whose encoder sees hidden tiles; name weights of another stage"
         )
-    playing = (next(iter(STAGES)), POLICY)
-    if config.stage == POLICY and card["stage"] not in playing:
+    if config.stage == POLICY and card["stage"] not in _PLAYING:
         raise ValueError(
-            f"--init {config.init}: of stage {card['stage']}; stage {POLICY} needs weights of {' or '.join(playing)}, "
+            f"--init {config.init}: of stage {card['stage']}; stage {POLICY} needs weights of {' or '.join(_PLAYING)}, "
             "which have probabilities of actions"
         )
     require_encoder_sizes(config.model, card["model"], config.init)
@@ -171,17 +172,17 @@ def require_init(config: TrainConfig) -> None:
 
 def require_teacher(config: TrainConfig) -> None:
     """Raises ValueError if the weights that objective.teacher names have no probabilities of actions to learn."""
-    teacher, stages = config.objective.teacher, (next(iter(STAGES)), POLICY)
-    if teacher is None or config.stage != stages[0]:  # without effect in other stages, which say so
+    teacher = config.objective.teacher
+    if teacher is None or config.stage != _PLAYING[0]:  # without effect in other stages, which say so
         return
     try:
         stage = read_card(teacher)["stage"]
     except ValueError as error:
         raise ValueError(f"objective.teacher: {error}") from None
-    if stage not in stages:
+    if stage not in _PLAYING:
         raise ValueError(
             f"objective.teacher={teacher}: of stage {stage}, which has no probabilities of actions; weights of "
-            f"{' or '.join(stages)} are expected"
+            f"{' or '.join(_PLAYING)} are expected"
         )
 
 

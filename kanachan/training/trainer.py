@@ -46,12 +46,7 @@ from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_of
-from kanachan.training.strategies import (
-    chosen_strategy,
-    is_lost_process,
-    make_strategy,
-    precision_for,
-)
+from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy, precision_for
 from kanachan.training.throughput import matrix_flops_per_second
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 from kanachan.training.weights_writer import WeightsWriter
@@ -84,8 +79,8 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     further, stay there until it ends."""
     if not (out / WEIGHTS_NAME).is_file():
         return False
-    card = read_card(out / WEIGHTS_NAME)
-    return card is None or all(card["config"]["run"][name] == getattr(config.run, name) for name in ("steps", "passes"))
+    run = read_card(out / WEIGHTS_NAME)["config"]["run"]
+    return all(run[name] == getattr(config.run, name) for name in ("steps", "passes"))
 
 
 def _require_validation(run: RunConfig, data: DataSource) -> None:
