@@ -145,6 +145,8 @@ class Iteration:
         arguments += ["--utility", policy.utility]
         if policy.utility == "ranks":  # with =, as the first number may be negative
             arguments.append("--points=" + ",".join(map(str, policy.points)))
+        accelerator = self.config.run.accelerator
+        arguments += [] if accelerator == "auto" else ["--device", "cuda" if accelerator == "gpu" else accelerator]
         return [*arguments, "--split", "test", "--json", str(report), "--force"]
 
 

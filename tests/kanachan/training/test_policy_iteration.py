@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -144,6 +146,17 @@ def test_candidates_have_the_heads_of_the_update_and_the_gate_its_exact_points(t
         assert read_weights(iteration.candidate(share)).tensors.keys() == update.tensors.keys()
         (points,) = [text for text in gain.arguments if text.startswith("--points=")]
         assert tuple(map(float, points.removeprefix("--points=").split(","))) == given.policy.points
+
+
+@pytest.mark.parametrize(("accelerator", "devices"), [("auto", []), ("cpu", ["cpu"]), ("gpu", ["cuda"])])
+def test_the_gate_computes_where_the_trainings_do(
+    accelerator: Literal["auto", "cpu", "gpu"], devices: list[str], tmp_path: Path
+) -> None:
+    old, given = written(tmp_path / "old", layers=1), config(tmp_path)
+    iteration = Iteration(replace(given, run=replace(given.run, accelerator=accelerator)), 0, str(old))
+    written(iteration.update, "policy", seed=1, layers=1)
+    arguments = iteration.measuring(1.0)[0].arguments
+    assert [value for name, value in pairwise(arguments) if name == "--device"] == devices
 
 
 def test_the_time_of_a_phase_that_was_killed_is_not_known(tmp_path: Path) -> None:
