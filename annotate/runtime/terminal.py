@@ -28,7 +28,8 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        what = ": ".join(["out of memory", *str(error).splitlines()[:1]])
+        lines = str(error).splitlines()  # a traceback if it is the error of another process
+        what = ": ".join(["out of memory", *([line for line in lines if _is_about_memory(line)] or lines)[:1]])
         print(f"{program}: error: {what}", file=sys.stderr)
         return 1
 
@@ -42,8 +43,13 @@ def _in_words(error: Exception) -> str:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Returns whether Python or torch, on any device, could not allocate memory."""
-    messages = ("out of memory", "can't allocate memory", "not enough memory")
-    return isinstance(error, MemoryError) or any(message in str(error).lower() for message in messages)
+    return isinstance(error, MemoryError) or _is_about_memory(str(error))
+
+
+def _is_about_memory(text: str) -> bool:
+    # the last is of CUDA's libraries
+    messages = ("out of memory", "can't allocate memory", "not enough memory", "_status_alloc_failed")
+    return any(message in text.lower() for message in messages)
 
 
 def require_positive(parser: argparse.ArgumentParser, arguments: argparse.Namespace, *names: str) -> None:

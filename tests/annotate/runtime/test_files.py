@@ -198,11 +198,22 @@ def test_an_error_of_the_system_has_the_file_and_no_number(tmp_path: Path, capsy
 
 
 @pytest.mark.parametrize(
-    "error", [MemoryError("try less"), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x")]
+    "error",
+    [
+        MemoryError("try less"),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory\nat x"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
 )
 def test_running_out_of_memory_is_reported_in_one_line(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", raising(error)) == 1
     assert capsys.readouterr().err == f"program: error: out of memory: {str(error).splitlines()[0]}\n"
+
+
+def test_of_another_processs_traceback_only_the_line_about_memory_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    traceback = 'Traceback (most recent call last):\n  File "x.py", line 1\nOutOfMemoryError: CUDA out of memory.\n'
+    assert run_cleanly("program", raising(RuntimeError(traceback))) == 1
+    assert capsys.readouterr().err == "program: error: out of memory: OutOfMemoryError: CUDA out of memory.\n"
 
 
 def test_an_interruption_is_reported_with_the_shells_status(capsys: pytest.CaptureFixture[str]) -> None:
