@@ -112,7 +112,8 @@ def _run(arguments: argparse.Namespace) -> int:
         selfplay=selfplay,
         order_seed=packing.seed,
         together=arguments.together,
-        device=arguments.device,
+        # on a cluster, another machine would find another one
+        device=selfplay.device if arguments.device == "auto" else arguments.device,
         records=Path(arguments.records) if arguments.records else None,
     )
     backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")

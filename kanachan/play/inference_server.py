@@ -46,6 +46,7 @@ class InferenceServer:
     """The process with the networks; close it in the end.
 
     Raises:
+        ValueError: the device does not exist.
         OSError: it cannot be started.
     """
 
@@ -56,10 +57,13 @@ class InferenceServer:
         self._process = start_process(_serve, theirs, path, key, device)
         theirs.close()
         try:
-            kind: str = ours.recv()
+            kind: str | ValueError = ours.recv()
         except EOFError:
             self.close()
             raise OSError("the process that computes the networks has ended at its start") from None
+        if isinstance(kind, ValueError):
+            self.close()
+            raise kind
         self.address = ServerAddress(path, key, kind)
 
     def close(self) -> None:
@@ -147,7 +151,11 @@ def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
     """Runs the server, in its process, until that is ended."""
     signal.signal(signal.SIGTERM, leave)
     end_with_parent()
-    networks = _Networks(chosen_device(device))
+    try:
+        networks = _Networks(chosen_device(device))
+    except ValueError as error:
+        ready.send(error)
+        return
     with Listener(path, family="AF_UNIX", authkey=key) as listener:
         ready.send(networks.device.type)
         ready.close()

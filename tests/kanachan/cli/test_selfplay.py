@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from annotate.game.engine import Table
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
@@ -276,6 +277,18 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     error = capsys.readouterr().err
     assert words in error and len(error.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_other_device_than_that_in_the_settings_computes_the_networks(
+    network: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nor where torch sees a GPU in this process alone, as on a cluster of machines that have none."""
+    if torch.cuda.is_available():
+        pytest.skip("other processes see the GPU too")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert selfplay(tmp_path / "shards", "-j", "2", players=[f"{network}@0.7"], games=2) == 1
+    error = capsys.readouterr().err
+    assert "error: --device cuda: " in error and len(error.splitlines()) == 1
 
 
 def test_shards_that_exist_are_replaced_only_by_force(
