@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import lightning as L
 import torch
 from lightning.pytorch.loggers import WandbLogger
 from lightning.pytorch.utilities.types import OptimizerLRScheduler
@@ -24,6 +23,7 @@ from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.optimizers import SkippedSteps, gradient_norms, learning_rate_factor, make_optimizer
 from kanachan.training.strategies import gradient_of, is_sharded, outcome_of_step
 from kanachan.training.throughput import FlopCount, Meter, peak_memory
+from kanachan.training.trainable_module import TrainableModule
 
 PREFIX = "validation/"
 """of the names of the metrics of a validation"""
@@ -48,16 +48,14 @@ def with_explained_variance(row: Mapping[str, float]) -> dict[str, float]:
     }
 
 
-class LoggedModule(L.LightningModule):
-    """A `TrainableModule` of this package: a subclass computes losses and validations.
+class LoggedModule(TrainableModule):
+    """Logs, and optimises the network; a subclass computes losses and validations.
 
     Args:
         total_steps: optimiser steps of the whole run; the learning rate reaches its final value at the last.
         log_every: optimiser steps between two rows of the log.
         work_of: counts the work of a batch, for the log.
     """
-
-    network: nn.Module
 
     def __init__(
         self,

@@ -1,13 +1,12 @@
 """The interface between the callbacks of a run and the module that it trains, so that other learners can use them."""
 
-from typing import Protocol, runtime_checkable
+from abc import ABC, abstractmethod
 
 import lightning as L
 from torch import nn
 
 
-@runtime_checkable
-class TrainableModule(Protocol):
+class TrainableModule(L.LightningModule, ABC):
     """A LightningModule whose runs are averaged, checkpointed, resumed and logged by this package.
 
     In addition to these members, it logs `validation/loss` and any other metrics of a validation under `validation/…`
@@ -19,9 +18,11 @@ class TrainableModule(Protocol):
     samples: int
     """samples seen so far over all ranks: the axis of the log"""
 
+    @abstractmethod
     def log_if_due(self) -> None:
         """Writes the row of this optimiser step to the log, once, if it is due; called before a checkpoint."""
 
+    @abstractmethod
     def require_finite(self, step: int) -> None:
         """Raises ValueError if weights or recent gradients are not finite; called before a checkpoint."""
 

@@ -36,7 +36,7 @@ from tests.support.tiny_stage import batches, make_stage
 STEPS = 10
 
 
-class Regression(L.LightningModule):
+class Regression(TrainableModule):
     """Predicts the first number of a decision from the others."""
 
     def __init__(self) -> None:
