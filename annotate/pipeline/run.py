@@ -25,8 +25,9 @@ from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
 from annotate.records.finding import Shard, check_paths, find_files
 from annotate.records.reading import Record, records_of
-from annotate.runtime.files import replacing
+from annotate.runtime.files import name_where_disk_is_full, replacing
 from annotate.runtime.signals import Stopped, StopRequest, noting_stop_signals
+from annotate.runtime.terminal import in_words
 from annotate.runtime.workers import in_order
 from annotate.vocabulary import VOCABULARIES
 
@@ -93,7 +94,8 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
             return _Run(conversion, output, processes, journal).finish()
     except OSError as error:
         hint = "; what was done is kept: the same command resumes from there" if output.journal else ""
-        raise OSError(f"{error}{hint}") from None
+        name_where_disk_is_full(error, output.name)
+        raise OSError(f"{in_words(error)}{hint}") from None
     finally:
         journal.close()
 

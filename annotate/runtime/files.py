@@ -1,5 +1,6 @@
 """Text files by suffix (plain, .gz, .zst, "-"), and files that appear under their name only when complete."""
 
+import errno
 import fcntl
 import gzip
 import io
@@ -53,6 +54,12 @@ def replacing(path: Path) -> Iterator[Path]:
         with suppress(OSError):  # the first that is not empty
             for parent in new_folders:
                 parent.rmdir()
+
+
+def name_where_disk_is_full(error: OSError, path: str) -> None:
+    """Adds `path` to an error of a full disk or of a quota, as the system names no file then."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) and error.filename is None:
+        error.filename = path
 
 
 def require_exists(path: str | Path) -> None:

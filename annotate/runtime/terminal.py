@@ -14,16 +14,23 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
     """Runs `body` and returns the exit status: 1 after a ValueError, an OSError or where memory runs out, with the
     message on standard error."""
     program = CALLED_AS.get() or program
+    _replace_closed_streams()
     try:
-        return body() or 0
+        status = body() or 0
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:  # the reader of our output has gone (`| head`)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return 141
     except KeyboardInterrupt:
         print(f"{program}: interrupted", file=sys.stderr)
         return 130
     except (ValueError, OSError) as error:
-        print(f"{program}: error: {_in_words(error)}", file=sys.stderr)
+        print(f"{program}: error: {in_words(error)}", file=sys.stderr)
+        try:
+            sys.stdout.flush()
+        except OSError:  # perhaps the one just reported; Python would report it again at the end
+            _discard_output()
         return 1
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
@@ -34,10 +41,28 @@ def run_cleanly(program: str, body: Callable[[], int | None]) -> int:
         return 1
 
 
-def _in_words(error: Exception) -> str:
+def _replace_closed_streams() -> None:
+    """Puts the null device in the place of standard streams that are closed, so that no other file gets their numbers.
+    Reading input from it, or writing output to it, is an error; messages vanish."""
+    for name, access, mode in (
+        ("stdin", os.O_WRONLY, "r"),
+        ("stdout", os.O_RDONLY, "w"),
+        ("stderr", os.O_WRONLY, "w"),
+    ):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.open(os.devnull, access), mode))
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def in_words(error: Exception) -> str:
     """Returns the message of an error without the system's number for it."""
-    if not isinstance(error, OSError) or error.filename is None:
+    if not isinstance(error, OSError) or error.strerror is None:
         return str(error)
+    if error.filename is None:
+        return error.strerror
     return f"{error.filename}: {MISSING if isinstance(error, FileNotFoundError) else error.strerror}"
 
 

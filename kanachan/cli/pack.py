@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from annotate.runtime.arguments import CommandParser, add_force_option
+from annotate.runtime.files import name_where_disk_is_full
 from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
@@ -57,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         except Stopped as stopped:
             print(f"{PROGRAM}: {stopped}", file=sys.stderr)
             return stopped.status
+        except OSError as error:
+            name_where_disk_is_full(error, arguments.output)
+            raise
 
     return run_cleanly(PROGRAM, body)
 

@@ -1,8 +1,10 @@
 """Text files by suffix, files that appear only when complete, and the clean end of a command."""
 
+import errno
 import gzip
 import io
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -193,8 +195,9 @@ def test_a_users_error_is_reported_in_one_line(error: Exception, capsys: pytest.
 def test_an_error_of_the_system_has_the_file_and_no_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_cleanly("program", lambda: open(tmp_path / "none").close()) == 1
     assert run_cleanly("program", lambda: open(tmp_path).close()) == 1
-    expected = f"program: error: {tmp_path}/none: no such file or folder\nprogram: error: {tmp_path}: Is a directory\n"
-    assert capsys.readouterr().err == expected
+    assert run_cleanly("program", raising(OSError(errno.ENOSPC, "No space left on device"))) == 1
+    expected = [f"{tmp_path}/none: no such file or folder", f"{tmp_path}: Is a directory", "No space left on device"]
+    assert capsys.readouterr().err == "".join(f"program: error: {message}\n" for message in expected)
 
 
 @pytest.mark.parametrize(
@@ -228,11 +231,35 @@ def test_faults_of_the_program_are_not_hidden() -> None:
         run_cleanly("program", raising(AssertionError()))
 
 
-def test_a_reader_that_goes_away_ends_the_command_quietly() -> None:
-    body = "sys.exit(run_cleanly('p', lambda: [print('x' * 1000) for _ in range(1000)] and None))"
-    command = f"import sys; from annotate.runtime.terminal import run_cleanly; {body}"
+def program(body: str) -> list[str]:
+    """Returns the command of a program."""
+    start = "import os, sys; from annotate.runtime.terminal import run_cleanly"
+    return [sys.executable, "-c", f"{start}; sys.exit(run_cleanly('p', lambda: {body}))"]
+
+
+@pytest.mark.parametrize("lines", [1, 1000])
+def test_a_reader_that_goes_away_ends_the_command_quietly(lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
     source, sink = os.pipe()
     os.close(source)
-    run = subprocess.run([sys.executable, "-c", command], stdout=sink, stderr=subprocess.PIPE, check=False)
+    command = program(f"[print('x' * 1000) for _ in range({lines})] and None")
+    run = subprocess.run(command, stdout=sink, stderr=subprocess.PIPE, check=False)
     os.close(sink)
     assert (run.returncode, run.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize(("to", "message"), [("/dev/full", "No space left on device"), ("&-", "Bad file descriptor")])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(
+    to: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    command = shlex.join(program("print('a result')"))
+    run = subprocess.run(f"{command} >{to}", shell=True, stderr=subprocess.PIPE, text=True, check=False)
+    assert (run.returncode, run.stderr) == (1, f"p: error: {message}\n")
+
+
+def test_closed_streams_disturb_no_file_that_is_written(tmp_path: Path) -> None:
+    """What libraries print directly would be written into a file that has the number of standard error."""
+    body = f"[file := open({str(tmp_path / 'file')!r}, 'w'), os.write(2, b'noise'), file.write('content')] and None"
+    subprocess.run(f"{shlex.join(program(body))} 2>&-", shell=True, check=True)
+    assert (tmp_path / "file").read_text() == "content"

@@ -1,5 +1,6 @@
 """Packing that is stopped, killed or disturbed."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -17,13 +18,13 @@ from tests.support.packed import unpacked, with_key, write_lines
 from tests.support.random_annotations import random_annotations
 
 V = FOUR_PLAYERS
+COMMAND = [sys.executable, "-c", "import sys; from kanachan.cli.pack import main; sys.exit(main())"]
 ANNOTATIONS = random_annotations(400, seed=0, games=20)
 
 
 def started(folder: Path) -> subprocess.Popen[bytes]:
     """Packing that waits for annotations on its standard input."""
-    command = [sys.executable, "-c", "import sys; from kanachan.cli.pack import main; sys.exit(main())"]
-    process = subprocess.Popen([*command, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen([*COMMAND, "-", "-o", str(folder)], stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     while not any(is_taken(lock) for lock in folder.glob(".*/lock")):
         assert process.poll() is None
         time.sleep(0.01)
@@ -99,3 +100,17 @@ def test_old_shards_stay_until_all_of_the_new_are_in_place(tmp_path: Path) -> No
     assert main([*again, "--force", "--rows-per-shard", "50"]) == 1
 
     assert set(names) <= {path.name for path in (tmp_path / "shards").iterdir()}
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    lines, folder = write_lines(tmp_path / "a.txt", ANNOTATIONS), tmp_path / "shards"
+    full = subprocess.run(
+        [*COMMAND, lines, "-o", str(folder)],
+        # a file that may not grow behaves as a disk that is full
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (full.returncode, full.stderr) == (1, f"kanachan-pack: error: {folder}: File too large\n")
+    assert not folder.exists()
