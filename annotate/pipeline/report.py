@@ -9,6 +9,7 @@ from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import KINDS, kind_of
+from annotate.records.finding import LINKED_FOLDER
 from annotate.vocabulary import Vocabulary
 
 MOST_SHOWN = 100
@@ -24,7 +25,7 @@ class Report:
     size: int = 0
     """bytes of them on the disk"""
     passed_over: Counter[str] = field(default_factory=Counter)
-    """other files in folders and archives, by suffix"""
+    """other files in folders and archives, by suffix, and LINKED_FOLDER"""
     games: int = 0
     rounds: int = 0
     decisions: int = 0
@@ -87,9 +88,12 @@ class Report:
                 f"({kinds})"
             )
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
-        if self.passed_over:
-            suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in sorted(self.passed_over.items()))
+        by_suffix = sorted((suffix, count) for suffix, count in self.passed_over.items() if suffix != LINKED_FOLDER)
+        if by_suffix:
+            suffixes = ", ".join(f"{suffix} {count:,}" for suffix, count in by_suffix)
             lines.append(f"files skipped, as their suffixes are not those of records: {suffixes}")
+        if self.passed_over[LINKED_FOLDER]:
+            lines.append(f"{LINKED_FOLDER} skipped: {self.passed_over[LINKED_FOLDER]:,} (to read one, name it too)")
         if self.num_differences:
             lines.append(
                 f"{self.num_differences:,} options on which record and rules engine differ (the engine's are used):"

@@ -18,6 +18,8 @@ SUFFIXES = (*_RECORD_SUFFIXES, *_COMPRESSIONS, ".zip", ".tar", ".tgz", ".tzst")
 SECOND_SUFFIX = ".data"
 """suffix of the second file of a Mahjong Soul record, which is read with the first, of the same name"""
 IN_ARCHIVE = "!"
+LINKED_FOLDER = "links to folders"
+"""under which these are counted among the files that are skipped, as they could lead in circles"""
 
 _NAMES_AT_ONCE = 20_000
 """number of names of a folder that are held in memory; if it has more, it is read again for the next ones"""
@@ -51,12 +53,12 @@ def find_files(paths: Sequence[str], passed_over: Counter[str] | None = None) ->
     """Yields the files that `paths` name: files, folders (with all below them), glob patterns, and members of archives.
 
     In the order of `paths`, sorted within a folder or pattern, each file once. In folders only files with one of
-    `SUFFIXES` are found, and none whose name or folder starts with a dot. A folder that cannot be read is yielded
-    itself. A member is named as in reports, "archive.zip!folder/game.mjlog". The matches of a pattern are held in
-    memory.
+    `SUFFIXES` are found, and none whose name or folder starts with a dot or whose folder is a link. A folder that
+    cannot be read is yielded itself. A member is named as in reports, "archive.zip!folder/game.mjlog". The matches of a
+    pattern are held in memory.
 
     Args:
-        passed_over: counts, by suffix, the files in folders that are skipped, without hidden ones.
+        passed_over: counts, by suffix, the files in folders that are skipped, without hidden ones; and LINKED_FOLDER.
     """
     found, passed_over = _DiskSet(), Counter() if passed_over is None else passed_over
     for path in paths:
@@ -136,14 +138,23 @@ def _names_after(last: str, folder: str, passed_over: Counter[str]) -> Iterator[
     files are counted when the folder is read for the first time."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.is_dir():
+            if not _is_folder(entry):
                 name, is_wanted = entry.name, is_record_name(entry.name)
                 if not (is_wanted or last):
                     note_passed_over(name, passed_over)
             else:  # with the slash, as in the paths of the files below, so that both sort alike
                 name, is_wanted = entry.name + "/", not (entry.is_symlink() or entry.name.startswith("."))
+                if entry.is_symlink() and not (entry.name.startswith(".") or last):
+                    passed_over[LINKED_FOLDER] += 1
             if is_wanted and name > last:
                 yield name, entry.is_symlink()
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself, or to what may not be seen; reading it as a record reports the problem
+        return False
 
 
 class _DiskSet:

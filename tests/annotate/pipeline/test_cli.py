@@ -38,9 +38,10 @@ def test_skipped_files_are_reported(games: Path, tmp_path: Path, capsys: pytest.
     shutil.copytree(games, tmp_path / "records")
     for name in ("notes.txt", "more.txt", "README"):
         (tmp_path / "records" / name).write_text("nothing to read")
+    (tmp_path / "records" / "more").symlink_to(games)
     assert annotate([str(tmp_path / "records"), "-o", str(tmp_path / "lines.txt")]) == 0
-    line = "files skipped, as their suffixes are not those of records: .txt 2, no suffix 1\n"
-    assert line in capsys.readouterr().err
+    suffixes = "files skipped, as their suffixes are not those of records: .txt 2, no suffix 1\n"
+    assert f"{suffixes}links to folders skipped: 1 (to read one, name it too)" in capsys.readouterr().err
     annotate([str(games), "-o", str(tmp_path / "lines.txt")])
     assert "files skipped" not in capsys.readouterr().err
 

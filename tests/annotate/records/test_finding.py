@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from annotate.records import finding
-from annotate.records.finding import Shard, find_files, is_record_name
+from annotate.records.finding import LINKED_FOLDER, Shard, find_files, is_record_name
 from annotate.records.reading import records_of
 
 
@@ -51,9 +51,19 @@ def test_a_link_to_a_file_that_is_met_too_is_not_a_second_file(tree: Path) -> No
     assert list(find_files([str(tree), real])) == plainly_found(tree)[:-1]
 
 
-def test_folders_behind_links_are_not_entered(tree: Path) -> None:
+def test_folders_behind_links_are_counted_and_not_entered(tree: Path) -> None:
     (tree / "loop").symlink_to(tree)
-    assert list(find_files([str(tree)])) == plainly_found(tree)
+    passed_over = Counter[str]()
+    assert list(find_files([str(tree)], passed_over)) == plainly_found(tree)
+    assert passed_over[LINKED_FOLDER] == 1
+
+
+def test_a_link_to_itself_is_a_record_that_cannot_be_read_and_hides_no_other(tree: Path) -> None:
+    found = plainly_found(tree)
+    (tree / "0.json").symlink_to("0.json")
+    problems = {record.name: record.problem for record in records_of(find_files([str(tree)]))}
+    assert sorted(problems) == sorted([*found, str(tree / "0.json")])
+    assert problems[str(tree / "0.json")] == "cannot be read: Too many levels of symbolic links"
 
 
 def test_a_folder_that_vanishes_is_a_record_with_a_problem(tree: Path) -> None:
