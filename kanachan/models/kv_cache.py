@@ -65,7 +65,8 @@ class CachedNetwork(Network):
     def reserve(self, num_slots: int) -> None:
         """Allocates the cache of `num_slots` slots; cached values are preserved."""
         size = self._num_rows + num_slots * self._num_events
-        self._layers = [F.pad(layer.detach(), (0, 0, 0, size - len(layer))) for layer in self._layers]
+        for place, layer in enumerate(self._layers):  # one by one, so that no more than one is there twice
+            self._layers[place] = F.pad(layer.detach(), (0, 0, 0, size - len(layer)))
 
     def forward(self, batch: Batch) -> Output:
         assert isinstance(batch, IncrementalBatch)

@@ -1,10 +1,13 @@
-"""Networks with cached events on another device than the CPU. What they compute is compared with the network itself
-where they play."""
+"""Networks with cached events: the memory of the cache, and another device than the CPU. What they compute is compared
+with the network itself where they play."""
 
 from pathlib import Path
+from typing import Any
+from weakref import ref
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.inference.policy import Policy
@@ -38,3 +41,26 @@ def test_everything_is_computed_where_the_network_is(rank: int, tmp_path: Path) 
             cached.set_additions(1, LowRankNetwork(network).no_additions(rank, seed=0))
         output = cached.eval()(batch.to("meta"))
         assert output.candidate_BAK.device.type == "meta" and output.candidate_BAK.shape == (ROWS, SHAPE.candidates, 1)
+
+
+class CountsLiving(TorchDispatchMode):
+    """Counts how many of some tensors still exist whenever a tensor is padded."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._references = [ref(tensor) for tensor in tensors]
+        self.counts: list[int] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.constant_pad_nd.default:
+            self.counts.append(sum(reference() is not None for reference in self._references))
+        return func(*args, **(kwargs or {}))
+
+
+def test_a_cache_that_grows_is_not_there_twice(tmp_path: Path) -> None:
+    cached = CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES)
+    cached.reserve(SLOTS)
+    with CountsLiving(cached._layers) as living:
+        cached.reserve(2 * SLOTS)
+    num_layers = len(cached._layers)
+    assert num_layers > 1 and living.counts == list(range(num_layers, 0, -1))
