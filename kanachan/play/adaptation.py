@@ -10,12 +10,14 @@ Shapes: B decisions, A candidates.
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from annotate.game.deals import SeenDeal
 from kanachan.data.batch import Batch
@@ -163,22 +165,31 @@ class Adapter:
         return log_policy_BA.masked_fill(batch.candidate_BA == 0, 0.0)
 
     def _fitted(self, start: Additions, encoded: Sequence[_Encoded], num_rollouts: int) -> Adapted:
-        """Takes the steps, from additions that change nothing."""
+        """Returns the result of the steps, from additions that change nothing."""
         tensors = [tensor.requires_grad_() for factors in start for tensor in factors]
         additions = tuple(Factors(*pair) for pair in zip(tensors[::2], tensors[1::2], strict=True))
-        optimizer = torch.optim.Adam(tensors, self.config.learning_rate)
         self._network.set_additions(additions)
-        for _ in range(self.config.steps):
-            optimizer.zero_grad()
-            for part in encoded:
-                loss = _loss(part, self._log_policy(part.batch, part.hidden_XD)) / num_rollouts
-                for tensor, gradient in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
-                    tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
-            optimizer.step()
+        self._take_steps(tensors, encoded, num_rollouts)
         with torch.no_grad():
             nats = torch.cat([_divergence(p.log_policy_BA, self._log_policy(p.batch, p.hidden_XD)) for p in encoded])
         self._network.set_additions(None)
         return Adapted(tuple(Factors(*(each.detach() for each in pair)) for pair in additions), float(nats.mean()))
+
+    def _take_steps(self, tensors: list[Tensor], encoded: Sequence[_Encoded], num_rollouts: int) -> None:
+        optimizer = torch.optim.Adam(tensors, self.config.learning_rate)
+        with _repeatable_gradients(self._policy.device):
+            for _ in range(self.config.steps):
+                optimizer.zero_grad()
+                for part in encoded:
+                    loss = _loss(part, self._log_policy(part.batch, part.hidden_XD)) / num_rollouts
+                    for tensor, gradient in zip(tensors, torch.autograd.grad(loss, tensors), strict=True):
+                        tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+                optimizer.step()
+
+
+def _repeatable_gradients(device: torch.device) -> AbstractContextManager[None]:
+    """Leaves out the kernels of attention whose gradients, on a GPU, are summed in an order that depends on chance."""
+    return nullcontext() if device.type == "cpu" else sdpa_kernel(SDPBackend.MATH)
 
 
 def seed_of(opening: Opening, deal: SeenDeal, seed: int) -> int:

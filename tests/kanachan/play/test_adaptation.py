@@ -1,10 +1,13 @@
 """The adaptation of a policy to the round that begins."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from annotate.game.deals import SeenDeal
 from annotate.game.tiles import TILE_OF_ID
@@ -60,6 +63,32 @@ def test_an_adaptation_is_a_function_of_what_the_seat_sees(policy: NetworkPolicy
 
 def _tensors(adapted: Any) -> list[torch.Tensor]:
     return [tensor for factors in adapted.additions for tensor in factors]
+
+
+class NotesKernels(TorchFunctionMode):
+    """Notes whether attention may take kernels whose gradients depend on chance on a GPU, where it is derived."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_take: list[bool] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is F.scaled_dot_product_attention and torch.is_grad_enabled():
+            kernels = torch.backends.cuda
+            names = ("flash", "mem_efficient", "cudnn")
+            self.may_take.append(any(getattr(kernels, f"{name}_sdp_enabled")() for name in names))
+        return func(*args, **(kwargs or {}))
+
+
+def test_on_another_device_gradients_do_not_depend_on_chance(policy: NetworkPolicy, tmp_path: Path) -> None:
+    elsewhere = adapter(Policy.load(written(tmp_path), "meta"))
+    own = [(logged, 0.1) for logged in rounds(policy, 1)[0].decisions]
+    encoded = list(elsewhere._encoded(own))
+    additions = elsewhere._network.no_additions(2, seed=0)
+    elsewhere._network.set_additions(additions)
+    with NotesKernels() as noted:
+        elsewhere._take_steps([tensor.requires_grad_() for pair in additions for tensor in pair], encoded, 1)
+    assert noted.may_take and not any(noted.may_take)
 
 
 def test_without_steps_nothing_changes(policy: NetworkPolicy) -> None:
