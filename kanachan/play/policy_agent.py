@@ -77,6 +77,7 @@ class CachedPolicy(Policy):
         self._policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
+        """of seats"""
         self._num_places = self.vocabulary.num_places
         self._free: list[int] = []
 
@@ -151,12 +152,10 @@ class CachedPolicy(Policy):
             network.set_additions(slot, additions)
 
     def _make_room(self) -> None:
-        # slot 0 is for padding
-        before = max(self._num_slots, 1)
-        self._num_slots = max(2 * self._num_slots, _FIRST_SLOTS)
-        self._free = list(range(before, self._num_slots))
+        before, self._num_slots = self._num_slots, max(2 * self._num_slots, _FIRST_SLOTS)
+        self._free = list(range(before + 1, self._num_slots + 1))
         for network in self._networks:
-            network.reserve(self._num_slots)
+            network.reserve(1 + self._num_slots)  # slot 0 is for padding
 
     def forget(self, seat: Hashable) -> None:
         """Frees the slot of a seat."""
