@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,8 @@ class Journal:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                raise ValueError(f"{self.path}: another process is at work on this output") from None
+            if _is_busy(error):
+                raise ValueError(_in_use(self.path)) from None
             if error.sqlite_errorcode == sqlite3.SQLITE_ERROR:  # no such table
                 raise self._damaged(error) from None
             raise OSError(f"{self.path or 'temporary file'}: {error}") from None
@@ -161,7 +161,32 @@ class Journal:
     def remove(self) -> None:
         self.close()
         if self.path is not None:
-            remove_journal(self.path)
+            _remove(self.path)
+
+
+def discard_journal(path: Path) -> None:
+    """Removes the journal of an interrupted run, if there is one, in whatever state.
+
+    Raises:
+        ValueError: the run is not interrupted: another process is at work.
+    """
+    if not path.exists():
+        return
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as database:
+        try:
+            database.execute("BEGIN EXCLUSIVE")
+        except sqlite3.DatabaseError as error:  # damaged, if it is not in use
+            if _is_busy(error):
+                raise ValueError(_in_use(path)) from None
+        _remove(path)
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    return error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+
+
+def _in_use(path: Path | None) -> str:
+    return f"{path}: another process is at work on this output"
 
 
 def hash_of_sources(paths: Iterable[Path]) -> str:
@@ -174,6 +199,6 @@ def hash_of_sources(paths: Iterable[Path]) -> str:
     return digest.hexdigest()[:12]
 
 
-def remove_journal(path: Path) -> None:
+def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.with_name(f"{path.name}-journal").unlink(missing_ok=True)

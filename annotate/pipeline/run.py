@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from tqdm import tqdm
 
 from annotate.pipeline.convert import AnnotatedGame, annotate_record
-from annotate.pipeline.journal import Journal, hash_of_sources, remove_journal
+from annotate.pipeline.journal import Journal, discard_journal, hash_of_sources
 from annotate.pipeline.outputs import Output
 from annotate.pipeline.report import MOST_SHOWN, Report
 from annotate.records.finding import Shard, check_paths, find_files
@@ -79,15 +79,15 @@ def run(conversion: Conversion, output: Output, processes: int, *, restart: bool
     Resumes the same run if it was interrupted.
 
     Raises:
-        ValueError: a path matches nothing; there is no decision in any record (of all shards); the journal of an
-            interrupted run is of other records or settings; there are games of another number of players that are not
-            to be skipped.
+        ValueError: a path matches nothing; there is no decision in any record (of all shards); another process writes
+            this output; the journal of an interrupted run is of other records or settings; there are games of another
+            number of players that are not to be skipped.
         OSError: a file cannot be written, or a process was killed.
         Stopped: by a signal.
     """
     check_paths(conversion.paths)
     if restart and output.journal is not None:
-        remove_journal(output.journal)
+        discard_journal(output.journal)
     journal = Journal(output.journal, conversion.settings(output))
     try:
         with closing(output):

@@ -270,15 +270,16 @@ def test_output_that_is_not_there_any_more_is_named(
     assert ".a.txt.part: what the interrupted run has written is not there" in error and "--restart" in error
 
 
+@pytest.mark.parametrize("options", [[], ["--restart"]])
 def test_two_processes_do_not_write_the_same_output(
-    games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    options: list[str], games: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     statuses = []
 
     def is_time() -> bool:
         if size_of([tmp_path / ".a.txt.part"]) == 0:
             return False
-        statuses.append(annotate([str(games), "-o", str(tmp_path / "a.txt")]))
+        statuses.append(annotate([str(games), "-o", str(tmp_path / "a.txt"), *options]))
         return True
 
     stop_when(is_time, games, "-o", tmp_path / "a.txt", "-j", "1", by=signal.SIGINT)
