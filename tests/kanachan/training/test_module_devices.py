@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 import torch
 import torch.fx.experimental._config
-from torch import Tensor
-from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from annotate.vocabulary import FOUR_PLAYERS, NUM_TILES34
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig, RewardConfig, StageName
@@ -35,6 +31,7 @@ from kanachan.training.policy_gradient import PolicyGradient
 from kanachan.training.policy_module import PolicyModule
 from kanachan.training.reward_module import RewardModule
 from kanachan.training.tempered_network import TemperedNetwork
+from tests.support.other_device import CopiesRefused, ListsRefused
 from tests.support.random_rounds import random_rounds
 from tests.support.tiny_rewards import written_reward
 from tests.support.tiny_stage import batches, make_trainer
@@ -50,28 +47,6 @@ def batch() -> Batch:
     assert made.labels is not None
     counts_BHK = torch.ones(ROWS, SEATS - 1, NUM_TILES34, dtype=torch.uint8)
     return replace(made, labels=replace(made.labels, hand_count_BHK=counts_BHK))
-
-
-class CopiesRefused(TorchDispatchMode):
-    """Refuses operations between tensors of several devices, single numbers excepted: for a copy a CPU waits too."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        tensors = [each for each in tree_leaves((args, kwargs, found)) if isinstance(each, Tensor) and each.dim()]
-        assert len({tensor.device for tensor in tensors}) <= 1, func
-        return found
-
-
-class ListsRefused(TorchFunctionMode):
-    """Refuses lists as indices and as contents of tensors, which torch copies to the device out of sight."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        if func in (Tensor.__getitem__, Tensor.__setitem__):
-            index = args[1] if isinstance(args[1], tuple) else args[1:2]
-            assert not any(isinstance(part, list | np.ndarray) for part in index), args[1]
-        assert func is not torch.tensor or found.device.type == "cpu"
-        return found
 
 
 def train_elsewhere(module: LoggedModule, batch: Any) -> Any:

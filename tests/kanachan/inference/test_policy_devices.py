@@ -1,0 +1,70 @@
+"""A policy computes on its device: on `meta`, whose tensors have no contents, torch refuses tensors of another device,
+and whatever would have a CPU wait for a GPU."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.batch import Batch, batch_of_annotations
+from kanachan.evaluation.decision_metrics import DecisionMeter
+from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.inference.behaviour import Behaviour, divergence
+from kanachan.inference.policy import NetworkPolicy, Policy
+from kanachan.inference.suit_averaging import SuitAverage
+from kanachan.objectives.stages import scoring_stages
+from tests.support.other_device import CopiesRefused, ListsRefused
+from tests.support.random_annotations import random_annotations
+from tests.support.tiny_rewards import written_reward
+from tests.support.tiny_weights import written
+
+ELSEWHERE = "meta"
+
+
+@pytest.fixture(scope="module")
+def batch() -> Batch:
+    return batch_of_annotations(random_annotations(6, seed=4), FOUR_PLAYERS, actor_first=True).to(ELSEWHERE)
+
+
+@torch.inference_mode()
+def evaluate_elsewhere(policy: Policy, batch: Batch) -> None:
+    """Computes all that commands compute of a batch, but for what they then take from the device."""
+    meter = DecisionMeter(policy.vocabulary)
+    meter.measure(policy.objective.score(policy.output(batch)), batch)  # moves its tables
+    with CopiesRefused(), ListsRefused():
+        output, value_B = policy.output_and_value(batch)
+        objective, score_BA = policy.objective, policy.objective.score(output)
+        found = [score_BA, *objective.predictions(output).values(), *objective.measured(output, batch).values()]
+        found += [part for classes in objective.calibratable(output, batch).values() for part in classes]
+        log_BA = Behaviour(0.7, 0.05).log_probabilities(score_BA)
+        found += [*meter.measure(score_BA, batch), log_BA, divergence(log_BA, log_BA)]
+        found += [] if value_B is None else [value_B]
+    assert {tensor.device.type for tensor in found} == {ELSEWHERE}
+
+
+@pytest.mark.parametrize("stage", scoring_stages())
+def test_every_stage(stage: str, batch: Batch, tmp_path: Path) -> None:
+    evaluate_elsewhere(Policy.load(written(tmp_path, stage), ELSEWHERE), batch)
+
+
+@pytest.mark.parametrize("stage", ["rank", "grading"])
+def test_a_prior(stage: str, batch: Batch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "is_autocast_enabled", lambda device: False)  # which torch does not know of `meta`
+    reward = written_reward(tmp_path / "reward.safetensors")
+    evaluate_elsewhere(Policy.load(written(tmp_path / "weights", stage, prior=str(reward)), ELSEWHERE), batch)
+
+
+def policies(folder: Path) -> tuple[NetworkPolicy, NetworkPolicy]:
+    """Returns imitation and values."""
+    found = (Policy.load(written(folder / stage, stage), ELSEWHERE) for stage in ("imitation", "round_delta"))
+    return next(found), next(found)
+
+
+def test_imitation_weighted_by_values(batch: Batch, tmp_path: Path) -> None:
+    evaluate_elsewhere(AdvantagePolicy(*policies(tmp_path), temperature=100.0), batch)
+
+
+def test_the_mean_of_suit_permutations(batch: Batch, tmp_path: Path) -> None:
+    for policy in policies(tmp_path):
+        evaluate_elsewhere(policy.with_network(SuitAverage(policy.network, policy.vocabulary)), batch)
