@@ -62,6 +62,12 @@ class CachedNetwork(Network):
         self._layers = [cache] * num_layers
         """by layer of encoder and decoder, keys and values [*, 2 D]: of the current batch, then of every slot"""
 
+    def with_own_cache(self) -> "CachedNetwork":
+        """Returns a network that shares all but the cached events. This one must have none: no slots were reserved."""
+        copied = copy.copy(self)
+        copied._layers = list(self._layers)
+        return copied
+
     def reserve(self, num_slots: int) -> None:
         """Allocates the cache of `num_slots` slots; cached values are preserved."""
         size = self._num_rows + num_slots * self._num_events

@@ -165,11 +165,11 @@ def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
 
 
 class _Networks:
-    """The networks, each of which is loaded once, and the workers' threads, of which one computes at a time."""
+    """The networks, each of which is there once, and the workers' threads, of which one computes at a time."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._loaded: dict[str, Network] = {}
+        self._loaded: dict[_Opening, CachedNetwork] = {}
         self._lock = Lock()
 
     @torch.inference_mode()
@@ -191,11 +191,11 @@ class _Networks:
 
     def _opened(self, opening: _Opening) -> CachedNetwork:
         with self._lock:
-            if opening.weights not in self._loaded:
-                self._loaded[opening.weights] = Policy.load(opening.weights, self.device).network
-            loaded = self._loaded[opening.weights]
-            sizes = opening.num_events, opening.num_rows
-            return CachedNetwork(loaded, *sizes, use_bf16=opening.use_bf16).eval()
+            if opening not in self._loaded:
+                network = Policy.load(opening.weights, self.device).network
+                sizes = opening.num_events, opening.num_rows
+                self._loaded[opening] = CachedNetwork(network, *sizes, use_bf16=opening.use_bf16).eval()
+            return self._loaded[opening].with_own_cache()
 
     def _answer(self, network: CachedNetwork, message: int | dict[str, Any]) -> Any:
         with self._lock:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
@@ -17,7 +18,7 @@ from kanachan.data.played_games import PlayedGame
 from kanachan.play.agent import SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.inference_server import InferenceServer, RemoteNetwork
+from kanachan.play.inference_server import InferenceServer, RemoteNetwork, _Networks, _Opening
 from kanachan.play.match import Precision
 from kanachan.play.policy_agent import PolicyAgent
 from kanachan.play.roller import Roller
@@ -79,6 +80,17 @@ def test_the_networks_are_not_in_the_worker(server: InferenceServer, weights: di
     assert isinstance(agent, PolicyAgent)
     (network,) = agent.policy._networks
     assert isinstance(network, RemoteNetwork) and not list(network.parameters())
+
+
+@pytest.mark.parametrize("use_bf16", [False, True])
+def test_workers_share_a_network_and_no_cache(use_bf16: bool, weights: dict[str, str]) -> None:
+    networks, opening = _Networks(torch.device("cpu")), _Opening(weights["imitation"], 100, 100, use_bf16)
+    one, other = networks._opened(opening), networks._opened(opening)
+    assert all(a is b for a, b in zip(one.parameters(), other.parameters(), strict=True))
+    for network, num_slots in ((one, 2), (other, 3)):
+        network.reserve(num_slots)
+    pairs = list(zip(one._layers, other._layers, strict=True))
+    assert all(len(a) == 300 and len(b) == 400 and a.data_ptr() != b.data_ptr() for a, b in pairs)
 
 
 def test_an_error_in_the_server_is_raised_in_the_worker(server: InferenceServer, tmp_path: Path) -> None:
