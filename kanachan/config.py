@@ -15,6 +15,9 @@ PARTS = ("encoder", "decoder", "head", "summary_head")
 """of a network, as its attributes; the heads of auxiliary targets are another one"""
 WEIGHTS_NAME = "weights.safetensors"
 """file of the weights in the folder of a finished run"""
+_MOST_LAYERS = 1000
+_MOST_WIDTH = 1 << 20
+"""beyond all sense, so that a slip of the finger is an error at once and does not fill the memory"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,8 @@ class ModelConfig:
     def __post_init__(self) -> None:
         for name in ("width", "layers", "heads", "feedforward", "decoder_layers"):
             require(getattr(self, name) >= 1, f"model.{name} must be at least 1, not {getattr(self, name)}")
+            most = _MOST_LAYERS if "layers" in name else _MOST_WIDTH
+            require(getattr(self, name) <= most, f"model.{name} must be at most {most:,}, not {getattr(self, name)}")
         require(self.width % self.heads == 0, f"model.heads={self.heads} does not divide model.width={self.width}")
         require(0 <= self.dropout < 1, f"model.dropout must be in [0, 1), not {self.dropout}")
 

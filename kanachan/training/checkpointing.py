@@ -4,6 +4,7 @@ A checkpoint is written at the end of an optimiser step, always before the valid
 validation is due validates first. So there is one kind of state to restore, and it holds nothing of a validation.
 """
 
+import math
 import os
 import pickle
 import signal
@@ -241,6 +242,12 @@ class BestCheckpoint(L.Callback):
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         metrics = validation_metrics(trainer)
         self.latest = (trainer.global_step, metrics)
+        if not math.isfinite(metrics["loss"]):
+            best = "" if self.step is None else f"; {self.path} has the weights of step {self.step}, the best so far"
+            raise ValueError(
+                f"the validation loss after step {trainer.global_step} is not finite ({metrics['loss']}): "
+                f"lower optim.learning_rate, and start a new run{best}"
+            )
         if not self.metrics or metrics["loss"] < self.metrics["loss"]:
             self.metrics, self.step, self._fruitless = metrics, trainer.global_step, 0
             self.write(self.path, metrics, trainer)

@@ -3,6 +3,7 @@
 jsonargparse merges the settings; its own messages name types of Python and keys without their file.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -110,7 +111,7 @@ def _check_value(name: str, text: str, kind: Any) -> None:
     if NoneType in kinds and text in ("null", "None"):
         return
     for simple in (int, float, bool):
-        if simple in kinds and not _is(simple, text):
+        if simple in kinds and not (_is(simple, text) and (simple is not float or math.isfinite(float(text)))):
             may_be_null = " (or null)" if NoneType in kinds else ""
             raise ValueError(f"{name}: {_NAMES[simple]}{may_be_null} expected, got {text!r}")
 

@@ -157,7 +157,7 @@ def kind_metrics(sums_SK: NDArray[np.float64], *, has_probability: bool) -> dict
 def confidence_sums(measures: Measures) -> Tensor:
     """Returns sums_GS of a batch by bins of the probability of the top choice: probability, hits, decisions."""
     confidence_B = measures.confidence_B
-    group_B = (confidence_B * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
+    group_B = (confidence_B.nan_to_num() * CALIBRATION_BINS).long().clamp(max=CALIBRATION_BINS - 1)
     columns = torch.stack([confidence_B, measures.is_top_B.float(), torch.ones_like(confidence_B)], dim=1)
     exact = accumulation_dtype(columns.device)
     sums_GS = columns.new_zeros(CALIBRATION_BINS, columns.shape[1], dtype=exact)

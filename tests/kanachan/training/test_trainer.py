@@ -167,7 +167,7 @@ def test_a_run_that_stops_early_ends_with_its_best_weights(shards: Path, tmp_pat
     assert all(torch.equal(best.tensors[name], tensor) for name, tensor in final.tensors.items())
 
 
-@pytest.mark.parametrize(("log_every", "checkpoint_every", "step"), [(1, 1, 11), (20, 4, 12)])
+@pytest.mark.parametrize(("log_every", "checkpoint_every", "step"), [(1, 1, 11), (20, 5, 15)])
 def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
     log_every: int,
     checkpoint_every: int,
@@ -178,11 +178,22 @@ def test_gradients_that_stay_infinite_end_the_run_and_spare_the_checkpoint(
 ) -> None:
     out = tmp_path / "run"
     wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.log_every", str(log_every))
+    wild += ("--run.validate_every", "20")
     assert run("round_delta", shards, out, *wild, "--run.checkpoint_every", str(checkpoint_every)) == 1
     assert f"not finite in {step - 1} optimiser steps in a row before step {step}, and these" in capsys.readouterr().err
     last = read_checkpoint(out / "checkpoints" / "last.ckpt")
     assert last["skipped"] == {"total": 9, "in_a_row": 9}
     assert all(bool(tensor.isfinite().all()) for tensor in last["state_dict"].values())
+
+
+@pytest.mark.parametrize("stage", ["imitation", "round_delta"])
+def test_a_network_without_a_finite_validation_loss_ends_the_run(
+    stage: StageName, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wild = ("--optim.learning_rate", "1e20", "--run.validate_every", "2")
+    assert run(stage, shards, tmp_path / "run", *wild) == 1
+    assert "error: the validation loss after step 2 is not finite (nan): lower optim" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "weights.safetensors").exists()
 
 
 def test_an_out_folder_that_cannot_be_made_is_named_before_training(
