@@ -1,7 +1,6 @@
 """kanachan-evaluate: measures networks on held-out games and reports tables and JSON."""
 
 import argparse
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -320,7 +319,7 @@ def _report(
         of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
         if of_stage:
             num_seats = next(iter(evaluations)).objective.vocabulary.num_seats
-            parts.append(stage_tables(stage, of_stage, math.factorial(num_seats)))
+            parts.append(stage_tables(stage, of_stage, num_seats))
     if comparisons:
         reference = next(iter(evaluations))
         parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))

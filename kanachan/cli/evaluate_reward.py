@@ -1,7 +1,6 @@
 """kanachan-evaluate of reward predictors, which are measured on rounds."""
 
 import argparse
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +68,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     try:
         print(_heading(header, predictors, letters))
         by_letter = {letters[path]: evaluation for path, evaluation in found.items()}
-        print(reward_tables(by_letter, math.factorial(vocabulary.num_seats)), flush=True)
+        print(reward_tables(by_letter, vocabulary.num_seats), flush=True)
     finally:  # the metrics are written even where the reader of the table has gone (`| head`)
         if arguments.json is not None:
             entries = [_entry(path, predictors[path], evaluation) for path, evaluation in found.items()]

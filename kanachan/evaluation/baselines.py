@@ -19,11 +19,11 @@ from torch import Tensor, nn
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
 from kanachan.data.round_state import RoundState
+from kanachan.evaluation.bootstrap import Floats
 from kanachan.models.reward_network import SeatFeatures
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.targets import Results, final_ranks_from_actor
 
-Floats = NDArray[np.float64]
 _WIDTH = 64
 _EPOCHS = 60
 _PATIENCE = 6  # epochs without a gain on the games held out
@@ -35,7 +35,7 @@ _HELD_OUT = 10  # one of this many games is held out
 
 
 class ScoreBaseline:
-    """A small network fitted to a target of decisions; deterministic for given rows and seed.
+    """A small network fitted to a target of decisions; deterministic for given rows.
 
     Rows must be as annotated: seats not canonicalised, all decisions of a split or a sample of them.
 
@@ -43,10 +43,9 @@ class ScoreBaseline:
         num_classes: of the target; None: the target is a number, whose mean is predicted.
     """
 
-    def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None, seed: int = 0) -> None:
+    def __init__(self, vocabulary: Vocabulary, num_classes: int | None = None) -> None:
         self.vocabulary = vocabulary
         self.num_classes = num_classes
-        self.seed = seed
 
     def fit(self, columns: Columns, target_B: NDArray[np.generic]) -> "ScoreBaseline":
         """Fits the network to the rows; a tenth of the games is held out for early stopping.
@@ -81,7 +80,7 @@ class ScoreBaseline:
         torch.set_num_threads(1)  # products this small are slower on several, much slower on a busy machine
         try:
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(self.seed)
+                torch.manual_seed(0)
                 self._network = _network(feature_UF.shape[1], marginal_K)
                 self._train((feature_UF, target_U, weight_U), fitted)
         finally:
@@ -143,12 +142,10 @@ def actor_orders(columns: Columns, vocabulary: Vocabulary) -> NDArray[np.int64]:
     return SeatOrders(vocabulary.num_seats).number(rank_BS).numpy()
 
 
-def rank_probability(probability_BO: Floats) -> Floats:
+def rank_probability(probability_BO: Floats, vocabulary: Vocabulary) -> Floats:
     """Computes the probabilities of the actor's ranks [B, R] from those of the orders of `actor_orders`."""
-    num_orders = probability_BO.shape[1]
-    num_seats = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
-    rank_O = SeatOrders(num_seats).rank_OS[:, 0].numpy()
-    return probability_BO @ (rank_O[:, None] == np.arange(num_seats))
+    rank_O = SeatOrders(vocabulary.num_seats).rank_OS[:, 0].numpy()
+    return probability_BO @ (rank_O[:, None] == np.arange(vocabulary.num_seats))
 
 
 def _network(num_features: int, marginal_K: Tensor) -> nn.Sequential:

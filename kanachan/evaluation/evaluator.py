@@ -4,7 +4,7 @@ Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of 
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -23,6 +23,7 @@ from kanachan.evaluation.baselines import ScoreBaseline, actor_orders, rank_prob
 from kanachan.evaluation.bootstrap import (
     REPLICATES,
     Estimate,
+    Floats,
     Statistic,
     cluster_bootstrap,
     ratio_estimates,
@@ -51,10 +52,7 @@ from kanachan.objectives.objective import Objective, RankObjective
 from kanachan.objectives.reward import Outcome
 from kanachan.objectives.targets import Results, final_rank
 
-Floats = NDArray[np.float64]
 MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
-_NONE: dict[str, dict[str, Estimate]] = {}
-_NO_QUESTIONS: dict[str, Estimate] = {}
 _RANKS = "rank_probability/action"
 
 
@@ -68,7 +66,7 @@ class Predictions(NamedTuple):
     """where scores are logits"""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Evaluation:
     """The metrics of one network; those of what it does not predict are missing."""
 
@@ -77,17 +75,17 @@ class Evaluation:
     """that all metrics are computed from"""
     agreement: dict[str, Estimate]
     """`kanachan.evaluation.decision_metrics.decision_metrics`: of the best action with the player's"""
-    questions: dict[str, Estimate]
+    questions: dict[str, Estimate] = field(default_factory=dict)
     """imitation: `kanachan.evaluation.separate_questions.question_metrics`"""
-    values: dict[str, dict[str, Estimate]]
+    values: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """by predictor: `action` (given the action taken), `situation` (before it), `scores` (the baseline that sees only
     scores and round), `mixture` (grading: the rank network's probabilities and the points of each rank)"""
-    log_likelihood: dict[str, dict[str, Estimate]]
+    log_likelihood: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """`rank` and `order`, and the latter at the starts of rounds, `order/start`, and of last rounds, `order/last`, each
     by predictor"""
-    less_scores: dict[str, dict[str, Estimate]]
+    less_scores: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """the same minus that of `scores`, from the same resamples of games: positive where the network predicts better"""
-    by_round: dict[str, dict[str, Estimate]]
+    by_round: dict[str, dict[str, Estimate]] = field(default_factory=dict)
     """of the actor's rank, given the action taken, in each round of the game, `East 1` …: its `log_likelihood`, and
     `ece`, the calibration error of the most probable rank; `all` rounds together come first"""
     reliability: dict[str, list[Bin]]
@@ -258,16 +256,26 @@ def evaluated(
         gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
         less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
         verdict = verdict_on_imitation(less_chance, held_out.num_games)
-        found = (agreement, questions, *(_NONE,) * 4, bins, against_first)
-        return Evaluation(objective.stage, held_out.num_games, *found, held_out.chance, verdict)
+        return Evaluation(
+            stage=objective.stage,
+            games=held_out.num_games,
+            agreement=agreement,
+            questions=questions,
+            reliability=bins,
+            against_first=against_first,
+            chance=held_out.chance,
+            verdict=verdict,
+        )
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
-    log_likelihood, less_scores, by_round = _NONE, _NONE, _NONE
+    log_likelihood: dict[str, dict[str, Estimate]] = {}
+    less_scores: dict[str, dict[str, Estimate]] = {}
+    by_round: dict[str, dict[str, Estimate]] = {}
     if isinstance(objective, RankObjective):
         order_BO = held_out.order_by_scores
-        rank_BR = None if order_BO is None else rank_probability(order_BO)
+        rank_BR = None if order_BO is None else rank_probability(order_BO, held_out.vocabulary)
         points_R = objective.points_R.double().cpu().numpy()
         predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
@@ -282,9 +290,19 @@ def evaluated(
         if value_B is not None
     }
     agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
-    verdict = _verdict(values, log_likelihood, less_scores, held_out)
-    metrics = (agreement, _NO_QUESTIONS, values, log_likelihood, less_scores, by_round, bins, against_first)
-    return Evaluation(objective.stage, held_out.num_games, *metrics, held_out.chance, verdict)
+    return Evaluation(
+        stage=objective.stage,
+        games=held_out.num_games,
+        agreement=agreement,
+        values=values,
+        log_likelihood=log_likelihood,
+        less_scores=less_scores,
+        by_round=by_round,
+        reliability=bins,
+        against_first=against_first,
+        chance=held_out.chance,
+        verdict=_verdict(values, log_likelihood, less_scores, held_out),
+    )
 
 
 def _verdict(

@@ -9,12 +9,8 @@ from kanachan.evaluation.tables import table, with_interval
 TITLE = "Reward: how games end, predicted at the starts of their rounds"
 
 
-def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_orders: int) -> str:
-    """Formats all tables, with the predictors under their letters; differences are from the first.
-
-    Args:
-        num_orders: the number of orders in which a game can end.
-    """
+def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_seats: int) -> str:
+    """Formats all tables, with the predictors under their letters; differences are from the first."""
     first, *others = evaluations
     groups = evaluations[first].log_likelihood
     header = ["log-likelihood of the order", "rounds", *(letter or "nats" for letter in evaluations)]
@@ -22,7 +18,7 @@ def reward_tables(evaluations: Mapping[str, RewardEvaluation], num_orders: int) 
         [name, f"{estimate.decisions:,}", *(with_interval(e.log_likelihood[name], 3) for e in evaluations.values())]
         for name, estimate in groups.items()
     ]
-    rows.append(["chance", "", *(f"{-math.log(num_orders):.3f}" for _ in evaluations)])
+    rows.append(["chance", "", *(f"{-math.log(math.factorial(num_seats)):.3f}" for _ in evaluations)])
     parts = [f"{TITLE}\n{'=' * len(TITLE)}", table(header, rows)]
     if others:
         rows = [

@@ -61,12 +61,8 @@ def with_interval(estimate: Estimate | None, digits: int, scale: float = 1.0, si
     return value if estimate.low == estimate.high else f"{value} [{low}, {high}]"
 
 
-def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
-    """Formats all tables of one stage, with the networks under their letters.
-
-    Args:
-        num_orders: the number of orders in which a game can end.
-    """
+def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
+    """Formats all tables of one stage, with the networks under their letters."""
     objective = objective_class(stage)
     title = objective.title
     parts = [f"{title}\n{'=' * len(title)}"]
@@ -76,7 +72,7 @@ def stage_tables(stage: str, evaluations: _Lettered, num_orders: int) -> str:
         return "\n\n".join([*parts, *_comparison(evaluations)])
     parts += [_verdict_lines(evaluations), _value_table(evaluations)]
     if issubclass(objective, RankObjective):
-        parts += _likelihood_tables(evaluations, num_orders)
+        parts += _likelihood_tables(evaluations, num_seats)
     parts += _comparison(evaluations)
     parts.append("Reliability: mean prediction and mean outcome, by deciles of the predictions")
     parts.append(_reliability_table(evaluations, "points"))
@@ -236,10 +232,10 @@ def _digits(evaluation: Evaluation) -> int:
     return objective_class(evaluation.stage).digits
 
 
-def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
+def _likelihood_tables(evaluations: _Lettered, num_seats: int) -> list[str]:
     """Formats the likelihoods of all decisions, and of the first of each round, when only scores and deal are known."""
-    num_ranks = next(n for n in range(1, 10) if math.factorial(n) == num_orders)
-    chance = {what: f"{-math.log(num_ranks if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
+    num_orders = math.factorial(num_seats)
+    chance = {what: f"{-math.log(num_seats if what == 'rank' else num_orders):.3f}" for what in _LIKELIHOOD_TITLES}
     tables = []
     for whats in (("rank", "order"), ("order/start", "order/last")):
         rows = []
@@ -259,7 +255,7 @@ def _likelihood_tables(evaluations: _Lettered, num_orders: int) -> list[str]:
                 if any(predictor in evaluation.less_scores.get(what, {}) for what in whats)
             ]
         rows.append(["chance", *(chance[what] for what in whats)])
-        titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_ranks, num_orders=num_orders) for what in whats]
+        titles = [_LIKELIHOOD_TITLES[what].format(num_ranks=num_seats, num_orders=num_orders) for what in whats]
         tables.append(table(["log-likelihood given", *titles], rows))
     if any(evaluation.less_scores for evaluation in evaluations.values()):
         tables[-1] += f"\n*: the interval excludes zero, of at least {FEWEST_GAMES} games"

@@ -68,7 +68,7 @@ def test_orders_start_with_the_actor(columns: Columns) -> None:
 
 
 def test_ranks_are_sums_of_orders(columns: Columns) -> None:
-    probability_BR = rank_probability(np.eye(24))
+    probability_BR = rank_probability(np.eye(24), V)
     assert [row.argmax() for row in probability_BR] == [order[0] for order in permutations(range(4))]
     order_B = actor_orders(columns, V)
     assert (probability_BR[order_B].argmax(axis=1) == columns.results[:, 9]).all()
