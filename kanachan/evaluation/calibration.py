@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from kanachan.evaluation.bootstrap import REPLICATES, Column, Estimate, Floats, Statistic, ratio_estimates
 
 CALIBRATION_BINS = 15
+NUM_TENTHS = 10
 
 
 class Bin(NamedTuple):
@@ -54,15 +55,11 @@ def calibration_error(gap_RG: Floats, count_R: Floats) -> Floats:
 
 
 def reliability(
-    game_B: NDArray[np.int64],
-    value_B: Floats,
-    target_B: Floats,
-    num_bins: int = 10,
-    replicates: int = REPLICATES,
+    game_B: NDArray[np.int64], value_B: Floats, target_B: Floats, replicates: int = REPLICATES
 ) -> list[Bin]:
     """Groups predictions by deciles, each with its mean outcome: where values are reliable, the two are equal."""
     bins = []
-    for rows in np.array_split(np.argsort(value_B, kind="stable"), num_bins):
+    for rows in np.array_split(np.argsort(value_B, kind="stable"), NUM_TENTHS):
         if len(rows):
             mean = {"mean": (target_B[rows], np.ones(len(rows)))}
             outcome = ratio_estimates(game_B[rows], mean, replicates)["mean"]

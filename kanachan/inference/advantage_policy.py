@@ -17,6 +17,7 @@ from torch import Tensor
 
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
+from kanachan.inference.behaviour import divergence
 from kanachan.inference.bisection import bisected_exponential
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.transformer import Output
@@ -44,13 +45,6 @@ def reweighted(log_prior_BA: Tensor, value_BA: Tensor, temperature: float) -> Te
     highest_B1 = advantage_BA.masked_fill(~is_possible_BA, -math.inf).amax(dim=1, keepdim=True)
     behind_BA = (advantage_BA - highest_B1).masked_fill(~is_possible_BA, 0.0)
     return (log_prior_BA + behind_BA / temperature).log_softmax(dim=1)
-
-
-def divergence(log_probability_BA: Tensor, log_prior_BA: Tensor) -> Tensor:
-    """Returns divergence_B: Kullback-Leibler, of the policy from the prior, in nats."""
-    probability_BA = log_probability_BA.exp()
-    gain_BA = (log_probability_BA - log_prior_BA).masked_fill(probability_BA == 0, 0.0)
-    return (probability_BA * gain_BA).sum(dim=1)
 
 
 def temperature_of_divergence(log_prior_BA: Tensor, value_BA: Tensor, target: float) -> float:

@@ -22,18 +22,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from kanachan.data.batch import Batch
-from kanachan.evaluation.calibration import CALIBRATION_BINS, calibration_error
+from kanachan.evaluation.calibration import CALIBRATION_BINS, NUM_TENTHS, calibration_error
 from kanachan.evaluation.decision_metrics import KINDS, DecisionMeter, Measures, agreement, log_probability
-from kanachan.evaluation.value_metrics import explained_variance
 from kanachan.models.transformer import Network, Output
 from kanachan.objectives.objective import Objective
 from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
-from kanachan.training.logged_module import PREFIX
+from kanachan.training.logged_module import PREFIX, moments, with_explained_variance
 from kanachan.training.wandb_run import ReliabilityPoint
 
-NUM_TENTHS = 10
 MAX_BATCHES_OF_PREVIOUS = 4
 """batches of a validation, on each rank, that the previous stage also evaluates: evenly spread, always the same"""
 _KINDS, _CONFIDENCE, _PREVIOUS = "kinds", "confidence", "previous"
@@ -76,16 +74,16 @@ class ValidationMetrics:
         parts = objective.loss_with_auxiliary(output, batch)
         score_BA = objective.score(output)
         parts["top1"] = (score_BA.argmax(dim=1) == batch.chosen_B).float().mean()
+        means = {f"{PREFIX}{name}": mean for name, mean in parts.items()}
         measures = self._meter.measure(score_BA, batch)
         if objective.has_value:
             target_B, value_B = objective.target(batch), objective.value(output, batch)
-            parts["_target"] = target_B.mean()
-            parts["_target_square"] = target_B.square().mean()
-            parts["_error_square"] = (target_B - value_B).square().mean()
+            error_B = target_B - value_B
+            means |= moments(target_B.mean(), target_B.square().mean(), error_B.square().mean())
             self._values.add(value_B, target_B)
         else:
             self._sums.add({_CONFIDENCE: confidence_sums(measures)})
-        self._sums.add_means({PREFIX + name: mean for name, mean in parts.items()}, weight=len(batch))
+        self._sums.add_means(means, weight=len(batch))
         self._sums.add({_KINDS: kind_sums(measures)})
         if self.previous is not None and index in self.previous_batches:
             loss = self.previous.loss(batch).detach()
@@ -99,9 +97,7 @@ class ValidationMetrics:
         previous = self._previous_metrics(trainer, totals.pop(_PREVIOUS)) if self.previous is not None else {}
         row, count = means_of(totals)
         if has_value:
-            mean, square, error = (row.pop(f"{PREFIX}_{name}") for name in ("target", "target_square", "error_square"))
-            is_varied = square - mean**2 > 0
-            row[f"{PREFIX}explained_variance"] = explained_variance(1, mean, square, error) if is_varied else math.nan
+            row = with_explained_variance(row)
         self.points = self._values.tenths(trainer) if confidence_GS is None else confidence_bins(confidence_GS)
         row |= kind_metrics(kinds_SK, has_probability=not has_value)
         row["calibration/error"] = _error_of(self.points)

@@ -14,13 +14,8 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli.predict import explained, main
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.evaluator import predictions_of
-from kanachan.inference.advantage_policy import (
-    AdvantagePolicy,
-    advantages,
-    divergence,
-    reweighted,
-    temperature_of_divergence,
-)
+from kanachan.inference.advantage_policy import AdvantagePolicy, advantages, reweighted, temperature_of_divergence
+from kanachan.inference.behaviour import divergence
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights, write_weights
 from tests.support.packed import packed
