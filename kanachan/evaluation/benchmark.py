@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from annotate.records.tenhou.xml_reader import JOUKYUU, SOUTH, THREE_PLAYERS, TOKUJOU
+from annotate.runtime.files import MISSING
 from kanachan.config import SPLITS
 
 _TENHOU_ID = re.compile(r"(\d{4})(\d\d)(\d\d)\d\dgm-([0-9a-f]{4})-\w+-[0-9a-zA-Z]{8}")
@@ -35,7 +36,7 @@ def games_in(folder: Path) -> dict[str, list[str]]:
     for split in SPLITS:
         path = folder / f"{split}.txt"
         if not path.is_file():
-            raise ValueError(f"{path}: no such file or folder; the ids of the games of the {split} split expected")
+            raise ValueError(f"{path}: {MISSING}; the ids of the games of the {split} split expected")
         found[split] = path.read_text(encoding="utf-8").splitlines()
         for number, game in enumerate(found[split], 1):
             if not game or game in where:

@@ -4,14 +4,11 @@ Shapes: B decisions, A candidates, N candidate tokens, K kinds.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, cluster_bootstrap, ratio_statistic
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, cluster_bootstrap, ratio_statistic
 from kanachan.evaluation.decision_metrics import KINDS, NO_TILE, kinds_and_tiles
-
-Floats = NDArray[np.float64]
 
 
 def log_likelihood_of_chance(columns: Columns) -> Floats:

@@ -35,7 +35,7 @@ LARGE_WEIGHT = 10.0
 _EARLY_SLACK = 1.5
 """factor of `MOST_DIVERGENCE` while there are few decisions"""
 _ROWS_AT_ONCE = 8192
-_OF_DECISIONS = Callable[[Columns], NDArray[np.float32]]
+_OfDecisions = Callable[[Columns], NDArray[np.float32]]
 
 
 class TooFar(ValueError):
@@ -122,8 +122,8 @@ class GainMeter:
         new: NetworkPolicy,
         old: NetworkPolicy,
         behaviour: Behaviour,
-        returns: _OF_DECISIONS,
-        values: _OF_DECISIONS | None = None,
+        returns: _OfDecisions,
+        values: _OfDecisions | None = None,
         batch: int = DEFAULT_BATCH,
     ) -> None:
         assert new.vocabulary is old.vocabulary

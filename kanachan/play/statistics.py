@@ -14,15 +14,13 @@ from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from annotate.game.grading import FIRST_DAN, TENHOU
 from annotate.runtime.json_output import plain
-from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Statistic, cluster_bootstrap
+from kanachan.evaluation.bootstrap import REPLICATES, Estimate, Floats, Statistic, cluster_bootstrap
 from kanachan.evaluation.comparison import difference
 from kanachan.play.match import PLAYERS, GameResult, Match, num_seatings
 
-Floats = NDArray[np.float64]
 _FLIPS = 20_000
 _FLIPS_AT_ONCE = 1000
 _SIGNIFICANCE, _POWER = 0.05, 0.8
