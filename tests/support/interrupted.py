@@ -18,6 +18,8 @@ if "--pack" in sys.argv:
 sys.exit(main())
 """
 """kanachan-annotate, saving after every record"""
+_MOST_SECONDS = 240
+"""that a run may take to end; a process that it leaves behind would keep its output open for ever"""
 
 
 def start(*arguments: object) -> subprocess.Popen[str]:
@@ -27,7 +29,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 def finish(*arguments: object) -> subprocess.CompletedProcess[str]:
     process = start(*arguments)
-    out, err = process.communicate()
+    out, err = process.communicate(timeout=_MOST_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
@@ -39,7 +41,7 @@ def stop_when(
     while process.poll() is None and not is_time():
         time.sleep(0.001)
     process.send_signal(by)
-    out, err = process.communicate()
+    out, err = process.communicate(timeout=_MOST_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

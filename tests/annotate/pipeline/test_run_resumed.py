@@ -88,7 +88,8 @@ def test_members_of_archives_and_games_that_come_twice_are_known_again(
     assert annotate([*records, "-o", str(tmp_path / "whole.txt")]) == 0
     report = capsys.readouterr().err.replace("whole.txt", "a.txt")
     part = tmp_path / ".a.txt.part"
-    stop_when(lambda: size_of([part]) >= 300_000, *records, "-o", tmp_path / "a.txt")
+    stopped = stop_when(lambda: size_of([part]) >= 300_000, *records, "-o", tmp_path / "a.txt")
+    assert stopped.returncode == -signal.SIGKILL
 
     last = finish(*records, "-o", tmp_path / "a.txt")
 

@@ -158,6 +158,7 @@ def test_nothing_that_has_ended_is_lost_and_no_process_is_left(number: int, tmp_
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
     games = tmp_path / "result.json.games"
     wait_for_games(games)
+    assert num_journalled(games) >= 2
     if number == signal.SIGINT:
         os.killpg(process.pid, number)
     else:

@@ -14,6 +14,7 @@ import pytest
 from annotate.game.record import Event
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from kanachan.cli import arena
 from kanachan.cli.bot import main
 from kanachan.config import StageName
 from kanachan.objectives.stages import STAGES
@@ -49,7 +50,6 @@ def games_in(folder: Path) -> list[list[str]]:
 def test_games_over_pipes_are_the_games_of_the_network_itself(
     vocabulary: Vocabulary, modifier: str, games: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arena = pytest.importorskip("kanachan.cli.arena")
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     weights = f"{written(tmp_path / 'weights', vocabulary=vocabulary)}{modifier}"
     players = ["--players", str(vocabulary.num_seats)]

@@ -170,7 +170,7 @@ def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
 
 
 def killed(folder: Path, *options: str) -> None:
-    """Kills a run with all its processes once it has written some games, unless it was done before that."""
+    """Kills a run with all its processes once it has written some games, before it is done."""
     command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
     process = subprocess.Popen(command, cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL)
     end = time.monotonic() + 120

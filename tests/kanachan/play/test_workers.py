@@ -78,6 +78,7 @@ def test_a_process_that_is_ended_while_it_exits_prints_nothing(
     end = time.monotonic() + 60
     while time.monotonic() < end and not (tmp_path / "exits").exists():
         time.sleep(0.05)
+    assert (tmp_path / "exits").exists()
     process.terminate()
     process.join(60)
     assert (process.exitcode, capfd.readouterr().err) == (0, "")

@@ -47,6 +47,7 @@ def test_a_killed_run_is_resumed_as_if_nothing_had_happened(shards: Path, tmp_pa
     wait_for_rows(tmp_path / "killed", rows)
     process.kill()
     process.join()
+    assert process.exitcode == -signal.SIGKILL, "the run had ended before"
     assert run("grading", shards, tmp_path / "killed", *length, "--resume", "auto") == 0
     assert rows_of(tmp_path / "killed") == rows_of(tmp_path / "whole"), f"killed after {rows} rows"
     assert same_weights(tmp_path / "killed", tmp_path / "whole"), f"killed after {rows} rows"

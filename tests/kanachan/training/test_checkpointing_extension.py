@@ -1,6 +1,7 @@
 """Runs that are trained further than they were meant to be."""
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,7 @@ def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_h
     wait_for_rows(killed, len(rows_of(ended)) + 7)
     process.kill()
     process.join()
+    assert process.exitcode == -signal.SIGKILL, "the run had ended before"
     assert same_weights(killed, ended)  # until the longer run ends
     assert extended(killed) == 0
     assert rows_of(killed) == rows_of(copy)

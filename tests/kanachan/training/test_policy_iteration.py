@@ -224,6 +224,7 @@ def test_a_share_that_the_gate_has_chosen_plays_in_the_next_iteration(tmp_path: 
     first = folder_with_weights(tmp_path) / RUN / "iteration-000"
     process = started(tmp_path)
     while not first.exists():
+        assert process.poll() is None
         time.sleep(0.02)
     (first / "gate").mkdir()  # while the games are played: the iteration finds its gains estimated already
     for share, low in ((1.0, -0.1), (0.5, 0.1)):
