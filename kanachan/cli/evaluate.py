@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from annotate.runtime.arguments import CommandParser, add_force_option
-from annotate.runtime.files import check_output, require_exists
+from annotate.runtime.files import require_exists
 from annotate.runtime.json_output import plain, write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
@@ -25,6 +25,8 @@ from kanachan.cli.options import (
     add_batch_option,
     add_bootstrap_option,
     add_device_option,
+    check_json_option,
+    letter,
     require_policies,
     require_weights,
 )
@@ -33,7 +35,6 @@ from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path,
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
-from kanachan.models.reference import resolved
 from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
@@ -199,9 +200,7 @@ def _check_paths(arguments: argparse.Namespace) -> None:
         shards_of(arguments.shards, arguments.split)
     if arguments.divergence is not None:
         shards_of(arguments.shards, "validation")
-    if arguments.json is not None:
-        inputs = [arguments.shards, *arguments.predictions, *(str(resolved(path)) for path in arguments.weights)]
-        check_output(arguments.json, inputs, force=arguments.force)
+    check_json_option(arguments, *arguments.predictions)
 
 
 def _split(arguments: argparse.Namespace) -> str:
@@ -247,7 +246,7 @@ def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[
 
     objective = Imitation(ObjectiveConfig(), lines.held_out.vocabulary)
     return {
-        _Subject(_letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
+        _Subject(letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
         for i, path in enumerate(paths)
     }
 
@@ -260,7 +259,7 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
     is_alone = len(arguments.weights) == 1 and arguments.prior is None and not arguments.predictions
     loaded = [(path, Policy.load(path, device)) for path in arguments.weights]
     networks = [
-        _Subject("" if is_alone else _letter(i), path, policy.objective, policy)
+        _Subject("" if is_alone else letter(i), path, policy.objective, policy)
         for i, (path, policy) in enumerate(loaded)
     ]
     if arguments.average_suits:
@@ -287,11 +286,6 @@ def _average_suits(subject: _Subject) -> _Subject:
     if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
         raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
     return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
-
-
-def _letter(index: int) -> str:
-    """Returns A, B ... Z, AA, AB ..."""
-    return (_letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
 def _report(

@@ -4,10 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import are_of_stage
-from kanachan.models.reference import resolved
+from kanachan.cli.options import are_of_stage, check_json_option
 from kanachan.objectives.stages import CRITIC
 
 if TYPE_CHECKING:
@@ -31,9 +29,7 @@ def are_critics(arguments: argparse.Namespace) -> bool:
 
 def evaluate_critics(arguments: argparse.Namespace) -> None:
     """Measures the critics, prints the tables, and writes the metrics."""
-    if arguments.json is not None:
-        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
-        check_output(arguments.json, inputs, force=arguments.force)
+    check_json_option(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     import numpy as np
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from tqdm import tqdm
 
-from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
+from kanachan.cli.options import check_json_option
 from kanachan.cli.score_baseline import SHIPPED_BASELINE
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
-from kanachan.models.reference import resolved, shipped_name
+from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import REWARD
 from kanachan.policy_config import RANK_POINTS, UtilityKind, rank_points
 
@@ -97,9 +97,7 @@ def evaluate_gain(arguments: argparse.Namespace) -> None:
     """Estimates the gain, prints it, and writes it to the file of --json."""
     new, old = arguments.weights
     shards_of(arguments.shards, arguments.split)
-    if arguments.json is not None:
-        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
-        check_output(arguments.json, inputs, force=arguments.force)
+    check_json_option(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.shards import open_shards
     from kanachan.evaluation.gain import TooFar, gain_of

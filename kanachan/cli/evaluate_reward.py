@@ -4,10 +4,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.runtime.files import check_output
 from annotate.runtime.json_output import plain, write_json
-from kanachan.cli.options import are_of_stage
-from kanachan.models.reference import resolved
+from kanachan.cli.options import are_of_stage, check_json_option, letter
 from kanachan.objectives.stages import REWARD
 
 if TYPE_CHECKING:
@@ -31,9 +29,7 @@ def are_reward_predictors(arguments: argparse.Namespace) -> bool:
 
 def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
     """Measures the predictors, prints the tables, and writes the metrics."""
-    if arguments.json is not None:
-        inputs = [arguments.shards, *(str(resolved(path)) for path in arguments.weights)]
-        check_output(arguments.json, inputs, force=arguments.force)
+    check_json_option(arguments)
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.data.round_batch import Games
     from kanachan.data.round_shards import open_rounds
@@ -64,7 +60,7 @@ def evaluate_reward_predictors(arguments: argparse.Namespace) -> None:
         "rounds": len(rounds),
         "bootstrap": arguments.bootstrap,
     }
-    letters = {path: "" if len(found) == 1 else chr(ord("A") + i) for i, path in enumerate(found)}
+    letters = {path: "" if len(found) == 1 else letter(i) for i, path in enumerate(found)}
     try:
         print(_heading(header, predictors, letters))
         by_letter = {letters[path]: evaluation for path, evaluation in found.items()}

@@ -6,9 +6,10 @@ from typing import get_args
 
 from annotate.game.record import Rules
 from annotate.game.settings import DEFAULT_ROOM, DEFAULT_RULES, NUM_ROOMS, STYLES
+from annotate.runtime.files import check_output
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.models.card import read_card
-from kanachan.models.reference import shipped_weights
+from kanachan.models.reference import resolved, shipped_weights
 from kanachan.objectives.stages import require_scoring
 
 WEIGHTS_HELP = (
@@ -59,6 +60,25 @@ def require_vocabulary(vocabulary: Vocabulary, where: str, *paths: str | None) -
             f"weights for {vocabulary.num_seats} players (vocabulary {vocabulary.name}), "
             + (f"such as {shipped[0]}" if shipped else "of which the package has none")
         )
+
+
+def check_json_option(arguments: argparse.Namespace, *inputs: str) -> None:
+    """Checks that the file of --json can be written, if it is asked for, without a loss of SHARDS or WEIGHTS.
+
+    Args:
+        inputs: further files that are read.
+
+    Raises:
+        ValueError: as `check_output`.
+    """
+    if arguments.json is not None:
+        weights = [str(resolved(path)) for path in arguments.weights]
+        check_output(arguments.json, [arguments.shards, *inputs, *weights], force=arguments.force)
+
+
+def letter(index: int) -> str:
+    """Returns A, B ... Z, AA, AB ..., by which tables name networks."""
+    return (letter(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
 def add_table_options(parser: argparse._ActionsContainer, *, room: str = "") -> None:
