@@ -24,7 +24,7 @@ from annotate.vocabulary import (
 
 MOST_KANS = 4
 MOST_MELDS = 4
-_TERMINALS_AND_HONOURS = sum(1 << kind for kind in TERMINALS_AND_HONOURS)
+_TERMINAL_AND_HONOUR_BITS = sum(1 << kind for kind in TERMINALS_AND_HONOURS)
 NUM_COPIES = tuple(end - first for first, end in pairwise(HAND_SLOT_FIRST))
 
 NORTH = TILE_NAMES.index("4z")
@@ -168,7 +168,7 @@ class Progress:
 
     def has_nagashi(self, seat: int) -> bool:
         """Returns whether the seat's discards so far qualify for a mangan of discards (nagashi)."""
-        return not self.river[seat] & ~_TERMINALS_AND_HONOURS and not self.is_called_from[seat]
+        return not self.river[seat] & ~_TERMINAL_AND_HONOUR_BITS and not self.is_called_from[seat]
 
     def _wrong_turn(self, event: Event) -> str | None:
         turn = self.next_to_draw()
@@ -264,9 +264,9 @@ class Progress:
         if problem is None and self.num_draws >= self.rules.num_draws:
             problem = "comes with the last tile"
         if event.name == "ankan":
-            self.seen_kinds[event.kind] += 4
+            self.seen_kinds[event.kind] += MOST_COPIES
             red = RED_OF_KIND.get(event.kind)
-            self.seen[tile_of(event.kind)] += 4 - (red is not None)
+            self.seen[tile_of(event.kind)] += MOST_COPIES - (red is not None)
             if red is not None:
                 self.seen[red] += 1
             self.num_melds[seat] += 1
@@ -299,7 +299,7 @@ class Progress:
     def _see_added(self, event: Event) -> None:
         red = RED_OF_KIND.get(event.kind)
         self.seen[event.tile] += 1
-        if red is not None and self.seen_kinds[event.kind] == 4:  # all four are known now
+        if red is not None and self.seen_kinds[event.kind] == MOST_COPIES:  # all four are known now
             for tile in (red, tile_of(event.kind)):
                 self.seen[tile] = NUM_COPIES[tile]
 

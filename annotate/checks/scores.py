@@ -139,7 +139,7 @@ def _not_numbers(situation: Situation, rules: Rules) -> str:
 class ScoreChecks:
     """The checks of the numbers and standing of a round's lines."""
 
-    def __init__(self, settings: "Settings", fail: Fail) -> None:
+    def __init__(self, settings: Settings, fail: Fail) -> None:
         self.start: Numbers | None = None
         """at the start of the round"""
         self._settings = settings

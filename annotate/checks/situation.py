@@ -77,7 +77,7 @@ class Situation:
         """Decodes a line, given without its line break.
 
         Raises:
-            WrongLine
+            WrongLine: it is not an annotation of a game by these rules.
         """
         layout = _layout_of(rules)
         try:

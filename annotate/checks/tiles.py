@@ -8,11 +8,7 @@ from annotate.checks.rules import Rules
 from annotate.checks.scores import Fail
 from annotate.checks.shapes import MOST_COPIES
 from annotate.checks.situation import Situation
-from annotate.vocabulary import (
-    NUM_TILES34,
-    TILE_NAMES,
-    tile_of,
-)
+from annotate.vocabulary import NUM_TILES34, TILE_NAMES, tile_of
 
 Hand = list[int]
 """tiles in ascending order, without a drawn one"""

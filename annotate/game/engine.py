@@ -102,6 +102,7 @@ class Table:
         env: RiichiEnv,
         observations: Mapping[int, Any],
         vocabulary: Vocabulary,
+        *,
         is_wall_true: bool = True,
         has_external_events: bool = False,
     ) -> None:
@@ -121,7 +122,7 @@ class Table:
         """tiles of the last declared closed kan"""
         self.progression: list[int] = [vocabulary.progression["begin"].first]
         """tokens of the current round's public events so far"""
-        self.round_index = -1 + has_external_events
+        self.round_index = 0 if has_external_events else -1
         """index of the current round at this table"""
         self.start: Event = {}
         """mjai start_kyoku of the current round, without the hands; empty with external events"""
@@ -160,7 +161,7 @@ class Table:
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary, is_wall_true, has_external_events)
+        return cls(env, observations, vocabulary, is_wall_true=is_wall_true, has_external_events=has_external_events)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
