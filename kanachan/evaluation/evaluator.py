@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -247,39 +247,51 @@ def evaluated(
         first: those of another network of the stage, to compare with.
         mixture_B: grading: the points expected by a rank network and the points of each rank.
     """
-    against_first = {} if first is None else _against(first, predictions, held_out)
-    if not objective.has_value:
-        assert predictions.answers is not None, "scores are logits"
-        questions = question_metrics(predictions.answers, held_out.replicates)
-        agreement = decision_metrics(predictions.decisions, replicates=held_out.replicates)
-        bins = of_actions(predictions.decisions, held_out.replicates)
-        gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
-        less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
-        verdict = verdict_on_imitation(less_chance, held_out.num_games)
-        return Evaluation(
-            stage=objective.stage,
-            games=held_out.num_games,
-            agreement=agreement,
-            questions=questions,
-            reliability=bins,
-            against_first=against_first,
-            chance=held_out.chance,
-            verdict=verdict,
-        )
+    if objective.has_value:
+        own = _of_values(objective, predictions, held_out, mixture_B)
+    else:
+        own = _of_choices(predictions, held_out)
+    return Evaluation(
+        stage=objective.stage,
+        games=held_out.num_games,
+        agreement=decision_metrics(
+            predictions.decisions, has_probability=not objective.has_value, replicates=held_out.replicates
+        ),
+        against_first={} if first is None else _against(first, predictions, held_out),
+        chance=held_out.chance,
+        **own,
+    )
+
+
+def _of_choices(predictions: Predictions, held_out: HeldOut) -> dict[str, Any]:
+    """Computes the fields of an `Evaluation` of a network whose scores are logits."""
+    assert predictions.answers is not None, "scores are logits"
+    gain_B = predictions.decisions.log_probability_B.astype(np.float64) - log_likelihood_of_chance(held_out.columns)
+    less_chance = log_likelihood_metrics(held_out.game_B, {"chance": gain_B}, held_out.replicates)["chance"]
+    return {
+        "questions": question_metrics(predictions.answers, held_out.replicates),
+        "reliability": of_actions(predictions.decisions, held_out.replicates),
+        "verdict": verdict_on_imitation(less_chance, held_out.num_games),
+    }
+
+
+def _of_values(
+    objective: Objective, predictions: Predictions, held_out: HeldOut, mixture_B: Floats | None
+) -> dict[str, Any]:
+    """Computes the fields of an `Evaluation` of a network that predicts values."""
     numbers = predictions.numbers
     target_B = numbers["target"]
     predicted_B = {"action": numbers["action"], "situation": numbers.get("situation")}
     bins = {"points": reliability(held_out.game_B, numbers["action"], target_B, replicates=held_out.replicates)}
-    log_likelihood: dict[str, dict[str, Estimate]] = {}
-    less_scores: dict[str, dict[str, Estimate]] = {}
-    by_round: dict[str, dict[str, Estimate]] = {}
+    of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]] = {}
     if isinstance(objective, RankObjective):
         order_BO = held_out.order_by_scores
         rank_BR = None if order_BO is None else rank_probability(order_BO, held_out.vocabulary)
         points_R = objective.points_R.double().cpu().numpy()
         predicted_B["scores"] = None if rank_BR is None else rank_BR @ points_R
         log_likelihood, less_scores = _log_likelihood(held_out, numbers, rank_BR, order_BO)
-        by_round = _by_round(held_out, numbers)
+        of_ranks_alone = {"log_likelihood": log_likelihood, "less_scores": less_scores}
+        of_ranks_alone["by_round"] = _by_round(held_out, numbers)
         bins |= _rank_reliability(held_out, numbers, rank_BR)
     else:
         predicted_B["scores"] = held_out.mean_by_scores(objective)
@@ -289,32 +301,18 @@ def evaluated(
         for name, value_B in predicted_B.items()
         if value_B is not None
     }
-    agreement = decision_metrics(predictions.decisions, has_probability=False, replicates=held_out.replicates)
-    return Evaluation(
-        stage=objective.stage,
-        games=held_out.num_games,
-        agreement=agreement,
-        values=values,
-        log_likelihood=log_likelihood,
-        less_scores=less_scores,
-        by_round=by_round,
-        reliability=bins,
-        against_first=against_first,
-        chance=held_out.chance,
-        verdict=_verdict(values, log_likelihood, less_scores, held_out),
-    )
+    verdict = _verdict(values, of_ranks_alone, held_out)
+    return {"values": values, "reliability": bins, "verdict": verdict, **of_ranks_alone}
 
 
 def _verdict(
-    values: dict[str, dict[str, Estimate]],
-    log_likelihood: dict[str, dict[str, Estimate]],
-    less_scores: dict[str, dict[str, Estimate]],
-    held_out: HeldOut,
+    values: dict[str, dict[str, Estimate]], of_ranks_alone: dict[str, dict[str, dict[str, Estimate]]], held_out: HeldOut
 ) -> Verdict:
     """Compares ranks by their likelihood, other values by their squared error."""
-    if log_likelihood:
-        less_chance = less_chance_of_ranks(log_likelihood["rank"]["action"], held_out.vocabulary.num_seats)
-        gain = less_scores.get("rank", {}).get("action")
+    if of_ranks_alone:
+        likelihood = of_ranks_alone["log_likelihood"]["rank"]["action"]
+        less_chance = less_chance_of_ranks(likelihood, held_out.vocabulary.num_seats)
+        gain = of_ranks_alone["less_scores"].get("rank", {}).get("action")
         return verdict_on_values(gain, less_chance, "nats", held_out.num_games)
     of_action = values["action"]
     less_chance = of_action["explained_variance"]
