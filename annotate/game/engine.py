@@ -112,7 +112,6 @@ class Table:
         self._discarded = vocabulary.progression["discard"]
         self.vocabulary = vocabulary
         self.is_wall_true = is_wall_true
-        self._action = vocabulary.action
         self._followed = [0] * vocabulary.num_seats
         self._num_events = 0
         self._riichi_seat: int | None = None
@@ -351,7 +350,7 @@ class Table:
                 continue
             options.setdefault(self._claim_token(turn, action), []).append((action, None))
         if turn.target is not None:
-            pon = self._action["pon"]
+            pon = self.vocabulary.action["pon"]
             for token, moves in options.items():
                 if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
                     # the token does not distinguish whether a red five of the hand is used: playing it uses the red one
@@ -360,7 +359,7 @@ class Table:
         return {token: options[token] for token in sorted(options)}
 
     def _claim_token(self, turn: Turn, action: AnyAction) -> int:
-        kind, block = action.action_type, self._action.blocks
+        kind, block = action.action_type, self.vocabulary.action.blocks
         if kind in _WITHOUT_TILE:
             return block[_WITHOUT_TILE[kind]].first
         tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
