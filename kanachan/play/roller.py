@@ -68,13 +68,10 @@ class Roller:
 
         with self._agents() as agents:
             running = BatchedGames(begin, agents, self._finish, on_failure=fail)
+            keys = (GameKey(number, 0) for number in numbers)
             has_more = True
             while (has_more or len(running)) and stop.received is None:
-                while has_more and len(running) < self.num_together:
-                    number = next(numbers, None)
-                    has_more = number is not None
-                    if number is not None:
-                        running.begin(GameKey(number, 0))
+                has_more = has_more and running.fill(keys, self.num_together)
                 yield from running.advance()
                 yield from failed
                 failed.clear()

@@ -1,7 +1,8 @@
 """Games that advance together, so that agents receive the requests of many of them in one batch."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Generic, TypeVar
 
 from annotate.game.record import Event
@@ -78,6 +79,12 @@ class BatchedGames(Generic[ResultT]):
     def begin(self, key: GameKey) -> None:
         """Starts a game."""
         self._games[key] = self._begin(key)
+
+    def fill(self, keys: Iterator[GameKey], most: int) -> bool:
+        """Starts games until so many are in progress; returns whether there may be further keys."""
+        for key in islice(keys, most - len(self)):
+            self.begin(key)
+        return len(self) == most
 
     @no_search_for_cycles()
     def advance(self) -> list[ResultT]:

@@ -68,10 +68,6 @@ def play_rounds(
     waiting = iter(wall_of)
     has_more = True
     while has_more or len(running):
-        while has_more and len(running) < _TOGETHER:
-            key = next(waiting, None)
-            has_more = key is not None
-            if key is not None:
-                running.begin(key)
+        has_more = has_more and running.fill(waiting, _TOGETHER)
         running.advance()
     return [played.get(key) for key in wall_of]

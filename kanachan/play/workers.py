@@ -76,11 +76,7 @@ class MatchStream:
             running = match_games(self.match, agents, self.execution.records, on_result=ended.append)
             has_more = True
             while stop.received is None:
-                while has_more and len(running) < self.num_together:
-                    key = next(games, None)
-                    has_more = key is not None
-                    if key is not None:
-                        running.begin(key)
+                has_more = has_more and running.fill(games, self.num_together)
                 if not len(running):
                     return
                 try:
