@@ -190,9 +190,9 @@ def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes
 # Time and traffic -----------------------------------------------------------------------------------------------------
 
 
-def gpu_hours(flops_per_decision: float, decisions: float = DECISIONS, share: float = SHARE) -> float:
+def gpu_hours(flops_per_decision: float, decisions: float = DECISIONS) -> float:
     """Computes the GPU-hours of training on a number of decisions."""
-    return flops_per_decision * decisions / (share * PEAK) / 3600
+    return flops_per_decision * decisions / (SHARE * PEAK) / 3600
 
 
 def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_batches: int = 1) -> float:
