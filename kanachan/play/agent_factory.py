@@ -1,10 +1,12 @@
-"""Creates the agent that a specification describes."""
+"""Creates the agents that specifications describe."""
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from annotate.vocabulary import Vocabulary
 from kanachan.play.agent import Agent, SeededSampler
-from kanachan.play.agent_spec import AgentSpec
+from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 if TYPE_CHECKING:
@@ -48,3 +50,33 @@ def make_agent(
     from kanachan.play.policy_agent import load_policy_agent
 
     return load_policy_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)
+
+
+@contextmanager
+def agents_of(
+    players: Mapping[str, str],
+    seed: int,
+    vocabulary: Vocabulary,
+    device: str,
+    *,
+    use_bf16: bool,
+    explore: float = 0.0,
+    server: "ServerAddress | None" = None,
+) -> Iterator[Mapping[str, Agent]]:
+    """Yields the agents of players by letter, and closes them in the end; the rest is as for `make_agent`.
+
+    Args:
+        players: specifications by letter.
+        seed: of the games.
+    """
+    agents: dict[str, Agent] = {}
+    try:
+        for letter, text in players.items():
+            spec, sampler = parse_agent(text), SeededSampler(seed, letter)
+            agents[letter] = make_agent(
+                spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server
+            )
+        yield agents
+    finally:
+        for agent in agents.values():
+            agent.close()

@@ -1,7 +1,6 @@
 """Plays games of self-play and encodes them as rows of shards, directly from the games in progress."""
 
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,13 +10,12 @@ from annotate.game.record_writer import rounds_of
 from annotate.replay.replay import annotation_of, game_part, round_part
 from annotate.runtime.signals import StopRequest
 from kanachan.data.played_games import PlayedGame, encode_played
-from kanachan.play.agent import Agent, GameKey, SeededSampler
-from kanachan.play.agent_factory import make_agent
-from kanachan.play.agent_spec import parse_agent
+from kanachan.play.agent import GameKey
+from kanachan.play.agent_factory import agents_of
 from kanachan.play.game import Game
 from kanachan.play.rollout import BatchedGames
 from kanachan.play.selfplay import SelfPlay
-from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
+from kanachan.play.workers import usual_together
 
 if TYPE_CHECKING:
     from kanachan.play.inference_server import ServerAddress
@@ -29,7 +27,7 @@ class Roller:
 
     Args:
         order_seed: of the order of rows in the shards.
-        together: games that advance together; None: `TOGETHER` or `TOGETHER_WITH_PROGRAMS`.
+        together: games that advance together; None: `kanachan.play.workers.usual_together`.
         records: folder for the games' records.
         server: a process that computes the networks; None: each roller does.
     """
@@ -44,10 +42,7 @@ class Roller:
     @property
     def num_together(self) -> int:
         """How many games advance together."""
-        if self.together is not None:
-            return self.together
-        has_programs = any(parse_agent(player).kind == "mjai" for player in self.selfplay.players)
-        return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
+        return self.together or usual_together(self.selfplay.players)
 
     def __call__(self, numbers: Iterator[int], stop: StopRequest) -> Generator[tuple[int, PlayedGame]]:
         """Yields the number of each game, as they end, and the game; until a stop is requested.
@@ -66,7 +61,17 @@ class Roller:
             text = f"game {key.wall} of seed {self.selfplay.seed} ({self.selfplay.game_id(key.wall)}): {words}"
             failed.append((key.wall, PlayedGame(b"", text)))
 
-        with self._agents() as agents:
+        games = self.selfplay
+        made = agents_of(
+            games.letters,
+            games.seed,
+            games.vocabulary,
+            self.device,
+            use_bf16=games.precision == "bf16",
+            explore=games.explore,
+            server=self.server,
+        )
+        with made as agents:
             running = BatchedGames(begin, agents, self._finish, on_failure=fail)
             keys = (GameKey(number, 0) for number in numbers)
             has_more = True
@@ -75,26 +80,6 @@ class Roller:
                 yield from running.advance()
                 yield from failed
                 failed.clear()
-
-    @contextmanager
-    def _agents(self) -> Iterator[Mapping[str, Agent]]:
-        """Yields the agents by letter, and closes them in the end."""
-        agents: dict[str, Agent] = {}
-        try:
-            for letter, text in self.selfplay.letters.items():
-                agents[letter] = make_agent(
-                    parse_agent(text),
-                    SeededSampler(self.selfplay.seed, letter),
-                    self.selfplay.vocabulary,
-                    self.device,
-                    use_bf16=self.selfplay.precision == "bf16",
-                    explore=self.selfplay.explore,
-                    server=self.server,
-                )
-            yield agents
-        finally:
-            for agent in agents.values():
-                agent.close()
 
     def _finish(self, game: Game, events: list[Event]) -> tuple[int, PlayedGame]:
         if self.records is not None:

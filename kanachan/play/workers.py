@@ -2,14 +2,14 @@
 networks. Games do not depend on each other, nor on how many advance together, nor on the number of processes.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from annotate.runtime.signals import StopRequest
-from kanachan.play.agent import Agent, GameKey, SeededSampler
-from kanachan.play.agent_factory import make_agent
+from kanachan.play.agent import GameKey
+from kanachan.play.agent_factory import agents_of
 from kanachan.play.agent_spec import parse_agent
 from kanachan.play.backends import Backend, make_backend
 from kanachan.play.match import PLAYERS, GameResult, Match
@@ -17,6 +17,12 @@ from kanachan.play.match_games import match_games
 
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
+
+
+def usual_together(players: Iterable[str]) -> int:
+    """Returns how many games advance together where no number is given."""
+    has_programs = any(parse_agent(player).kind == "mjai" for player in players)
+    return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,16 +70,15 @@ class MatchStream:
     @property
     def num_together(self) -> int:
         """How many games advance together."""
-        if self.execution.together is not None:
-            return self.execution.together
-        has_programs = any(parse_agent(player).kind == "mjai" for player in self.match.players)
-        return TOGETHER_WITH_PROGRAMS if has_programs else TOGETHER
+        return self.execution.together or usual_together(self.match.players)
 
     def __call__(self, games: Iterator[GameKey], stop: StopRequest) -> Generator[tuple[GameKey, GameResult]]:
         """Yields the key and the result of each game as they end, until a stop is requested."""
         ended: list[GameResult] = []
-        with self._agents() as agents:
-            running = match_games(self.match, agents, self.execution.records, on_result=ended.append)
+        match = self.match
+        players, use_bf16 = dict(zip(PLAYERS, match.players, strict=True)), match.precision == "bf16"
+        with agents_of(players, match.seed, match.vocabulary, self.execution.device, use_bf16=use_bf16) as agents:
+            running = match_games(match, agents, self.execution.records, on_result=ended.append)
             has_more = True
             while stop.received is None:
                 has_more = has_more and running.fill(games, self.num_together)
@@ -86,18 +91,3 @@ class MatchStream:
                     raise
                 yield from ((result.game, result) for result in ended)
                 ended.clear()
-
-    @contextmanager
-    def _agents(self) -> Iterator[Mapping[str, Agent]]:
-        """Yields the agents by letter, and closes them in the end."""
-        agents: dict[str, Agent] = {}
-        try:
-            for letter, text in zip(PLAYERS, self.match.players, strict=True):
-                sampler, use_bf16 = SeededSampler(self.match.seed, letter), self.match.precision == "bf16"
-                agents[letter] = make_agent(
-                    parse_agent(text), sampler, self.match.vocabulary, self.execution.device, use_bf16=use_bf16
-                )
-            yield agents
-        finally:
-            for agent in agents.values():
-                agent.close()
