@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from annotate.vocabulary import Vocabulary
 from kanachan.inference import encoder
 from kanachan.inference.encoder import KanachanConfig, KanachanEncoder
@@ -38,7 +40,10 @@ def export_encoder(policy: NetworkPolicy, folder: Path) -> int:
     exported.encoder.load_state_dict(policy.network.encoder.state_dict(), strict=True)
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".kanachan-export.") as temporary:
-        exported.save_pretrained(temporary)
+        try:
+            exported.save_pretrained(temporary)
+        except SafetensorError as error:  # of the disk
+            raise OSError(f"{folder}: the weights could not be written ({error})") from error
         for name, text in copied_sources(encoder.__name__, _CODE).items():
             Path(temporary, f"{name}.py").write_text(text, encoding="utf-8")
         Path(temporary, ABOUT_NAME).write_text(_about(policy, folder.resolve().name), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,17 @@ def test_the_example_of_the_model_card_runs(exported: Path, tmp_path: Path, monk
     names: dict[str, object] = {}
     exec(compile(found[1], "README.md", "exec"), names)
     assert isinstance(names["situation"], torch.Tensor) and names["situation"].shape == (6, 16)
+
+
+def test_a_full_disk_is_an_error_in_one_line(weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        assert main([str(weights), "-o", str(tmp_path / "encoder")]) == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert f"error: {tmp_path}/encoder: the weights could not be written (" in capsys.readouterr().err
+    assert not any((tmp_path / "encoder").iterdir())
 
 
 @pytest.mark.parametrize("option", ["--output", "--onnx"])
