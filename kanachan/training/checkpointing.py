@@ -41,7 +41,15 @@ class Stopped(Exception):
 
 
 class CheckpointFiles(CheckpointIO):
-    """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one."""
+    """Writes a checkpoint to a temporary file, then moves it to its path; keeps the one before as the previous one.
+
+    Args:
+        keeps_previous: the last checkpoint is damaged and the previous one is not, so that the first checkpoint written
+            replaces the last one alone.
+    """
+
+    def __init__(self, *, keeps_previous: bool = False) -> None:
+        self._keeps_previous = keeps_previous
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None) -> None:
         final_path = Path(path)
@@ -52,8 +60,9 @@ class CheckpointFiles(CheckpointIO):
                 raise OSError(
                     f"{final_path} could not be written (is the disk full?); the one before it is untouched: {error}"
                 ) from error
-            if final_path.exists():
+            if final_path.exists() and not self._keeps_previous:
                 final_path.replace(final_path.with_name(PREVIOUS_NAME))
+        self._keeps_previous = False
 
     def load_checkpoint(self, path: Any, map_location: Any = None, weights_only: bool | None = None) -> dict[str, Any]:
         return read_checkpoint(Path(path))

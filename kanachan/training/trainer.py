@@ -21,6 +21,7 @@ from kanachan.models.card import read_card
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD
 from kanachan.training.checkpointing import (
     BEST_NAME,
+    PREVIOUS_NAME,
     BestCheckpoint,
     CheckpointCallback,
     CheckpointFiles,
@@ -134,7 +135,8 @@ def _run(request: Request, held: ExitStack) -> int:
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
     callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
-    trainer = _trainer(config, devices, strategy, steps, loggers, callbacks)
+    files = CheckpointFiles(keeps_previous=resumption is not None and resumption.path.name == PREVIOUS_NAME)
+    trainer = _trainer(config, devices, strategy, steps, loggers, callbacks, files)
     if config.run.measure_peak:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
@@ -260,10 +262,11 @@ def _trainer(
     steps: int,
     loggers: list[Logger],
     callbacks: list[L.Callback],
+    files: CheckpointFiles,
 ) -> L.Trainer:
     run = config.run
     accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
-    plugins: list[Any] = [CheckpointFiles()]
+    plugins: list[Any] = [files]
     if devices.world.size == 1 or not is_launched():
         plugins.append(LightningEnvironment())  # whatever Lightning infers from the variables of a cluster
     return L.Trainer(

@@ -152,6 +152,17 @@ def test_a_truncated_checkpoint_is_named_and_the_previous_one_is_resumed(
     assert f"resumed from step {previous_step}" in printed.out
 
 
+def test_a_damaged_checkpoint_does_not_displace_the_previous_one(shards: Path, tmp_path: Path) -> None:
+    """If the process is killed at that moment, there is nothing else to resume from."""
+    out = tmp_path / "run"
+    last = stopped_run(shards, out, 5)
+    last.write_bytes(b"")
+    previous_step = read_checkpoint(out / "checkpoints" / "previous.ckpt")["global_step"]
+    assert train.main(["--resume", str(out), "--run.steps", str(previous_step + 1)]) == 0
+    steps = [read_checkpoint(last.with_name(name))["global_step"] for name in ("previous.ckpt", "last.ckpt")]
+    assert steps == [previous_step, previous_step + 1]
+
+
 def test_a_run_without_a_whole_checkpoint_is_refused_with_the_names_of_the_files(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
