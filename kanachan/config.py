@@ -329,6 +329,7 @@ class RunConfig:
     """write the metrics into the run's folder for TensorBoard as well"""
 
     def __post_init__(self) -> None:
+        require(self.out != "", "run.out is empty: name a folder, as in --output runs/imitation")
         for name in ("log_every", "validate_every", "checkpoint_every"):
             require(getattr(self, name) >= 1, f"run.{name} must be at least 1, not {getattr(self, name)}")
         for name in ("steps", "threads", "validate_batches", "early_stopping", "devices", "nodes"):

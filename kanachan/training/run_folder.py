@@ -114,7 +114,7 @@ def settings_in(path: Path) -> dict[str, Any]:
     """Reads the settings of a YAML file; raises ValueError if it holds something else."""
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{path}: not YAML: {error}") from error
     if values is None:
         return {}

@@ -112,6 +112,7 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
         (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),
         (["--stage", "rank", "--data.path", ".", "--data.micro_batch", "7"], "data.micro_batch=7 does not divide"),
         (["--stage", "rank", "--data.path", ".", "--config", "/no.yaml"], "/no.yaml"),
+        (["--stage", "rank", "--data.path", ".", "-o", ""], "run.out is empty: name a folder"),
         (["--resume", "/no/run"], "/no/run"),
     ],
 )
@@ -130,6 +131,12 @@ def test_a_wrong_config_file_is_refused_by_what_is_wrong_in_it(
 ) -> None:
     given = yaml_file(tmp_path, text)
     assert named in refusal_of(["--stage", "rank", "--data.path", ".", "--config", given], capsys)
+
+
+def test_a_config_file_that_is_not_text_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "given.yaml").write_bytes(b"\xff\xfe")
+    refusal = refusal_of(["--stage", "rank", "--data.path", ".", "--config", str(tmp_path / "given.yaml")], capsys)
+    assert f"{tmp_path}/given.yaml: not YAML" in refusal
 
 
 def test_a_saved_configuration_is_read_back_as_it_was(tmp_path: Path) -> None:
