@@ -2,12 +2,11 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from annotate.pipeline.cli import annotate
 from annotate.pipeline.outputs import Output
 from annotate.vocabulary import Vocabulary
-from kanachan.data.pack_options import add_options, packing_of
+from kanachan.data.pack_options import add_options, folder_named, packing_of
 
 _MOST_SOURCES = 20
 
@@ -34,7 +33,7 @@ class ShardFormat:
         if len(options.records) > _MOST_SOURCES:
             sources.append(f"and {len(options.records) - _MOST_SOURCES} more")
         return ShardOutput(
-            Path(options.pack),
+            folder_named(options.pack),
             packing,
             sources,
             vocabulary(),

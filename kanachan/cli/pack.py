@@ -11,7 +11,7 @@ from annotate.runtime.signals import Stopped, stopping_at_once
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
 from kanachan.data.pack import PROGRAM, pack, unpack
-from kanachan.data.pack_options import add_options, packing_of
+from kanachan.data.pack_options import add_options, folder_named, packing_of
 
 DESCRIPTION = """Packs annotations (text, as kanachan-annotate writes it, or folders of shards, as kanachan-annotate
 --pack makes them) into a folder of shards that kanachan-train reads: decisions, and one row for each round of each
@@ -84,10 +84,10 @@ def _run(arguments: argparse.Namespace) -> int:
         raise ValueError("no annotations given")
     tally = pack(
         sources,
-        Path(arguments.output),
+        folder_named(arguments.output),
         packing_of(arguments),
         keeps_splits=arguments.keep_splits,
         force=arguments.force,
     )
-    tally.report(PROGRAM, Path(arguments.output))
+    tally.report(PROGRAM, folder_named(arguments.output))
     return 0

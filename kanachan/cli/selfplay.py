@@ -24,7 +24,7 @@ from kanachan.cli.player_options import (
     kind_of_device,
     vocabulary_of_players,
 )
-from kanachan.data.pack_options import add_options, packing_of
+from kanachan.data.pack_options import add_options, folder_named, packing_of
 from kanachan.play.agent_spec import SPEC_HELP
 from kanachan.play.player_mixture import MIXTURE_HELP, Mixture, parse_mixture
 from kanachan.play.selfplay import SelfPlay
@@ -119,7 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
     backend: BackendName = arguments.backend or ("inline" if arguments.processes == 1 else "processes")
     execution = Execution(backend=backend, workers=arguments.processes, address=arguments.address)
     games = PlayedGames(
-        Path(arguments.output),
+        folder_named(arguments.output),
         arguments.games,
         selfplay.as_json(),
         f"self-play {selfplay.key} of {' '.join(arguments.players)}",

@@ -26,12 +26,14 @@ class Packing:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if any(share < 0 for share in self.fractions) or abs(sum(self.fractions) - 1) > 1e-6:
+        if not (all(share >= 0 for share in self.fractions) and abs(sum(self.fractions) - 1) <= 1e-6):  # nan neither
             raise ValueError(f"fractions must be three shares that sum to 1, not {self.fractions}")
         if not 1 <= self.rows_per_shard <= 10_000_000:  # offsets into a column of tokens have 32 bits
             raise ValueError(f"rows per shard must be in 1 ... 10,000,000, not {self.rows_per_shard}")
         if self.seed < 0:
             raise ValueError(f"the seed must not be negative, not {self.seed}")
+        if self.seed >= 1 << 64:
+            raise ValueError(f"the seed must be less than 2^64, not {self.seed}")
 
 
 @dataclass(slots=True)
@@ -78,6 +80,13 @@ class Tally:
             print(f"{split:<12}{self.rows[split]:>14,}{self.games[split]:>12,}{self.rounds[split]:>12,}")
         counts = f"{self.rows.total():>14,}{self.games.total():>12,}{self.rounds.total():>12,}"
         print(f"{'all':<12}{counts}  in {folder}")
+
+
+def folder_named(name: str) -> Path:
+    """Returns the path of a folder of shards to be made; raises ValueError if the name is empty."""
+    if not name:
+        raise ValueError("the name of the folder to write is empty")
+    return Path(name)
 
 
 def require_folder(folder: Path) -> None:

@@ -196,6 +196,28 @@ def test_a_random_change_of_a_byte_is_refused_if_and_only_if_the_slow_parser_ref
         assert row["chosen"] == expected.chosen
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--fractions", "nan,0.5,0.5"], "fractions must be three shares that sum to 1"),
+        (["--seed", str(1 << 64)], "the seed must be less than 2^64"),
+        (["-o", ""], "the name of the folder to write is empty"),
+    ],
+)
+def test_settings_without_sense_are_refused(
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = write_lines(tmp_path / "a.txt", ANNOTATIONS[:20])
+    monkeypatch.chdir(tmp_path)
+    assert main([lines, "-o", "shards", *options]) == 1
+    assert f"kanachan-pack: error: {message}" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
 def test_a_game_in_two_named_splits_is_an_error_that_names_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
