@@ -4,7 +4,6 @@
 """
 
 import os
-import shutil
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -17,6 +16,7 @@ from annotate.vocabulary import Vocabulary
 from kanachan.config import SPLITS
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards, splits_in
+from kanachan.data.work_folder import LOCK, clear_work, remove_work
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,22 +116,12 @@ def _temporary_folder(folder: Path) -> Iterator[Path]:
     was_there = folder.exists()
     temporary = folder / f".{PROGRAM}.part"
     temporary.mkdir(parents=True, exist_ok=True)
-    with locking(temporary / "lock", f"{folder}: another process is packing into this folder"):
+    with locking(temporary / LOCK, f"{folder}: another process is packing into this folder"):
         try:
-            _remove_leftovers(temporary)
+            clear_work(temporary)
             yield temporary
         finally:
-            shutil.rmtree(temporary)
-            if not was_there and not any(folder.iterdir()):
-                folder.rmdir()
-
-
-def _remove_leftovers(temporary: Path) -> None:
-    for path in temporary.iterdir():
-        if path.is_dir():
-            shutil.rmtree(path)
-        elif path.name != "lock":
-            path.unlink()
+            remove_work(temporary, was_there=was_there)
 
 
 def _write_runs(

@@ -27,6 +27,7 @@ from kanachan.data.pack_options import Packing, Tally, account, require_folder
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
+from kanachan.data.work_folder import LOCK, clear_work, remove_work
 
 _TEMPORARY = ".kanachan-selfplay.part"
 _SETTINGS, _CHUNK, _GAMES = "settings.json", "chunk-", "games.json"
@@ -123,11 +124,11 @@ class PlayedGames:
             require_no_shards(self.folder)
         was_there = self.folder.exists()
         self._temporary.mkdir(parents=True, exist_ok=True)
-        with locking(self._temporary / "lock", f"{self.folder}: another process plays into this folder"):
+        with locking(self._temporary / LOCK, f"{self.folder}: another process plays into this folder"):
             if is_resumed:
                 self._check_settings()
             else:
-                self._remove_all()
+                clear_work(self._temporary)
                 with replacing(self._temporary / _SETTINGS) as path:
                     path.write_text(json.dumps({**self._settings, "games": self.num_games}), encoding="utf-8")
             self._find_chunks()
@@ -165,7 +166,7 @@ class PlayedGames:
                 self._add_chunk(path)
             elif path.is_dir():
                 shutil.rmtree(path)
-            elif path.name not in (_SETTINGS, "lock"):
+            elif path.name not in (_SETTINGS, LOCK):
                 path.unlink()
 
     def _add_chunk(self, path: Path) -> None:
@@ -253,23 +254,13 @@ class PlayedGames:
         publish_shards(self._temporary, new, names_in(self.folder), self.folder)
         # without its settings the run counts as ended
         (self._temporary / _SETTINGS).unlink()
-        self._remove_all()
+        clear_work(self._temporary)
         return merge.tally
-
-    def _remove_all(self) -> None:
-        for path in self._temporary.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path)
-            elif path.name != "lock":
-                path.unlink()
 
     def _close(self, was_there: bool) -> None:
         """Removes the temporary folder if nothing is to be resumed, and the folder too if it is new and empty."""
-        if (self._temporary / _SETTINGS).exists() and not self.is_empty:
-            return
-        shutil.rmtree(self._temporary)
-        if not was_there and not any(self.folder.iterdir()):
-            self.folder.rmdir()
+        if self.is_empty or not (self._temporary / _SETTINGS).exists():
+            remove_work(self._temporary, was_there=was_there)
 
 
 def _sync(folder: Path) -> None:

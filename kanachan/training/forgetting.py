@@ -26,7 +26,6 @@ from kanachan.objectives.networks import load_network
 from kanachan.training.devices import accumulation_dtype
 
 INIT_NAME = "init.safetensors"
-_STATE_PREFIX = "network."  # of the keys of the stage's state
 
 
 class PreviousStage:
@@ -77,12 +76,12 @@ class PreviousStage:
         batch = batch.without_soft_labels()
         return self._objective.loss(self._network(batch), batch)["loss"]
 
-    def drift(self, state: Mapping[str, Tensor]) -> dict[str, float]:
+    def drift(self, tensors: Mapping[str, Tensor]) -> dict[str, float]:
         """Computes 1 - cosine between the initial and the current weights of the encoder of `join`, for `embeddings`,
         `block_01`, … as that counts them, if it has fewer.
 
         Args:
-            state: the state of the run's module, all tensors whole.
+            tensors: of the run's network, whole, by their names in a weights file.
         """
         kept = kept_blocks(self._layers, len(self._network.encoder.blocks))
         products: dict[str, list[Tensor]] = {}
@@ -93,7 +92,7 @@ class PreviousStage:
                 own = name_in_fewer(name.removeprefix(ENCODER_PREFIX), kept)
                 part = None if own is None else _part(own)
                 if part is not None:
-                    now = state[f"{_STATE_PREFIX}{ENCODER_PREFIX}{own}"].detach().flatten()
+                    now = tensors[f"{ENCODER_PREFIX}{own}"].detach().flatten()
                     exact = accumulation_dtype(now.device)
                     then = opened.get_tensor(name).to(now.device).flatten().to(exact)
                     now = now.to(exact)

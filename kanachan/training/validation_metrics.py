@@ -30,6 +30,7 @@ from kanachan.training.devices import accumulation_dtype
 from kanachan.training.distributed_sums import DistributedSums, means_of
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, moments, with_explained_variance
+from kanachan.training.strategies import network_tensors
 from kanachan.training.wandb_run import ReliabilityPoint
 
 MAX_BATCHES_OF_PREVIOUS = 4
@@ -114,9 +115,9 @@ class ValidationMetrics:
         assert self.previous is not None
         total, weight = sums_S.tolist()
         row = {f"old/{self.previous.stage}_loss": total / weight}
-        state = trainer.strategy.lightning_module_state_dict()
+        tensors = network_tensors(trainer)
         if trainer.is_global_zero:
-            row |= {f"drift/{part}": drift for part, drift in self.previous.drift(state).items()}
+            row |= {f"drift/{part}": drift for part, drift in self.previous.drift(tensors).items()}
         return row
 
 
