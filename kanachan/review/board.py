@@ -24,9 +24,7 @@ from annotate.vocabulary import (
     tile_of_slot,
 )
 from annotate.words import GRADES, describe_action
-
-NORTH = "4z"
-"""the tile that players of three set aside"""
+from kanachan.review.tile_names import NORTH, kind_of_tile, sorted_tiles
 
 
 @dataclass(slots=True)
@@ -110,7 +108,7 @@ def table_of(annotation: Annotation, vocabulary: Vocabulary, pons: Sequence[Sequ
         scores=[numeric[f"score_{seat}"] for seat in range(vocabulary.num_seats)],
         ranks=[rank - NUM_GRADES for _, rank in standing],
         grades=[GRADES[grade] for grade, _ in standing],
-        hand=sorted((TILE_NAMES[tile_of_slot(values["slot"])] for values in sparse["hand"]), key=_place_in_hand),
+        hand=sorted_tiles(TILE_NAMES[tile_of_slot(values["slot"])] for values in sparse["hand"]),
         drawn=TILE_NAMES[sparse["drawn"][0]["tile"]] if sparse["drawn"] else None,
         rivers=done.rivers,
         melds=done.melds,
@@ -193,7 +191,7 @@ class _Done:
         self.melds[seat].append(Meld(kind, [TILE_NAMES[tile] for tile in own], TILE_NAMES[called], source))
 
     def _add_to_pon(self, seat: int, tile: int) -> int:
-        pons = [(meld.kind, tile34_of(TILE_NAMES.index(meld.own[0]))) for meld in self.melds[seat]]
+        pons = [(meld.kind, kind_of_tile(meld.own[0])) for meld in self.melds[seat]]
         place = pons.index(("pon", tile34_of(tile)))
         meld = self.melds[seat][place]
         meld.kind, meld.added = "kakan", TILE_NAMES[tile]
@@ -205,8 +203,3 @@ def _copies(tile: int) -> list[int]:
     kind = tile34_of(tile)
     alike = [other for other in range(NUM_TILES) if tile34_of(other) == kind]
     return [other for other in alike for _ in range(HAND_SLOT_FIRST[other + 1] - HAND_SLOT_FIRST[other])]
-
-
-def _place_in_hand(name: str) -> str:
-    """Returns a sort key that places a red five just before the ordinary ones."""
-    return name[1] + name[0].replace("0", "4~")

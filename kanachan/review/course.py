@@ -11,7 +11,8 @@ from annotate.annotation import Annotation
 from annotate.game.hands import Hands, Meld
 from annotate.game.record import Event, Round
 from annotate.game.tiles import TILE_OF_MJAI
-from annotate.vocabulary import TILE_NAMES, Vocabulary, tile34_of
+from annotate.vocabulary import Vocabulary, tile34_of
+from kanachan.review.tile_names import name_of, sorted_tiles
 
 Data = dict[str, Any]
 _PUBLIC = ("dahai", "chi", "pon", "daiminkan", "ankan", "kakan", "kita")
@@ -105,16 +106,6 @@ class Course:
     def between(self, first: int, last: int) -> list[Data]:
         """Returns the events from one place to another, for the page."""
         return [event for event in self._described[first:last] if event is not None]
-
-
-def name_of(mjai: str) -> str:
-    """Returns the specification's name of a tile."""
-    return TILE_NAMES[TILE_OF_MJAI[mjai]]
-
-
-def sorted_tiles(names: Sequence[str]) -> list[str]:
-    """Returns tiles in the order of a hand, a red five just before the ordinary ones."""
-    return sorted(names, key=lambda name: (name[1], name[0].replace("0", "4~")))
 
 
 def _kind(mjai: str) -> int:

@@ -8,9 +8,9 @@ from annotate.game.hands import Meld
 from annotate.game.record import Event, Round
 from annotate.game.results import EXHAUSTIVE, NAGASHI
 from annotate.game.winning import Win
-from annotate.vocabulary import RANKS_PER_SUIT, TILE_NAMES, Vocabulary, tile34_of
-from kanachan.review.board import NORTH
-from kanachan.review.course import Course, name_of, sorted_tiles, winning_tile
+from annotate.vocabulary import RANKS_PER_SUIT, Vocabulary
+from kanachan.review.course import Course, winning_tile
+from kanachan.review.tile_names import NORTH, kind_of_tile, name_of, sorted_tiles
 
 Data = dict[str, Any]
 _DRAWS = (EXHAUSTIVE[0], NAGASHI)
@@ -78,10 +78,10 @@ def _win(
     moment, melds, norths = course.moment(course.end), course.melds[seat], course.norths[seat]
     tile = winning_tile(events, event)
     tiles = [*moment.concealed[seat], tile, *(name for meld in melds for name in meld.tiles), *[NORTH] * norths]
-    dora = [_dora(_kind(name), vocabulary.kinds) for name in indicators]
+    dora = [_dora(kind_of_tile(name), vocabulary.kinds) for name in indicators]
     han = win.han_of_yaku(
         is_open=_is_open(melds),
-        dora=sum(dora.count(_kind(name)) for name in tiles),
+        dora=sum(dora.count(kind_of_tile(name)) for name in tiles),
         red=sum(name[0] == "0" for name in tiles),
         norths=norths,
     )
@@ -105,10 +105,6 @@ def _win(
 
 def _is_open(melds: Sequence[Meld]) -> bool:
     return any(meld.kind != "ankan" for meld in melds)
-
-
-def _kind(name: str) -> int:
-    return tile34_of(TILE_NAMES.index(name))
 
 
 def _dora(indicator: int, kinds: Sequence[int]) -> int:

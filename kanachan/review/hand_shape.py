@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 from annotate.game.engine import shanten
-from annotate.vocabulary import NUM_TILES34, TILE_NAMES, Vocabulary, tile34_of, tile_of
-from kanachan.review.board import NORTH, TableView
+from annotate.vocabulary import NUM_TILES34, TILE_NAMES, Vocabulary, tile_of
+from kanachan.review.board import TableView
+from kanachan.review.tile_names import NORTH, kind_of_tile
 
 _COPIES = 4
 
@@ -41,12 +42,12 @@ class HandShape:
     """
 
     def __init__(self, table: TableView, furiten_kinds: Collection[int], vocabulary: Vocabulary) -> None:
-        self._hand = [_kind(name) for name in table.hand]
-        self._drawn = None if table.drawn is None else _kind(table.drawn)
+        self._hand = [kind_of_tile(name) for name in table.hand]
+        self._drawn = None if table.drawn is None else kind_of_tile(table.drawn)
         self._furiten_kinds = furiten_kinds
         self._vocabulary = vocabulary
-        own_melds = [_kind(name) for meld in table.melds[table.seat] for name in meld.tiles]
-        self._laid_open = [*own_melds, *[_kind(NORTH)] * table.norths[table.seat]]
+        own_melds = [kind_of_tile(name) for meld in table.melds[table.seat] for name in meld.tiles]
+        self._laid_open = [*own_melds, *[kind_of_tile(NORTH)] * table.norths[table.seat]]
         self._seen = [0] * NUM_TILES34
         visible = [
             *table.hand,
@@ -57,7 +58,7 @@ class HandShape:
             *[NORTH] * sum(table.norths),
         ]
         for name in visible:
-            self._seen[_kind(name)] += 1
+            self._seen[kind_of_tile(name)] += 1
         self._after: dict[int, Accepted] = {}
 
     @cached_property
@@ -83,7 +84,7 @@ class HandShape:
 
     def after_discard(self, tile: str) -> Accepted:
         """Returns what the hand accepts after the discard of a tile."""
-        kind = _kind(tile)
+        kind = kind_of_tile(tile)
         if kind not in self._after:
             rest = list(self._all)
             rest.remove(kind)
@@ -92,7 +93,7 @@ class HandShape:
 
     def is_furiten_after(self, tile: str) -> bool:
         """Returns whether the waits after a discard include a tile that the seat has discarded or let pass."""
-        return not self.after_discard(tile).left.keys().isdisjoint({*self._furiten_kinds, _kind(tile)})
+        return not self.after_discard(tile).left.keys().isdisjoint({*self._furiten_kinds, kind_of_tile(tile)})
 
     def _accepted(self, hand: Sequence[int]) -> Accepted:
         distance = self._shanten(hand)
@@ -105,7 +106,3 @@ class HandShape:
 
     def _shanten(self, kinds: Sequence[int]) -> int:
         return shanten([_COPIES * kind for kind in kinds], self._vocabulary.num_seats)
-
-
-def _kind(name: str) -> int:
-    return tile34_of(TILE_NAMES.index(name))
