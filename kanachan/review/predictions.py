@@ -80,24 +80,48 @@ def reviewed_predictions(policies: Sequence[Policy], annotations: Sequence[Annot
         before = _expected(policy, annotations, chunk)
         rows = []
         for i, (annotation, prediction) in enumerate(zip(annotations, predicted, strict=True)):
-            ranks = prediction.rank_probability
             expected: float | None = None
             expected_ranks: Numbers | None = None
             if policy.objective.has_value:
                 expected = float(before.points[i] if before else weights[i] @ prediction.score)
+            ranks = prediction.rank_probability
             if ranks is not None:
                 expected_ranks = before.ranks[i] if before and before.ranks is not None else weights[i] @ ranks
-            is_compared = plausible[i] | (_one_hot(annotation) > 0)
-            if prediction.probability is not None:
-                is_compared = np.ones_like(is_compared)
-            compared = np.where(is_compared, prediction.score, -np.inf)
-            loss = _loss(compared, prediction.probability, annotation.chosen)
-            shown = prediction.shown[is_compared]
-            gap = loss if prediction.probability is None else float(shown.max() - prediction.shown[annotation.chosen])
-            best, spread = int(compared.argmax()), float(shown.max() - shown.min())
-            rows.append(ReviewedPrediction(prediction.shown, best, loss, gap, spread, ranks, expected, expected_ranks))
+            rows.append(_reviewed(prediction, annotation, plausible[i], expected, expected_ranks))
         found.append(rows)
     return Reviewed(found, [row.tolist() for row in plausible])
+
+
+def _reviewed(
+    prediction: Prediction,
+    annotation: Annotation,
+    plausible: NDArray[np.bool_],
+    expected: float | None,
+    expected_ranks: Numbers | None,
+) -> ReviewedPrediction:
+    """Compares the action taken with the others, by values only with the plausible ones.
+
+    Args:
+        plausible: [A]
+        expected: as in ReviewedPrediction, like `expected_ranks`.
+    """
+    chosen, shown = annotation.chosen, prediction.shown
+    is_compared = np.ones_like(plausible)
+    if prediction.probability is None:
+        is_compared = plausible | (_one_hot(annotation) > 0)
+    compared = np.where(is_compared, prediction.score, -np.inf)
+    loss = _loss(compared, prediction.probability, chosen)
+    highest, lowest = shown[is_compared].max(), shown[is_compared].min()
+    return ReviewedPrediction(
+        shown=shown,
+        best=int(compared.argmax()),
+        loss=loss,
+        gap=loss if prediction.probability is None else float(highest - shown[chosen]),
+        spread=float(highest - lowest),
+        rank_probability=prediction.rank_probability,
+        expected=expected,
+        expected_ranks=expected_ranks,
+    )
 
 
 def policy_index(policies: Sequence[Policy]) -> int | None:

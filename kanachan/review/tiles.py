@@ -121,8 +121,7 @@ def _face(name: str) -> str:
         return "".join(_circle(x, y, radius, _RED if is_red else colour) for x, y, colour in _CIRCLES[number - 1])
     if number == 1:
         return _BIRD
-    tall = number <= 6 or number == 8
-    height = (30 if number != 8 else 31) if tall else 21
+    height = (30, 30, 30, 30, 30, 21, 31, 21)[number - 2]
     return "".join(_stick(x, y, height, _RED if is_red else colour, lean) for x, y, colour, lean in _STICKS[number - 1])
 
 
