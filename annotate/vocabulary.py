@@ -319,9 +319,6 @@ def known_vocabularies() -> str:
     return ", ".join(f"{vocabulary.name} {vocabulary.fingerprint}" for vocabulary in VOCABULARIES.values())
 
 
-# Tiles, in the specification's numbering -----------------------------------------------------------------------------
-
-
 def is_red(tile: int) -> bool:
     return tile < NUM_SUITS * TILES_PER_SUIT and tile % TILES_PER_SUIT == 0
 

@@ -158,9 +158,6 @@ def run(*command: object) -> None:
         raise Ended(status if status > 0 else 128 + signal.SIGINT)
 
 
-# The records ---------------------------------------------------------------------------------------------------------
-
-
 def files_of(paths: Sequence[str]) -> Files:
     """Returns the files of records; raises ValueError if a path matches nothing."""
     check_paths(paths)
@@ -227,9 +224,6 @@ def first_game(paths: Sequence[str], num_players: int) -> str | None:
         if games[0].final_scores is not None and games[0].rounds:
             return record.name
     return None
-
-
-# The steps -----------------------------------------------------------------------------------------------------------
 
 
 def make_annotations(settings: Settings, files: Files) -> Path:
@@ -308,9 +302,6 @@ def learned(runs: Path) -> list[Path]:
     networks = json.loads((runs / "evaluation.json").read_text())["weights"]
     better = {network["stage"] for network in networks if network["verdict"]["is_better"]}
     return [runs / stage for stage in STAGES if stage in better or not objective_class(stage).has_value]
-
-
-# What is next --------------------------------------------------------------------------------------------------------
 
 
 def typed(path: Path) -> str:

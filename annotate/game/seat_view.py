@@ -114,8 +114,6 @@ class SeatTable(Table):
         has_missed = self._has_missed_in_riichi or env.missed_agari_doujun[seat]
         return has_missed or any(tile // 4 in waits for tile in env.discards[seat])
 
-    # Events ----------------------------------------------------------------------------------------------------------
-
     def _draw(self, event: Event) -> None:
         seat = event["actor"]
         if self._target is not None:
@@ -203,8 +201,6 @@ class SeatTable(Table):
         self._own = None
         self._is_over = True
 
-    # Turns -----------------------------------------------------------------------------------------------------------
-
     def _look(self, observations: Mapping[int, Any], num_dora: int = 0) -> None:
         """Clears the turns: those of this table's seat are returned by `follow`."""
         self.turns = []
@@ -249,8 +245,6 @@ class SeatTable(Table):
         self.turns = turns
         self.step(moves)
         self._awaits_draw = self._target is None and not self._env.done() and self._env.drawn_tile is not None
-
-    # Placeholder hands -----------------------------------------------------------------------------------------------
 
     def _take(self, name: str) -> int:
         return _taken(self._pool, name)

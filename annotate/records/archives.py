@@ -85,9 +85,6 @@ def _expands(limit: int) -> str:
     return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size: the rest is skipped"
 
 
-# zip -----------------------------------------------------------------------------------------------------------------
-
-
 def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
     try:
         archive = zipfile.ZipFile(raw)
@@ -112,9 +109,6 @@ def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
             yield Member(info.filename, b"", info.compress_size, f"damaged in the archive ({error})")
             continue
         yield Member(info.filename, data, info.compress_size)
-
-
-# tar -----------------------------------------------------------------------------------------------------------------
 
 
 _ATTRIBUTE_TYPES = (

@@ -149,8 +149,6 @@ class RuleBasedAgent:
             return self._claim(turn, view, by_kind)
         return self._own_turn(turn, view, by_kind)
 
-    # On the seat's own turn ------------------------------------------------------------------------------------------
-
     def _own_turn(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
         if "kyushu" in by_kind and self._shanten(view.hand) > 2 and self._chance(turn, "kyushu") < 0.9:
             return by_kind["kyushu"][0]
@@ -221,8 +219,6 @@ class RuleBasedAgent:
         ranked.sort(reverse=True)
         return ranked
 
-    # On another seat's tile ------------------------------------------------------------------------------------------
-
     def _claim(self, turn: Turn, view: View, by_kind: dict[str, list[int]]) -> int:
         skip = by_kind["skip"][0]
         if view.is_riichi:
@@ -269,8 +265,6 @@ class RuleBasedAgent:
 
     def _shanten(self, hand: Sequence[int]) -> int:
         return shanten(hand, self._vocabulary.num_seats)
-
-    # Plans -----------------------------------------------------------------------------------------------------------
 
     def _plans(self, view: View, hand: Sequence[int], melds: Sequence[Sequence[int]]) -> list[Plan]:
         """Returns the plans that give an open hand a yaku."""

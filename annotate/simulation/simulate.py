@@ -130,9 +130,6 @@ def _play(table: Table, players: Sequence[Agent], writer: ObservationEncoder | N
     return []
 
 
-# Many games ----------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
     """The options of `run`."""

@@ -114,8 +114,6 @@ class ZeroStrategy(DeepSpeedStrategy):
     restore_checkpoint_after_setup = False
     lightning_restore_optimizer = True
 
-    # On a CPU, which Lightning refuses --------------------------------------------------------------------------------
-
     def setup_environment(self) -> None:
         if self._is_gpu:
             super().setup_environment()
@@ -144,13 +142,9 @@ class ZeroStrategy(DeepSpeedStrategy):
         assert self.parallel_devices is not None
         return self.parallel_devices[0].type == "cuda"
 
-    # Accumulation -----------------------------------------------------------------------------------------------------
-
     def backward(self, closure_loss: Tensor, optimizer: Any, *args: Any, **kwargs: Any) -> Tensor:
         # Lightning has divided the loss by the number of micro-batches, and DeepSpeed would do so again
         return super().backward(closure_loss, optimizer, *args, scale_wrt_gas=False, **kwargs)
-
-    # Checkpoints ------------------------------------------------------------------------------------------------------
 
     def load_checkpoint(self, checkpoint_path: Any, weights_only: bool | None = None) -> dict[str, Any]:
         return self.checkpoint_io.load_checkpoint(checkpoint_path)

@@ -97,8 +97,6 @@ class LoggedModule(TrainableModule):
             self.meter.count(batch)
         return batch.to(device, non_blocking=True)
 
-    # Training --------------------------------------------------------------------------------------------------------
-
     def on_fit_start(self) -> None:
         for logger in self.trainer.loggers:
             if isinstance(logger, WandbLogger) and self.trainer.is_global_zero:
@@ -212,8 +210,6 @@ class LoggedModule(TrainableModule):
         }
         return row if meter.peak is None else {**row, "train/share_of_peak": flops / peak}
 
-    # Validation ------------------------------------------------------------------------------------------------------
-
     def on_validation_epoch_start(self) -> None:
         self._validation_start = time.perf_counter()
 
@@ -229,8 +225,6 @@ class LoggedModule(TrainableModule):
 
     def on_validation_end(self) -> None:
         self.meter.start_waiting()
-
-    # The log ---------------------------------------------------------------------------------------------------------
 
     def write(self, row: Mapping[str, float]) -> None:
         """Writes a row of metrics for the current step."""

@@ -85,9 +85,6 @@ def is_lost_process(error: RuntimeError) -> bool:
     return isinstance(error, torch.distributed.DistError) or any(sign in str(error) for sign in signs)
 
 
-# Access of a module to the strategy ----------------------------------------------------------------------------------
-
-
 def is_sharded(trainer: L.Trainer) -> bool:
     """Returns whether DeepSpeed holds gradients and states, clips, and skips steps that are not finite."""
     return isinstance(trainer.strategy, ZeroStrategy)

@@ -47,9 +47,6 @@ ITS_OWN = {"reduce_bucket_size": 500_000_000}
 """DeepSpeed's default, which `kanachan.training.deepspeed` overrides"""
 
 
-# Memory ---------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Size:
     """The numbers of parameters of a network."""
@@ -187,9 +184,6 @@ def activations_of(model: ModelConfig, rows: Rows, *, use_bf16: bool, recomputes
     return encoder + model.decoder_layers * decoder + ends
 
 
-# Time and traffic -----------------------------------------------------------------------------------------------------
-
-
 def gpu_hours(flops_per_decision: float, decisions: float = DECISIONS) -> float:
     """Computes the GPU-hours of training on a number of decisions."""
     return flops_per_decision * decisions / (SHARE * PEAK) / 3600
@@ -213,9 +207,6 @@ def sent_in_a_step(strategy: StrategyName, size: Size, processes: int, micro_bat
         gathers = 1 if stay else 2
         return to_all * micro_batches * (gathers + 1) * halves
     return to_all * ((micro_batches if strategy == "zero2" else 1) * 2 * halves + weights)
-
-
-# Tables ---------------------------------------------------------------------------------------------------------------
 
 
 def tables(shards: Path, micro_batch: int, num_batches: int) -> Iterator[str]:

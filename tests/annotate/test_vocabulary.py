@@ -192,8 +192,6 @@ def test_a_game_of_four_has_all_tiles_of_which_seventy_are_drawn_and_six_orders_
     assert len(V.suit_orders) == 6 and V.suit_orders[0] == (0, 1, 2)
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
 DOCUMENTED_FOR_THREE = """
     sparse room 0 4 | sparse style 5 6 | sparse seat 7 9 | sparse wind 10 12 | sparse round 13 15
     sparse dora 16 200 | sparse left 201 255 | sparse standing 256 312 | sparse hand 313 448 | sparse drawn 449 485

@@ -47,9 +47,6 @@ def _member_twice(data: bytes, rng: random.Random) -> bytes:
     return f"{text[: member.start()]}{name}:{value},{text[member.start() :]}".encode("utf-8", "surrogatepass")
 
 
-# JSON ----------------------------------------------------------------------------------------------------------------
-
-
 def _json_text(tree: Tree) -> str:
     deep: list[str] = []
 
@@ -78,9 +75,6 @@ def _write_lines(tree: Tree) -> bytes:
     return "".join(f"{_json_text(line)}\n" for line in lines).encode()
 
 
-# Tenhou's XML: [tag, [[attribute, value], ...]] of each element inside of the root ------------------------------------
-
-
 def _parse_xml(data: bytes) -> Tree:
     elements = [[tag[1], [list(pair) for pair in _ATTRIBUTE.findall(tag[2])]] for tag in _TAG.finditer(data.decode())]
     return [element for element in elements if element[0] != "mjloggm"]
@@ -106,8 +100,6 @@ def _written(value: Any) -> str:
         return "<a>" * value.depth + "</a>" * value.depth
     return value if isinstance(value, str) else f"{value}"
 
-
-# Protobuf: [number, wire type, value] of each field; a value that is a message is a list of fields ------------------
 
 _VARINT, _EIGHT, _LENGTHY, _FOUR = 0, 1, 2, 5
 _MOST_DEPTH = 12

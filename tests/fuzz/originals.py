@@ -85,9 +85,6 @@ def _cuts(rounds: Sequence[Sized], rng: random.Random) -> list[tuple[int, int]]:
     return list(dict.fromkeys(cuts))
 
 
-# Tenhou --------------------------------------------------------------------------------------------------------------
-
-
 def _mjlog(is_real: bool, most: int, rng: random.Random) -> Iterator[bytes]:
     for path in _of_tenhou(is_real, most, rng):
         head, *rounds = re.split(r"(?=<INIT )", path.read_text().strip().removesuffix("</mjloggm>"))
@@ -166,9 +163,6 @@ def _tenhou_json(is_real: bool, most: int, rng: random.Random) -> Iterator[bytes
                 more["sc"] = [value for score in final_scores(rounds[-1]) for value in (score, 0.0)]
             disp = rng.choice(("鳳南喰赤", "鳳南喰赤", "", "般南喰赤"))
             yield json.dumps(document_of(rounds, disp, **more), ensure_ascii=False).encode()
-
-
-# Mahjong Soul --------------------------------------------------------------------------------------------------------
 
 
 def _documents(is_real: bool, most: int, rng: random.Random) -> Iterator[Json]:

@@ -66,9 +66,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-# Tenhou's XML --------------------------------------------------------------------------------------------------------
-
-
 def _physical(tile: int) -> Tile:
     return {16: "0m", 52: "0p", 88: "0s"}.get(tile) or f"{tile // 4 % 9 + 1}{'mpsz'[tile // 36]}"
 
@@ -153,9 +150,6 @@ def _pay(round_: RecordedRound, deltas: Sequence[int]) -> None:
     round_.is_over = True
 
 
-# mjai ----------------------------------------------------------------------------------------------------------------
-
-
 def _of_mjai(name: str) -> Tile:
     return _HONOURS.get(name) or (f"0{name[1]}" if name.endswith("r") else name)
 
@@ -197,9 +191,6 @@ def rounds_of_mjai(data: bytes) -> list[RecordedRound]:
             if kind == "hora":
                 rounds[-1].winners[seat] = event["target"]
     return rounds
-
-
-# Mahjong Soul: from its messages -------------------------------------------------------------------------------------
 
 
 def rounds_of_majsoul(data: bytes) -> list[RecordedRound]:
@@ -259,9 +250,6 @@ def _rounds_of_steps(steps: Sequence[Any]) -> Iterator[RecordedRound]:
             round_.is_over = True
     if round_:
         yield round_
-
-
-# tenhou.net/6: what each seat did, in the order that the annotations have ---------------------------------------------
 
 
 def rounds_of_tenhou_json(data: bytes) -> list[tuple[RecordedRound, list[list[Move]]]]:

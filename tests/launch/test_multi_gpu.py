@@ -68,9 +68,6 @@ def steps_of(run: Path) -> list[int]:
     return [int(row["step"]) for row in rows_of(run) if row["train/loss"]]
 
 
-# One machine ----------------------------------------------------------------------------------------------------------
-
-
 def multi_gpu(machine: Path, *arguments: str) -> subprocess.Popen[str]:
     return start(machine, [str(ROOT / "launch" / "multi_gpu.sh"), *arguments])
 
@@ -145,9 +142,6 @@ def test_a_signal_is_passed_on_and_ends_the_run_for_good(machine: Path, number: 
     assert (script.returncode, out) == (5, f"got {name}\n")
     assert "the same command resumes from here" in err
     assert len((machine / "calls").read_text().splitlines()) == 1
-
-
-# A cluster ------------------------------------------------------------------------------------------------------------
 
 
 def sbatch(machine: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:

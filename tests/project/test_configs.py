@@ -36,9 +36,6 @@ def test_the_file_of_a_stage_names_the_stage_and_a_folder_of_its_own(stage: str)
     assert (config.stage, config.run.out) == (stage, f"runs/{stage}")
 
 
-# The sweep -----------------------------------------------------------------------------------------------------------
-
-
 def drawn() -> Iterator[dict[str, Any]]:
     """Settings that the sweep may draw: all first ones, all last ones, and all first ones but for one."""
     parameters: dict[str, dict[str, Any]] = yaml.safe_load(SWEEP.read_text())["parameters"]

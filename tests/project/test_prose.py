@@ -1,6 +1,7 @@
-"""Docstrings: a public function's begins with what it does, in the third person."""
+"""Docstrings: a public function's begins with what it does, in the third person. Comments: none is a banner."""
 
 import ast
+import re
 
 import pytest
 
@@ -29,3 +30,8 @@ def test_a_public_docstring_begins_with_a_verb(module: str) -> None:
         if words and not (first[0].isupper() and first.endswith("s") and first not in NOT_VERBS):
             wrong.append(f"{function.name}, line {function.lineno}: {' '.join(words[:6])}")
     assert wrong == []
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_comment_is_a_banner(module: str) -> None:
+    assert re.findall(r"^ *#.*[-=*~#]{4,}", MODULES[module].read_text(), re.MULTILINE) == []

@@ -182,9 +182,6 @@ def _game_id(document: dict[str, Any], name: str) -> str:
     return f"{readable}-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
-# The header ----------------------------------------------------------------------------------------------------------
-
-
 def _kind(disp: str) -> _Kind:
     is_east = "東" in disp or "东" in disp or "East" in disp
     style = 0 if is_east else 1
@@ -293,9 +290,6 @@ def _mjsoul_grade(name: str) -> int | None:
             level = level.removeprefix("★")
         return 3 * tier + _LEVELS[level] if level in _LEVELS else None
     return None
-
-
-# Rounds --------------------------------------------------------------------------------------------------------------
 
 
 def _round(number: int, columns: Any, num_seats: int) -> Round:

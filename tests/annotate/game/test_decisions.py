@@ -18,9 +18,6 @@ def hides(options_: str, outcome: str, chosen: str | None = None) -> bool:
     return is_hidden(tokens, outcome, TOKENS[chosen] if chosen else None, V)
 
 
-# Decision points -----------------------------------------------------------------------------------------------------
-
-
 def test_a_decision_point_has_two_or_more_actions() -> None:
     for decision in play_round("", DULL).decisions:
         assert len(decision.observation.actions) >= 2
@@ -49,9 +46,6 @@ def test_all_decide_on_the_same_situation_whatever_the_others_answer() -> None:
     one = play_round("0 discard 3p; 1 chi 45p; 2 pon", ["3p", "45p", "33p", ""]).decisions[1:3]
     two = play_round("0 discard 3p; 1 skip; 2 skip", ["3p", "45p", "33p", ""]).decisions[1:3]
     assert [d.observation for d in one] == [d.observation for d in two]
-
-
-# What a record hides -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -106,9 +100,6 @@ def test_in_play_a_passed_ron_beside_a_win_is_not_marked_but_a_passed_call_is() 
         ({"ron", "skip"}, False),
         ({"ron", "skip"}, False),
     ]
-
-
-# Kinds ---------------------------------------------------------------------------------------------------------------
 
 
 def test_every_action_is_of_a_kind_that_reports_name() -> None:

@@ -40,9 +40,6 @@ def kinds(option_words: set[str]) -> set[str]:
     return {word.split()[0] for word in option_words}
 
 
-# Actions -------------------------------------------------------------------------------------------------------------
-
-
 def test_riichi_is_one_decision_with_its_discard() -> None:
     played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
 
@@ -245,9 +242,6 @@ def test_options_are_ascending_and_distinct() -> None:
         assert list(decision.observation.actions) == sorted(set(decision.observation.actions))
 
 
-# The table -----------------------------------------------------------------------------------------------------------
-
-
 def test_left_tiles_are_69_at_the_dealers_first_turn_and_kans_count() -> None:
     played = play_round("0 ankan 1m; 0 cut", ["1111m"], rinshan="6z")
     assert list(dict.fromkeys(map(left_of, played.decisions)))[:3] == [69, 68, 67]
@@ -305,9 +299,6 @@ def test_closed_and_added_kans_are_told_by_their_tiles() -> None:
     assert 957 + 111 + 2 * 37 + 10 in events
     assert 1845 + 34 + 18 in events
     assert 1981 + 37 + 15 in events
-
-
-# The wall ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_rebuilt_wall_deals_draws_and_turns_the_same_tiles() -> None:

@@ -79,9 +79,6 @@ def test_of_equal_scores_the_lower_seat_stands_first() -> None:
     assert ranks_of((20000, 30000, 20000, 30000)) == (2, 0, 3, 1)
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
-
 def test_three_players_start_with_more_and_the_second_gains_nothing() -> None:
     assert [mjsoul_delta(rank, 35000, THRONE, 14, SOUTH, 3) for rank in range(3)] == [15 + 240, 0, -15 - 290]
     assert [mjsoul_delta(rank, 35000, JADE, 9, EAST, 3) for rank in range(3)] == [15 + 75, 0, -15 - 80]

@@ -33,9 +33,6 @@ def round_of_terminals(*seats: int, oya: int = 0):
     return play_round("", draws="".join(draws), start=start_of_round(oya))
 
 
-# The round's result --------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("winner, seen", [(0, [0, 3, 2, 1]), (1, [1, 0, 3, 2]), (2, [2, 1, 0, 3]), (3, [3, 2, 1, 0])])
 def test_a_tsumo_is_0_for_the_winner_and_1_to_3_by_where_the_winner_sits(winner: int, seen: list[int]) -> None:
     assert codes(win(winner, winner)) == seen
@@ -125,9 +122,6 @@ def test_a_hand_that_waits_for_nothing_but_its_own_four_tiles_is_not_tenpai() ->
     assert [part[0] for part in round_part(played.events)] == [16] * NUM_SEATS
 
 
-# Scores --------------------------------------------------------------------------------------------------------------
-
-
 def test_the_round_delta_holds_the_stick_of_a_riichi() -> None:
     played = play_round("0 riichi 8m", [TENPAI, *DULL[1:]], "8m")
     changes = played.events[-1]["deltas"]
@@ -179,9 +173,6 @@ def test_ranks_and_scores_are_those_of_the_end_of_the_game_and_ties_go_to_the_lo
         (1, 0, 2, 3, 2, 25000, 3),
         (1, 0, 2, 3, 3, 20000, 4),
     ]
-
-
-# Three players -------------------------------------------------------------------------------------------------------
 
 
 def codes_of_three(*ends: dict, is_tenpai: tuple[bool, ...] = (False,) * 3) -> list[int]:

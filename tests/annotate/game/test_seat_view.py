@@ -144,9 +144,6 @@ def test_a_seat_that_waits_for_what_it_has_discarded_is_furiten() -> None:
     assert drawn[:3] == [False, True, True]
 
 
-# Errors --------------------------------------------------------------------------------------------------------------
-
-
 def some_round() -> list[Event]:
     return rounds_of(simulate_game(V, 11, 3, style=0, annotated=False).events)[1]
 
@@ -199,9 +196,6 @@ def test_damaged_rounds_are_refused_and_nothing_worse() -> None:
         except ValueError:
             refused += 1
     assert refused > 75
-
-
-# Real records --------------------------------------------------------------------------------------------------------
 
 
 def played_again(recorded: Round, rules: Rules, writer: ObservationEncoder) -> list[list[tuple]]:

@@ -219,9 +219,6 @@ def test_explain_names_the_bad_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "line 1: 7 tab-separated fields expected, 3 found" in capsys.readouterr().err
 
 
-# Games of three and of four players -----------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def both_kinds(tmp_path_factory: pytest.TempPathFactory, games: Path) -> Path:
     folder = tmp_path_factory.mktemp("both")

@@ -43,9 +43,6 @@ def written(folder: Path, *arguments: str) -> list[str]:
     return (folder / "lines.txt").read_text().splitlines()
 
 
-# Several games in a file ---------------------------------------------------------------------------------------------
-
-
 def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_other(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,9 +65,6 @@ def test_explain_counts_the_decisions_of_games_that_can_be_read(
     expected = capsys.readouterr().out
     assert annotate([write(tmp_path / "alone.jsonl", game), "--explain", "3"]) == 0
     assert capsys.readouterr().out == expected
-
-
-# Games without an end ------------------------------------------------------------------------------------------------
 
 
 def test_a_game_that_is_cut_off_is_left_out_and_the_report_names_the_option(

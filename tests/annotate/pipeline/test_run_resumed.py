@@ -157,9 +157,6 @@ def test_an_interrupted_run_over_a_former_file_is_started_again_only_by_force(
     assert (tmp_path / "a.txt").read_bytes() == (whole / "a.txt").read_bytes()
 
 
-# What an interrupted run may not be continued with ------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def broken(games: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the records in games/, and next to it what an interrupted run over it to a.txt has left."""
@@ -288,9 +285,6 @@ def test_two_processes_do_not_write_the_same_output(
     assert "another process is at work on this output" in capsys.readouterr().err
 
 
-# Compressed output ---------------------------------------------------------------------------------------------------
-
-
 def test_other_programs_read_what_is_compressed_game_by_game(whole: Path) -> None:
     plain = (whole / "a.txt").read_bytes()
     assert gzip.decompress((whole / "a.txt.gz").read_bytes()) == plain
@@ -301,9 +295,6 @@ def test_other_programs_read_what_is_compressed_game_by_game(whole: Path) -> Non
         if shutil.which(program):
             file = whole / f"a.txt.{'gz' if program == 'gzip' else 'zst'}"
             assert subprocess.run([program, "-dc", file], capture_output=True, check=True).stdout == plain
-
-
-# Shards of a cluster -------------------------------------------------------------------------------------------------
 
 
 def test_shards_together_hold_every_line_once(games: Path, whole: Path, tmp_path: Path) -> None:

@@ -70,9 +70,6 @@ def names_and_problems(path: Path) -> list[tuple[str, str | None]]:
     return [(record.name.removeprefix(str(path)), record.problem) for record in records_of([str(path)])]
 
 
-# What is in them -----------------------------------------------------------------------------------------------------
-
-
 @every_kind
 def test_members_are_records_in_the_archives_order_whatever_its_name(pack: Pack, tmp_path: Path) -> None:
     path = pack(tmp_path / "records.txt", FILES)
@@ -156,9 +153,6 @@ def test_long_names_are_read_whole(tmp_path: Path) -> None:
         assert names_and_problems(pack(tmp_path / "archive", {name: MJAI})) == [(f"!{name}", None)]
 
 
-# The command ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def games(tmp_path_factory: pytest.TempPathFactory) -> Files:
     folder = tmp_path_factory.mktemp("games")
@@ -203,9 +197,6 @@ def test_a_member_can_be_explained(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "East 1" in capsys.readouterr().out
     assert annotate([str(archive), "--explain", "1"]) == 1
     assert "--explain needs one file; of an archive one member" in capsys.readouterr().err
-
-
-# Damage --------------------------------------------------------------------------------------------------------------
 
 
 @every_kind
@@ -289,9 +280,6 @@ def test_noise_in_an_archive_never_gets_beyond_a_problem(pack: Pack, tmp_path: P
                 read_record(record)
             except ValueError as error:
                 assert str(error).startswith(str(tmp_path / "noisy"))
-
-
-# Bombs ---------------------------------------------------------------------------------------------------------------
 
 
 @every_kind

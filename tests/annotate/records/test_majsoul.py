@@ -71,9 +71,6 @@ def records(recorded: Json, name: str) -> list[Json]:
     return [result["data"] for result in results if result["name"] == f".lq.{name}"]
 
 
-# The same annotations as from mjai ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_captured_message_gives_the_lines_of_the_mjai_record(version: int, seed: int) -> None:
@@ -181,9 +178,6 @@ def test_files_are_recognised_by_their_content(packed: Any, tmp_path: Path) -> N
         path = tmp_path / "record.xml"
         path.write_bytes(packed(form))
         assert read_games(str(path)) == [expected]
-
-
-# What players pressed, and what they were offered --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -325,9 +319,6 @@ def test_a_record_without_options_is_not_compared() -> None:
     assert lines(read_majsoul_json(document(made, offers=False))) == lines(made.game)
 
 
-# Walls ---------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["closed kans", "a kan in riichi", "four kans", "nagashi mangan"])
 def test_the_wall_may_be_told_whole_or_without_what_was_dealt(name: str) -> None:
     made = rare(name)
@@ -355,9 +346,6 @@ def test_a_wall_that_is_not_the_rounds_leaves_it_out() -> None:
     report = annotated(read_majsoul_json(recorded))
     assert report.num_rounds == 0
     assert report.left_out[0].startswith("East 1-0: the record's wall has ")
-
-
-# Real games ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.records

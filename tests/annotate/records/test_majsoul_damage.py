@@ -232,9 +232,6 @@ def test_other_messages_are_refused(data: bytes, problem: str, tmp_path: Path) -
     assert str(caught.value).startswith(f"{path}: ") and problem in str(caught.value)
 
 
-# At random -----------------------------------------------------------------------------------------------------------
-
-
 def examine(read: Callable[[], Game]) -> str:
     """Reads and replays; nothing may be raised but a ValueError with a reason."""
     try:

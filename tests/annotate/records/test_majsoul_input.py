@@ -60,9 +60,6 @@ def refused(read: Callable[[], Game]) -> str:
     return str(caught.value)
 
 
-# The game as a whole -------------------------------------------------------------------------------------------------
-
-
 def test_grades_and_results_are_taken_by_seat_not_by_place_in_the_list() -> None:
     for read in both(document(made())):
         game = read()

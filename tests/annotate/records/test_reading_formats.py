@@ -38,9 +38,6 @@ TENHOU_ROUNDS: dict[str, tuple[str, list[str], str, dict[str, Any]]] = {
 }
 
 
-# One game, written in every format -----------------------------------------------------------------------------------
-
-
 def read(content: bytes, name: str = "game") -> Game:
     (game,) = read_record(Record(f"archive!{name}", 0, content))
     return game
@@ -89,9 +86,6 @@ def require_same_lines(made: MadeGame) -> list[str]:
     return expected
 
 
-# The same lines ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("rules", ["mjsoul", "tenhou"])
 def test_a_whole_game_gives_the_same_lines_in_all_formats(rules: Rules, seed: int) -> None:
@@ -125,9 +119,6 @@ def test_every_way_to_end_a_round_and_every_call_are_among_what_is_compared() ->
         *("exhaustive_draw", "nagashimangan", "kyushu_kyuhai", "sufuurenta"),
         *("suucha_riichi", "suukansansen", "sanchaho"),
     }
-
-
-# What only some formats contain --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -41,8 +41,6 @@ def round_trip(played: Played) -> tuple[list[Event], list[Event]]:
     )
 
 
-# Rounds --------------------------------------------------------------------------------------------------------------
-
 ROUNDS = {
     "riichi, and a win with hidden indicators": ("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", {"ura": "9m"}),
     "a riichi whose tile is won": ("0 riichi 3p; 1 ron", ("123m789p789s1122z", "234m678m345s88p45p"), "3p", {}),
@@ -174,9 +172,6 @@ def test_an_open_kan_may_lack_the_mark_in_the_place_of_its_discard() -> None:
     assert read(document).rounds == expected
 
 
-# Headers -------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("disp", "rules", "style", "room"),
     [
@@ -247,9 +242,6 @@ def test_games_without_an_id_of_their_own_get_different_ones() -> None:
     assert all(game_id.startswith("two-") for game_id in ids)
 
 
-# Files ---------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_file_is_known_by_its_content(tmp_path: Path, indent: int | None) -> None:
     path = tmp_path / "game.txt"
@@ -310,9 +302,6 @@ def test_an_object_over_many_lines_that_is_cut_off_is_one_problem() -> None:
     assert outcomes(named("a"), *lines[:-9], named("z"))[::2] == ["a", "z"]
 
 
-# Rounds one by one ---------------------------------------------------------------------------------------------------
-
-
 def rounds_of_one_game(**more: Any) -> tuple[dict[str, Any], list[str]]:
     """A whole game, and its rounds as separate objects, a line each."""
     simulated = simulate_game(FOUR_PLAYERS, 3, style=0, annotated=False)
@@ -347,9 +336,6 @@ def test_rounds_that_tell_different_things_of_their_game_are_not_one_game() -> N
     _, lines = rounds_of_one_game(sc=[25000, 0.0] * 4)
     _, others = rounds_of_one_game(sc=[24000, 0.0, 26000, 0.0, 25000, 0.0, 25000, 0.0])
     assert [len(game.rounds) for game in read_lines([lines[0], others[1], lines[2]])] == [2, 1]
-
-
-# Real records --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.records

@@ -85,8 +85,6 @@ def test_other_seeds_are_refused(seed: str, message: str) -> None:
     assert message in str(caught.value)
 
 
-# Real games: physical tiles, taken from the text of the record --------------------------------------------------------
-
 _ROUND = re.compile(r'<INIT seed="([^"]*)"[^>]*oya="(\d)"([^>]*)/>(.*?)(?=<INIT|$)', re.DOTALL)
 _SHOWN = re.compile(r'<[TUVW](\d+)\s*/>|<N who="\d" m="(\d+)"|<DORA hai="(\d+)"|doraHaiUra="([^"]*)"')
 

@@ -83,8 +83,6 @@ def test_a_riichi_whose_discard_is_won_is_not_paid() -> None:
     assert replay_round(played.round, "mjsoul", writer_of()).decisions
 
 
-# A dialect that has the scores after a round instead of what was paid ------------------------------------------------
-
 ENDINGS = {
     "a win after riichi, with sticks and counters": (
         "0 riichi 8m; 0 tsumo",

@@ -61,9 +61,6 @@ def lines(report: ReplayResult) -> set[str]:
     return {str(annotation) for annotation in report.annotations}
 
 
-# How a round leaves the game -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "script, hands, draws, number, honba, deposits, rules",
     [
@@ -111,9 +108,6 @@ def test_simulated_games_follow_to_their_end(rules: Rules, style: int) -> None:
         assert problems(game.rounds) == {}
         last = game.rounds[-1].events
         assert game.final_scores == scores_at_end(start_after(start_of(last), last))
-
-
-# Rounds that do not follow -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("place", [1, 2, 5])
@@ -199,9 +193,6 @@ def test_a_false_beginning_costs_its_own_round_and_nothing_else_changes() -> Non
     assert lines(report) == lines(without) < lines(whole)
 
 
-# Rounds that are missing or in doubt ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("missing", [slice(2, 3), slice(1, 4), slice(5, -1)])
 def test_where_rounds_are_missing_the_others_are_kept_and_it_is_told(missing: slice) -> None:
     rounds = simulated().rounds
@@ -233,9 +224,6 @@ def test_after_a_round_that_does_not_replay_one_that_comes_too_early_is_left_out
     rounds = (*game.rounds[:3], broken, game.rounds[1], *game.rounds[4:])
     texts = annotate_game(replace(game, rounds=rounds)).left_out
     assert texts[1] == f"{game.rounds[1].name}: it cannot come after {broken.name}"
-
-
-# The end of the game -------------------------------------------------------------------------------------------------
 
 
 def ended(game: Game, scores: tuple[int, ...]) -> ReplayResult:

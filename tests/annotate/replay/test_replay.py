@@ -56,9 +56,6 @@ def changed(played: Played, kind: str, index: int = 0, **values) -> Round:
     return Round(tuple(events))
 
 
-# What a record shows -------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "script, hands, more",
     [
@@ -171,9 +168,6 @@ def test_a_draw_without_a_reason_is_known_by_the_rules() -> None:
     assert replayed(events)[1] == [(18, 0, 0, 0, 0)] * NUM_SEATS
 
 
-# Disagreements -------------------------------------------------------------------------------------------------------
-
-
 ABORT = {"type": "ryukyoku", "reason": "sufuurenta", "deltas": [0, 0, 0, 0]}
 WIN = play_round("0 riichi 8m; 0 tsumo", [TENPAI, *DULL[1:]], "8m...1z", dora="3z", ura="9m", rules="tenhou")
 
@@ -235,9 +229,6 @@ def test_a_game_without_rounds_has_no_annotations() -> None:
     assert (report.annotations, report.left_out) == ([], ["it holds no round"])
 
 
-# The game's part -----------------------------------------------------------------------------------------------------
-
-
 def test_the_end_of_the_game_is_the_records() -> None:
     scores, deltas = (20000, 40000, 20000, 20000), (-9, 165, 7, -240)
     report = annotated(play_round("").round, final_scores=scores, grading_deltas=deltas)
@@ -286,9 +277,6 @@ def test_without_an_end_ranks_and_scores_are_those_after_the_last_round_and_left
     assert annotated(played.round, final_scores=(24000, 32000, 20000, 24000)).annotations == report.annotations
     assert report.left_out == ["the file is cut off"]
     assert report.notes == ["end of the game missing: ranks and scores are those after its last whole round"]
-
-
-# The golden game and real ones ---------------------------------------------------------------------------------------
 
 
 def test_the_golden_record_is_played_as_it_was() -> None:

@@ -147,9 +147,6 @@ def test_lines_may_hold_other_line_separators(tmp_path: Path) -> None:
         assert list(file) == ["a\u2028b\rc\r\n", "d\n"]
 
 
-# Files that appear only when complete --------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["a.txt", "a.gz", "a.zst"])
 def test_a_file_that_is_not_finished_leaves_the_previous_one_and_no_trace(tmp_path: Path, name: str) -> None:
     path = written(tmp_path / name)
@@ -169,9 +166,6 @@ def test_no_file_has_the_name_before_the_end(tmp_path: Path) -> None:
         assert not path.exists()
     assert path.read_text() == "whole"
     assert list(path.parent.iterdir()) == [path]
-
-
-# The end of a command ------------------------------------------------------------------------------------------------
 
 
 def raising(error: BaseException):

@@ -126,9 +126,6 @@ def test_players_finish_a_game_with_actions_that_are_possible(vocabulary: Vocabu
     assert sum(table.scores) == {4: 100_000, 3: 105_000}[vocabulary.num_seats]
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
-
 @every_temperament
 @pytest.mark.parametrize("hand", ["19m147p258s12345z", "123p789s445p19m444z", "1239p789s445p44z"])
 def test_a_north_is_set_aside(temperament: Temperament, hand: str) -> None:

@@ -138,9 +138,6 @@ def test_rooms_of_three_players_are_those_whose_points_are_known(tmp_path: Path)
         replace(options(tmp_path), vocabulary=V3, room=1)
 
 
-# Many games ----------------------------------------------------------------------------------------------------------
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 

@@ -43,9 +43,6 @@ def run_of_three(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# Walls and seats -----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("folder", "num_seatings"), [("run", 4), ("run_of_three", 3)])
 def test_a_wall_is_the_same_in_all_its_seatings_and_another_wall_is_another(
     folder: str, num_seatings: int, request: pytest.FixtureRequest
@@ -81,9 +78,6 @@ def test_of_three_players_each_seat_is_taken_in_turn(format_: Format, seats: lis
     assert ["".join(each) for each in found] == seats
 
 
-# What changes nothing ------------------------------------------------------------------------------------------------
-
-
 def test_results_do_not_depend_on_how_many_games_advance_together(run: Path, tmp_path: Path) -> None:
     assert arena(tmp_path, "--together", "5", games=7) == 0
     assert journal(tmp_path) == journal(run)
@@ -106,9 +100,6 @@ def test_results_of_networks_do_not_depend_on_processes_and_batches(precision: s
     assert journal(tmp_path / "one") == journal(tmp_path / "two")
 
 
-# Programs ------------------------------------------------------------------------------------------------------------
-
-
 def test_an_illegal_action_ends_the_run_and_names_the_situation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,9 +113,6 @@ def test_an_external_program_plays_whole_games(tmp_path: Path, capsys: pytest.Ca
     assert arena(tmp_path, players=("rule", mjai())) == 0
     assert "illegal actions: 0" in capsys.readouterr().out
     assert result_of(tmp_path)["players"]["B"]["call_rate"]["value"] == 0
-
-
-# Records -------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -170,9 +158,6 @@ class Watched:
         actions = self._player.act(requests)
         self.seen += zip(requests, [action.token for action in actions], strict=True)
         return actions
-
-
-# Statistics ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -224,9 +209,6 @@ def test_from_walls_that_were_cut_short_no_number_of_games_needed_is_computed(
     assert "90 of 120 games on 30 walls" in printed
     assert "0 whole walls: the number of games needed is not known" in printed
     assert result_of(tmp_path)["games_needed"]["games"] is None
-
-
-# The command line ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

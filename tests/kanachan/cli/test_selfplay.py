@@ -166,9 +166,6 @@ def test_int8_networks_play_the_same_games_in_one_process_and_in_two(
     assert any(np.isfinite(of_split).any() for of_split in drawn if of_split is not None)
 
 
-# Interruptions -------------------------------------------------------------------------------------------------------
-
-
 def killed(folder: Path, *options: str) -> None:
     """Kills a run with all its processes once it has written some games, before it is done."""
     command = [sys.executable, "-c", _COMMAND, "rule", "random", "-n", "6", "-o", str(folder), *SHORT, *options]
@@ -224,9 +221,6 @@ def test_a_full_disk_loses_no_game_that_was_written(whole: Path, tmp_path: Path)
     assert "the same command resumes" in full.stderr
     assert selfplay(tmp_path / "shards") == 0
     assert contents(tmp_path / "shards") == contents(whole)
-
-
-# Errors --------------------------------------------------------------------------------------------------------------
 
 
 class Panic(BaseException):

@@ -122,9 +122,6 @@ def test_splits_by_key_are_those_of_plain_division() -> None:
         assert splits_of_games(keys, fractions).tolist() == plain
 
 
-# Interruptions -------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_that_was_killed_again_and_again_gives_the_same_shards(games: Path, packed: Path, tmp_path: Path) -> None:
     arguments = [games, "--pack", tmp_path / "shards", *OPTIONS]
     temporary = tmp_path / "shards" / UNFINISHED.split("/")[0]
@@ -161,9 +158,6 @@ def test_a_run_is_not_continued_by_a_program_that_writes_shards_otherwise(games:
 
     assert other.returncode == 1
     assert re.search(r"other settings \(writer of shards: \w+, now \w+\)", other.stderr)
-
-
-# What is refused -----------------------------------------------------------------------------------------------------
 
 
 def test_shards_are_replaced_only_by_force(
@@ -207,9 +201,6 @@ def test_records_without_a_decision_leave_no_folder(tmp_path: Path, capsys: pyte
 def test_wrong_options_are_refused(option: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["records", "--pack", "shards", option]) == 1
     assert message in capsys.readouterr().err
-
-
-# Many folders to one -------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

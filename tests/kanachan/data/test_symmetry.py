@@ -175,9 +175,6 @@ def test_rows_are_permuted_each_by_its_own_permutation() -> None:
         assert lists(together, row) == lists(alone)
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
-
 def test_of_three_players_circles_and_bamboos_alone_are_exchanged() -> None:
     tables, action = suit_permutations(THREE_PLAYERS), THREE_PLAYERS.action["discard"]
     assert tables.action.shape == (2, THREE_PLAYERS.action.size)

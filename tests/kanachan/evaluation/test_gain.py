@@ -61,9 +61,6 @@ def some_values(columns: Columns) -> NDArray[np.float32]:
     return np.sin(columns.progression.lengths).astype(np.float32)
 
 
-# The estimator -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("values", [None, some_values])
 @pytest.mark.parametrize("precision", [0.0, 0.03])
 def test_over_all_actions_the_gain_of_a_planted_reward_is_exact(
@@ -136,9 +133,6 @@ def test_the_same_policy_gains_exactly_nothing(policies: tuple[NetworkPolicy, Ne
     assert gain.mean_weight[:3] == (1.0, 1.0, 1.0) and gain.divergence.value == 0
     assert gain.effective_size == gain.rounds == len(columns) and gain.large_weights == 0
     assert gain.disagreement < 1e-6
-
-
-# Numbers over games ---------------------------------------------------------------------------------------------------
 
 
 def some_rounds(num_games: int, seed: int = 0) -> SeatRounds:

@@ -91,9 +91,6 @@ def test_a_player_of_a_name_that_is_not_shipped_is_refused_with_those_that_are(t
         parse_agent(text)
 
 
-# Three players -------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def of_three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the package, with weights of three players in it."""

@@ -55,9 +55,6 @@ def batch() -> Batch:
     return batch_of_annotations(ANNOTATIONS, V)
 
 
-# Targets -------------------------------------------------------------------------------------------------------------
-
-
 def test_hidden_hands_are_counted_by_kind_of_tile_and_red_fives_are_fives(batch: Batch) -> None:
     assert batch.hand_count_BHK is not None
     assert batch.hand_count_BHK.tolist() == [slow_counts(annotation) for annotation in ANNOTATIONS]
@@ -106,9 +103,6 @@ def test_the_loss_of_the_winner_is_the_cross_entropy_over_the_seats_and_nobody(b
     assert float(target(output_BO, batch)) == pytest.approx(sum(terms) / len(terms), rel=1e-5)
 
 
-# In the objective and the network ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_stage_can_have_them_and_no_parameter_is_left_without_gradient(stage: StageName, batch: Batch) -> None:
     network, objective = built(stage)
@@ -138,9 +132,6 @@ def test_the_rest_of_the_network_starts_with_the_same_values_with_and_without_th
     plain, more = (built("rank", config)[0].state_dict() for config in (ObjectiveConfig(), BOTH))
     assert more.keys() - plain.keys() == {"auxiliary_head.weight", "auxiliary_head.bias"}
     assert all(torch.equal(more[name], values) for name, values in plain.items())
-
-
-# Runs ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

@@ -249,9 +249,6 @@ def test_two_players_of_one_name_draw_different_random_numbers(names: Names) -> 
     assert 0.35 < np.mean(drawn) < 0.65
 
 
-# External programs ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "habit, error, message",
     [

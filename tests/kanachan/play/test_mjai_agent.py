@@ -52,8 +52,6 @@ def test_a_program_that_exits_with_its_game_is_started_again_for_the_next(progra
     assert len(journal(tmp_path)) == 5
 
 
-# Which lines they answer ---------------------------------------------------------------------------------------------
-
 CALLS = """
 import json, sys, time
 habits, seat = sys.argv[1].split("+"), int(sys.argv[2])

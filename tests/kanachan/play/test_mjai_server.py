@@ -50,9 +50,6 @@ def rounds() -> list[list[Event]]:
     return rounds_of(simulate_game(V, 5, 0, style=0, annotated=False).events)
 
 
-# Protocol ------------------------------------------------------------------------------------------------------------
-
-
 def test_its_answers_can_be_played(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     bot = bot_of(weights["imitation"], 2)
     assert bot.answer(json.dumps(START)) == {"type": "none"}
@@ -119,9 +116,6 @@ def test_a_line_that_needs_no_answer_gets_none(weights: dict[StageName, Path], r
     bot = bot_of(weights["imitation"], 0)
     quiet = [{**event, "can_act": False} for event in stream(0, rounds[:1])]
     assert {answer["type"] for answer in answers(bot, quiet)} == {"none"}
-
-
-# Predictions ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stage", STAGES)
@@ -203,9 +197,6 @@ def test_sampled_choices_are_the_same_for_the_same_seed_and_not_always_the_best(
     assert {answer["meta"] for answer in play(1)} == {True, False}
 
 
-# Review --------------------------------------------------------------------------------------------------------------
-
-
 def test_in_review_mode_every_line_has_meta(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
     found = answers(bot_of(weights["imitation"], 0, is_reviewing=True), stream(0, rounds[:1], is_open=True))
     assert all("mask_bits" in answer["meta"] for answer in found)
@@ -284,9 +275,6 @@ def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pyte
     (printed,) = capsys.readouterr().err.splitlines()
     assert printed == "kanachan-bot: tsumo: seat 0 cannot draw a tile now; the rest of the round is skipped"
     assert any(answer["meta"]["mask_bits"] for answer in answers(bot, second))
-
-
-# Errors --------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -106,9 +106,6 @@ def test_with_another_prior_than_that_of_the_weights_the_network_starts_as_good_
         assert not made.network.head.weight.any()
 
 
-# Fewer blocks ---------------------------------------------------------------------------------------------------------
-
-
 def test_a_shallower_network_begins_with_blocks_of_a_deeper_one_and_says_with_which(tmp_path: Path) -> None:
     init = written(tmp_path, "imitation", layers=5)
     made = initial("imitation", init, model=replace(TINY, layers=3))
@@ -132,9 +129,6 @@ def test_a_later_stage_of_three_players_can_be_shallower_too(tmp_path: Path) -> 
     made = initial("rank", written(tmp_path, "imitation", layers=4), THREE_PLAYERS, rank_points=(1.0, 0.0, -1.0))
     assert made.origin.startswith("encoder (of 4 blocks number 1 and 4) from ")
     assert made.lineage[-1]["encoder_blocks"] == [1, 4] and made.lineage[-1]["mapped"]
-
-
-# Weights for another vocabulary --------------------------------------------------------------------------------------
 
 
 def test_imitation_of_three_players_starts_from_encoder_and_decoder_of_four(tmp_path: Path) -> None:

@@ -115,9 +115,6 @@ def expected(stage: StageName) -> set[str]:
     return names | ({"train/encoder_learning_rate"} if stage == "grading" else set())
 
 
-# Curves --------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_every_curve_of_a_stage_is_in_its_offline_files(stage: StageName, curriculum: dict[StageName, Path]) -> None:
     assert logged(curriculum[stage]) == expected(stage)
@@ -166,9 +163,6 @@ def test_a_resumed_run_continues_the_curves_of_its_previous_stage_though_that_is
     assert rows_of(out) == whole and [row["step"] for row in whole if row["old/round_delta_loss"]] == ["0", "2", "4"]
 
 
-# Provenance ----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_settings_data_commit_and_lineage_are_in_the_config(
     stage: StageName, curriculum: dict[StageName, Path]
@@ -211,9 +205,6 @@ def test_the_runs_of_a_curriculum_are_one_group_of_different_types(curriculum: d
     assert [run["display_name"] for run in started.values()] == [
         f"{out.parent.name}/{stage}" for stage, out in curriculum.items()
     ]
-
-
-# The dashboard -------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

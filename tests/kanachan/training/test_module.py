@@ -186,9 +186,6 @@ def test_a_resumed_run_writes_the_rows_of_an_uninterrupted_one(tmp_path: Path) -
     assert resumed.of("train/loss")[6] == pytest.approx(whole.of("train/loss")[6], abs=1e-6)
 
 
-# Accounting ----------------------------------------------------------------------------------------------------------
-
-
 class Slow:
     """Batches that are slow to arrive."""
 
@@ -266,9 +263,6 @@ def test_between_two_rows_no_tensor_is_read_back() -> None:
             make_trainer(Rows(), steps=steps).fit(make_stage(steps=steps, log_every=100), batches(4 * steps))
         counts.append(read_backs.count)
     assert counts[0] == counts[1] > 0
-
-
-# Recomputing ---------------------------------------------------------------------------------------------------------
 
 
 def learnt(stage: StageModule, batch: Batch) -> tuple[Tensor, dict[str, Tensor], int]:

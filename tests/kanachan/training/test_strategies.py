@@ -187,9 +187,6 @@ def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path
     assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
 
 
-# Choices --------------------------------------------------------------------------------------------------------------
-
-
 def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     alone = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
     assert chosen_strategy(RunConfig(), alone, 10**12)[0] == "plain"

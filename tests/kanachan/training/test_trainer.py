@@ -41,9 +41,6 @@ def imitation(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-# Weights and card ----------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stage", STAGES)
 def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: Path, tmp_path: Path) -> None:
     recorded = [float(line) for line in (LOSSES / f"{stage}.txt").read_text().split()]
@@ -204,9 +201,6 @@ def test_an_out_folder_that_cannot_be_made_is_named_before_training(
     assert str(tmp_path / "file") in capsys.readouterr().err
 
 
-# Accounting ----------------------------------------------------------------------------------------------------------
-
-
 def test_every_row_of_training_holds_speed_work_waiting_and_memory(imitation: Path) -> None:
     rows = [row for row in all_rows_of(imitation) if row["train/loss"]]
     assert [float(row["train/samples"]) for row in rows] == [32 * step for step in range(1, 21)]
@@ -267,9 +261,6 @@ def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_
         for name in ("plain", "compiled")
     )
     assert compiled == pytest.approx(plain, rel=1e-4)
-
-
-# wandb ---------------------------------------------------------------------------------------------------------------
 
 
 def test_an_offline_run_can_be_read_back(shards: Path, tmp_path: Path, imitation: Path) -> None:

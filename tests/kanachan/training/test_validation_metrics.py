@@ -57,9 +57,6 @@ def imitated(tmp_path: Path) -> Path:
     return weights_of(make_stage(), "imitation", tmp_path / "imitation.safetensors")
 
 
-# Kinds ---------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["imitation", "rank"])
 def test_metrics_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
     stage = make_stage(name)
@@ -77,9 +74,6 @@ def test_metrics_by_kind_are_those_of_an_evaluation(name: StageName) -> None:
     assert ("kind/chi/loss" in found) == is_imitation and len(found) >= 12
 
 
-# Calibration ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_calibration_error_of_imitation_is_that_of_an_evaluation() -> None:
     stage = make_stage()
     expected = decision_metrics(predictions(stage)[0], replicates=1)["ece"].value
@@ -93,9 +87,6 @@ def test_the_calibration_error_of_a_value_is_the_mean_distance_over_its_tenths(n
     bins = reliability(rows.game_B, value_B.double().numpy(), stage.objective.target(whole).double().numpy())
     expected = sum(abs(b.predicted - b.actual.value) * b.actual.decisions for b in bins) / NUM_ROWS
     assert validated(stage).of("calibration/error")[0] == pytest.approx(expected, rel=1e-5)
-
-
-# Several processes ---------------------------------------------------------------------------------------------------
 
 
 def test_tenths_are_taken_over_the_decisions_of_all_ranks() -> None:
@@ -130,9 +121,6 @@ def test_kinds_are_taken_over_the_decisions_of_all_ranks() -> None:
     expected = of([0, 1], ALONE)
     for metrics in Ranks().run(lambda rank, trainer: of([rank], trainer)):
         assert metrics == pytest.approx(expected)
-
-
-# The previous stage --------------------------------------------------------------------------------------------------
 
 
 @torch.no_grad()

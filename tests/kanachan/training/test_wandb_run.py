@@ -85,9 +85,6 @@ def test_an_online_run_has_group_type_and_name_and_sends_the_artifact_of_its_wei
     ]
 
 
-# Groups --------------------------------------------------------------------------------------------------------------
-
-
 def config_of(out: Path, **run: Any) -> TrainConfig:
     return TrainConfig(stage="imitation", data=DataConfig(path="shards"), run=RunConfig(out=str(out), **run))
 

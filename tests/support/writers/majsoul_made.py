@@ -133,9 +133,6 @@ def made_round(
     return made
 
 
-# What the server offers ----------------------------------------------------------------------------------------------
-
-
 def _operations(turn: Turn, vocabulary: Vocabulary) -> list[Json]:
     """OptionalOperation messages."""
     kinds: dict[int, list[str]] = {}
