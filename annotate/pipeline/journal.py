@@ -7,7 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from hashlib import blake2b, sha256
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,11 @@ class Journal:
         self.state: dict[str, Any] | None = None
         """of the interrupted run, as given to `commit`; None: a new run"""
         self._num_records = 0
-        with self._explaining():
+        with self._explaining(), ExitStack() as after_error:
             if path is not None:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(path or "", isolation_level=None, timeout=0)
+            after_error.callback(self.close)
             self._database.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._database.execute("BEGIN EXCLUSIVE")
             if self._database.execute("SELECT 1 FROM sqlite_master").fetchone():
@@ -51,6 +52,7 @@ class Journal:
                     self._database.execute(statement)
                 self._database.execute("INSERT INTO run VALUES (?, ?)", (json.dumps(settings), "null"))
                 self.commit(None)
+            after_error.pop_all()
 
     def _read(self, settings: dict[str, Any]) -> None:
         try:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -247,7 +248,7 @@ def test_a_damaged_journal_is_named(
     elif damage == "cut off":
         journal.write_bytes(journal.read_bytes()[:9000])
     else:
-        with sqlite3.connect(journal) as database:
+        with closing(sqlite3.connect(journal, isolation_level=None)) as database:
             database.execute("DELETE FROM run" if damage == "no state" else "DROP TABLE run")
     assert annotate([str(folder), "-o", str(output)]) == 1
     error = capsys.readouterr().err
