@@ -12,7 +12,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 from annotate.runtime.files import DECOMPRESSION_ERRORS, decompressing
 
@@ -82,7 +82,7 @@ def _too_large(size: int) -> str:
 
 
 def _expands(limit: int) -> str:
-    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size: the rest is skipped"
+    return f"it expands to more than {limit:,} bytes, {MOST_EXPANSION} times its own size"
 
 
 def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Iterator[Member]:
@@ -100,7 +100,7 @@ def _of_zip(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
             continue
         total += info.file_size
         if total > limit:
-            yield Member("", b"", 0, _expands(limit))
+            yield Member("", b"", 0, f"{_expands(limit)}: the rest is skipped")
             return
         try:
             with archive.open(info) as file:
@@ -128,16 +128,19 @@ class _Header(tarfile.TarInfo):
     """A member's header. A damaged one raises here; tarfile would treat it as the end of the archive."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Header":
+    def fromtarfile(cls, archive: tarfile.TarFile) -> Self:
         try:
-            header = super().frombuf(buf, encoding, errors)
+            return super().fromtarfile(archive)
         except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
             raise
         except tarfile.HeaderError as error:
             raise _DamagedTar("a member's header is damaged or missing") from error
-        if header.size < 0 or (header.type in _ATTRIBUTE_TYPES and header.size > _LARGEST_TAR_HEADER):
+
+    def _proc_member(self, archive: tarfile.TarFile) -> Any:
+        # the hook for subclasses: attributes are read next, into memory
+        if self.size < 0 or (self.type in _ATTRIBUTE_TYPES and self.size > _LARGEST_TAR_HEADER):
             raise _DamagedTar("a member's header is damaged")
-        return header
+        return super()._proc_member(archive)  # type: ignore[misc]
 
 
 class _Counted:
@@ -164,6 +167,8 @@ def _of_tar(raw: IO[bytes], is_wanted: Callable[[str], bool], limit: int) -> Ite
             while (info := archive.next()) is not None:
                 archive.members.clear()  # type: ignore[attr-defined]  # tarfile would store all of them
                 size, position = raw.tell() - position, raw.tell()
+                if not 0 <= info.size <= limit:  # all of it would be read to find the next member
+                    raise _DamagedTar(f"by its header {info.name} has {info.size:,} bytes")
                 if not info.isfile() or not is_wanted(info.name):
                     continue
                 if info.size > LARGEST_MEMBER:
