@@ -1,7 +1,7 @@
 # Sourced by the other scripts. `set_up` installs the program where necessary and puts it on the PATH: this takes 2 to 3
 # minutes the first time and after a change of the dependencies, otherwise no time.
 #
-#   PYTHON         the interpreter of the environment (default: the first on the PATH that is new enough)
+#   PYTHON         the interpreter of the environment (default: the first on the PATH that is of 3.11 to 3.14)
 #   KANACHAN_VENV  folder of the environment (default: .venv in the checkout); an existing environment is used
 #   KANACHAN_WHEELS  folder of wheels, for machines without internet: the environment has the packages of PYTHON, torch
 #                  among them, and these wheels, one of which is this program's; nothing is downloaded
@@ -20,23 +20,24 @@ fail() {
     exit 1
 }
 
-is_new_enough() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+# is_supported PYTHON: the tested versions of torch and of the rules engine have wheels for these versions alone.
+is_supported() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null; }
 
 find_python() {
     local candidate
     if [[ -n ${PYTHON:-} ]]; then
         command -v "$PYTHON" >/dev/null || fail "PYTHON=$PYTHON: there is no such command"
-        is_new_enough "$PYTHON" || fail "PYTHON=$PYTHON is $("$PYTHON" --version 2>&1); Python 3.11 or newer is needed"
+        is_supported "$PYTHON" || fail "PYTHON=$PYTHON is $("$PYTHON" --version 2>&1); Python 3.11 to 3.14 is needed"
         echo "$PYTHON"
         return
     fi
     for candidate in python3 python python3.14 python3.13 python3.12 python3.11; do
-        if command -v "$candidate" >/dev/null && is_new_enough "$candidate"; then
+        if command -v "$candidate" >/dev/null && is_supported "$candidate"; then
             echo "$candidate"
             return
         fi
     done
-    fail "Python 3.11 or newer is needed, and none is on the PATH; name one with PYTHON=/path/to/python3.11"
+    fail "Python 3.11 to 3.14 is needed, and none is on the PATH; name one with PYTHON=/path/to/python3.14"
 }
 
 # fingerprint: prints all that the environment depends on: when it changes, the program is installed again.
@@ -47,8 +48,8 @@ fingerprint() {
 
 make_environment() {
     local python
-    if [[ -x $VENV/bin/python ]] && ! is_new_enough "$VENV/bin/python"; then
-        fail "$VENV has $("$VENV/bin/python" --version 2>&1), or does not work; Python 3.11 or newer is needed: remove it"
+    if [[ -x $VENV/bin/python ]] && ! is_supported "$VENV/bin/python"; then
+        fail "$VENV has $("$VENV/bin/python" --version 2>&1), or does not work; Python 3.11 to 3.14 is needed: remove it"
     fi
     python=$(find_python)
     say "making an environment in $VENV with $("$python" --version)"

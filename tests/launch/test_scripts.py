@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -112,12 +113,22 @@ def test_help_prints_the_usage_of_a_script(script: str, tmp_path: Path) -> None:
     assert f"launch/{script}" in done.stdout
 
 
-def test_an_old_python_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_refused_by_name(tmp_path: Path) -> None:
     old = executable(tmp_path / "old-python", '#!/bin/sh\n[ "$1" = --version ] && echo "Python 3.9.2" || exit 1\n')
     done = run(f"source {LAUNCH}/setup.sh; set_up", tmp_path, PYTHON=str(old), KANACHAN_VENV=str(tmp_path / "venv"))
     assert done.returncode == 1
-    assert "Python 3.9.2; Python 3.11 or newer is needed" in done.stderr
+    assert "Python 3.9.2; Python 3.11 to 3.14 is needed" in done.stderr
     assert not (tmp_path / "venv").exists()
+
+
+def test_the_versions_of_python_that_the_package_names_are_taken_and_no_others(tmp_path: Path) -> None:
+    classifiers = (re.fullmatch(r"Programming Language :: Python :: 3\.(\d+)", c) for c in PROJECT["classifiers"])
+    named = {int(found[1]) for found in classifiers if found}
+    for minor in range(9, 20):
+        version = f"import sys; sys.version_info = (3, {minor}, 0)"
+        executable(tmp_path / f"3.{minor}", f'#!/bin/sh\nexec {sys.executable} -c "{version}; $2"\n')
+    finding = f"source {LAUNCH}/setup.sh; for n in {{9..19}}; do is_supported {tmp_path}/3.$n && echo $n; done"
+    assert {int(minor) for minor in run(finding, tmp_path).stdout.split()} == named
 
 
 def test_an_environment_that_is_up_to_date_is_left_alone(tmp_path: Path) -> None:
