@@ -24,7 +24,8 @@ Result = TypeVar("Result")
 
 def num_cores() -> int:
     """Returns the number of cores that this process may use, which taskset, Slurm or a container may limit."""
-    cores = len(os.sched_getaffinity(0))
+    # macOS does not bind processes to cores
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores, cpu_quota() or cores)
 
 

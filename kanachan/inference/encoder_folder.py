@@ -69,8 +69,8 @@ tags: [mahjong, riichi-mahjong, encoder]
 # A mahjong encoder
 
 The encoder of a network of kanachan (stage {policy.stage}: {policy.meaning}).
-It turns decisions of riichi mahjong into vectors. It needs `torch`, `transformers`, `safetensors` and `numpy`, not
-kanachan: the code is in this folder.
+It turns decisions of riichi mahjong into vectors. It needs `torch`, `transformers` (4.45 or later), `safetensors` and
+`numpy`, not kanachan: the code is in this folder.
 
 ```python
 import torch

@@ -25,12 +25,20 @@ def copied_sources(module: str, name: str) -> dict[str, str]:
         if flat not in sources:
             sources[flat], imported = _copied(current)
             waiting += imported
+    sources[name] += _names_of(sorted(sources.keys() - {name}))
     return sources
 
 
 def flat_name(module: str) -> str:
     """Returns the name of the copy of a module, such as kanachan_data_batch."""
     return module.replace(".", "_")
+
+
+def _names_of(modules: list[str]) -> str:
+    """Returns statements that name modules and import none: `transformers` before 5.11 copies to its cache what the
+    opened module names, and not what those modules need."""
+    imports = "\n".join(f"    from .{module} import *" for module in modules)
+    return f"\nfrom typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n{imports}\n"
 
 
 def _copied(module: str) -> tuple[str, list[str]]:

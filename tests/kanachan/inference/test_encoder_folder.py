@@ -69,6 +69,12 @@ def test_the_copied_code_imports_its_own_modules_relatively(exported: Path) -> N
         assert set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE)) <= modules
 
 
+def test_the_opened_module_names_all_others_as_older_transformers_copies_those_alone(exported: Path) -> None:
+    modules = {path.stem for path in exported.glob("*.py")}
+    text = (exported / "modeling_kanachan.py").read_text()
+    assert set(re.findall(r"^\s*from \.(\w+) import", text, re.MULTILINE)) == modules - {"modeling_kanachan"}
+
+
 def test_the_model_card_names_the_stage_the_sizes_and_the_data(exported: Path) -> None:
     text = (exported / "README.md").read_text()
     assert text.startswith("---\nlibrary_name: transformers\n")
