@@ -80,10 +80,11 @@ def test_a_row_of_skipped_steps_continues_after_a_checkpoint() -> None:
 
 @pytest.mark.slow
 def test_steps_that_deepspeed_skips_are_counted(tmp_path: Path) -> None:
-    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30", "--run.checkpoint_every", "1")
+    wild = ("--objective.loss", "mse", "--optim.learning_rate", "1e30")
+    steps = ("--run.checkpoint_every", "1", "--run.validate_every", "20")  # validation would find the loss first
     out = tmp_path / "run"
     shards = pack_decisions(tmp_path)
-    command = arguments("round_delta", shards, out, *wild, "--run.strategy", "zero2")
+    command = arguments("round_delta", shards, out, *wild, *steps, "--run.strategy", "zero2")
     done = subprocess.run([sys.executable, "-m", "kanachan.cli.train", *command], capture_output=True, text=True)
     assert done.returncode == 1
     assert "were not finite in 10 optimiser steps in a row before step 11, and these steps" in done.stderr
