@@ -298,7 +298,8 @@ class RunConfig:
     threads: int | None = None
     """CPU threads of the matrix products; without it, torch's choice"""
     compile: bool = False
-    """compile the network with torch.compile: needs a C++ compiler, and a minute or more at the start"""
+    """compile the network with torch.compile: needs a C++ compiler, on a CPU also the headers of Python (python3-dev),
+    and a minute or more at the start"""
     recompute: bool = False
     """activation checkpointing: compute the encoder's blocks again in the backward pass instead of storing activations:
     a third more work for much less memory, with the same results"""

@@ -1,17 +1,10 @@
 """The stages of the curriculum: an encoder-decoder, its objective, and decisions of shards."""
 
-import os
-import shutil
-import sys
 from pathlib import Path
 
-import torch
-import torch._dynamo.config
-import torch.fx.experimental._config
-
 from kanachan.config import TrainConfig
-from kanachan.models.transformer import Network
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
+from kanachan.training.compilation import compile_network, require_compiler
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.distillation import open_teacher
@@ -23,8 +16,6 @@ from kanachan.training.oracle_guiding import HiddenShare
 from kanachan.training.round_labels import RoundLabelling
 from kanachan.training.run_length import steps_of
 from kanachan.training.shard_source import ShardSource
-
-_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
 
 
 class CurriculumStage:
@@ -57,6 +48,7 @@ class CurriculumStage:
         if teacher is not None:
             card[TEACHER_KEY] = teacher.card
         if config.run.compile:
+            require_compiler(devices.is_gpu)
             for each in [network] if teacher is None else [network, teacher.network.network]:
                 compile_network(each, is_dynamic=not devices.use_varlen)
         module = StageModule(
@@ -71,18 +63,3 @@ class CurriculumStage:
             card=card,
             previous_settings=previous.settings if previous else None,
         )
-
-
-def compile_network(network: Network, is_dynamic: bool) -> None:
-    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
-    or, as varlen batches have few shapes, once for each of these."""
-    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
-    if shutil.which(compiler) is None:
-        raise ValueError(
-            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
-            "environment variable CXX, or leave run.compile off"
-        )
-    # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
-    torch.fx.experimental._config.use_duck_shape = False
-    torch._dynamo.config.recompile_limit = _MOST_SHAPES
-    network.compile(dynamic=is_dynamic)

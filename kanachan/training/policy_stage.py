@@ -8,7 +8,7 @@ from kanachan.config import TrainConfig
 from kanachan.data.batch import TokenLayout, collate
 from kanachan.data.symmetry import SeatRotation
 from kanachan.inference.behaviour import Behaviour
-from kanachan.training.curriculum_stage import compile_network
+from kanachan.training.compilation import compile_network, require_compiler
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.forgetting import INIT_NAME, open_previous_stage
@@ -54,6 +54,7 @@ class PolicyStage:
         network = initial.network
         network.encoder.recomputes = config.run.recompute
         if config.run.compile:
+            require_compiler(devices.is_gpu)
             compile_network(network, is_dynamic=not devices.use_varlen)
         module = PolicyModule(
             TemperedNetwork(network, initial.objective, old.temperature),

@@ -6,7 +6,7 @@ from itertools import islice
 
 from bench import Bench, Row, Trainee, largest_difference
 
-from kanachan.training.curriculum_stage import compile_network
+from kanachan.training.compilation import compile_network
 
 _SIZES = {False: {"small": 2048, "base": 512}, True: {"tiny": 16}}
 """decisions of a batch, by the size of the network"""

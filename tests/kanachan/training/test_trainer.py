@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -235,6 +236,17 @@ def test_recomputing_in_the_backward_pass_changes_no_loss_and_no_weight(
     assert same_weights(tmp_path / "run", imitation)
 
 
+def test_compiling_without_the_headers_of_python_is_refused_before_training(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", sys.executable)  # some program
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path / name))
+    assert run("imitation", shards, tmp_path / "run", "--run.compile", "true") == 1
+    missing = tmp_path / "include" / "Python.h"
+    assert f"run.compile needs the headers of Python, and {missing} does not exist" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "metrics.csv").exists()
+
+
 def test_compiling_without_a_compiler_is_refused_before_training(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -246,7 +258,9 @@ def test_compiling_without_a_compiler_is_refused_before_training(
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="compiling needs a C++ compiler")
-@pytest.mark.slow
+@pytest.mark.skipif(
+    not Path(sysconfig.get_path("include"), "Python.h").is_file(), reason="compiling needs the headers of Python"
+)
 def test_a_compiled_run_has_the_losses_of_one_that_is_not_and_compiles_once_for_all_shapes(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

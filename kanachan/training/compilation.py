@@ -1,0 +1,39 @@
+"""torch.compile for the network of a run."""
+
+import os
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+import torch._dynamo.config
+import torch.fx.experimental._config
+
+from kanachan.models.transformer import Network
+
+_MOST_SHAPES = 64  # of varlen batches that are compiled; further shapes run uncompiled
+
+
+def require_compiler(is_gpu: bool) -> None:
+    """Raises ValueError if a program that compiled code is made with is missing."""
+    compiler = os.environ.get("CXX") or ("clang++" if sys.platform == "darwin" else "g++")
+    if shutil.which(compiler) is None:
+        raise ValueError(
+            f"run.compile needs a C++ compiler, and {compiler} was not found: install one, name yours in the "
+            "environment variable CXX, or leave run.compile off"
+        )
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    if not is_gpu and not header.is_file():  # on a GPU, what compiled code is called through may be in a cache
+        raise ValueError(
+            f"run.compile needs the headers of Python, and {header} does not exist: install them (on Debian and "
+            "Ubuntu, python3-dev), or leave run.compile off"
+        )
+
+
+def compile_network(network: Network, is_dynamic: bool) -> None:
+    """Sets the network to be compiled at its first use, in training and in validation: once for batches of all shapes,
+    or, as varlen batches have few shapes, once for each of these."""
+    # otherwise lengths that are equal in the first batch are assumed to be always equal, which causes recompilation
+    torch.fx.experimental._config.use_duck_shape = False
+    torch._dynamo.config.recompile_limit = _MOST_SHAPES
+    network.compile(dynamic=is_dynamic)
