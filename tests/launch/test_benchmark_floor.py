@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from kanachan.config import MODEL_SIZES
+from kanachan.config import MODEL_SIZES, DataConfig
 from tests.support.launched import LAUNCH, program_of
 
 
@@ -80,6 +80,7 @@ def test_a_small_network_trains_more_decisions_a_second(
     modules: dict[str, ModuleType], shards: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(modules["shapes"], "_SHAPES", ((16, 1),))
+    monkeypatch.setattr(DataConfig, "batch", 32)
     (found,) = modules["shapes"].measure_shapes(shards, 1, use_bf16=False)
     assert "width 16, 1 layers" in found.what and found.ours > 2 * found.plainly > 0
     assert found.more["parameters"] < found.more["parameters of small"]

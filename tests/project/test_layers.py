@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.imports import MODULES, PROGRAMS, imports_of, parse, reached_from, top
+from tests.support.imports import MODULES, PROGRAMS, imports_of, imports_of_module, parse, reached_from, top
 from tests.support.paths import ROOT
 
 SERVING = [name for name in MODULES if name.startswith(("kanachan.inference.", "kanachan.play.", "kanachan.review."))]
@@ -39,11 +39,11 @@ HEAVY = {"torch", "lightning", "deepspeed", "transformers", "datasets", "pyarrow
 
 @pytest.mark.parametrize("module", [name for name in MODULES if top(name) == "annotate"])
 def test_annotate_imports_neither_torch_nor_anything_of_kanachan(module: str) -> None:
-    assert not {"torch", "kanachan", "lightning", "deepspeed"} & {top(name) for name in imports_of(parse(module))}
+    assert not {"torch", "kanachan", "lightning", "deepspeed"} & {top(name) for name in imports_of_module(module)}
 
 
 def test_the_engine_alone_imports_riichienv() -> None:
-    assert [name for name in MODULES if "riichienv" in map(top, imports_of(parse(name)))] == ["annotate.game.engine"]
+    assert [name for name in MODULES if "riichienv" in map(top, imports_of_module(name))] == ["annotate.game.engine"]
 
 
 def package(module: str) -> str:
@@ -57,7 +57,7 @@ def arrows(top_package: str) -> dict[tuple[str, str], list[str]]:
     for module in MODULES:
         if top(module) != top_package or module.endswith("__init__"):
             continue
-        for name in imports_of(parse(module)):
+        for name in imports_of_module(module):
             if name in MODULES and top(name) == top_package and package(name) != package(module):
                 found.setdefault((package(module), package(name)), []).append(module)
     return found
@@ -104,7 +104,7 @@ def test_no_private_name_is_imported_from_another_module(path: Path) -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    imported = {module: {name for name in imports_of(parse(module)) if name in MODULES} for module in MODULES}
+    imported = {module: {name for name in imports_of_module(module) if name in MODULES} for module in MODULES}
     while ends := {module for module, names in imported.items() if not names}:
         imported = {module: names - ends for module, names in imported.items() if module not in ends}
     assert imported == {}

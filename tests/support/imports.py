@@ -38,11 +38,16 @@ def parse(module: str) -> ast.Module:
     return ast.parse(MODULES[module].read_text())
 
 
+@cache
+def imports_of_module(module: str) -> tuple[str, ...]:
+    return tuple(imports_of(parse(module)))
+
+
 def reached_from(module: str) -> set[str]:
     """All modules, ours and others', that importing and using `module` may import."""
     reached, waiting = set[str](), [module]
     while waiting:
-        for name in imports_of(parse(waiting.pop())):
+        for name in imports_of_module(waiting.pop()):
             if name not in reached:
                 reached.add(name)
                 waiting += [name] if name in MODULES else []

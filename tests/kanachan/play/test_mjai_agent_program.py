@@ -11,6 +11,7 @@ from annotate.game.engine import Table
 from annotate.game.tiles import RED_IDS
 from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V
+from kanachan.play import mjai_agent
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
@@ -39,11 +40,15 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
         program.close()
 
 
-def test_a_program_that_closes_its_output_is_named() -> None:
-    with Stopped(Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, 4, answers_all=False)) as program:
+def test_a_program_that_closes_its_output_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mjai_agent, "_END_SECONDS", 0.5)
+    program = Program(["bash", "-c", "exec 1>&-; sleep 60"], 3, 4, answers_all=False)
+    try:
         program.send([{"type": "start_game"}])
         with pytest.raises(ValueError, match="bash .* has closed its input or output, but has not ended"):
             program.answer()
+    finally:
+        program.close(0.5)
 
 
 PONS = """

@@ -25,7 +25,7 @@ from tests.support.tiny_runs import arguments, rows_of, run, started
 
 STRATEGIES = ("ddp", "zero1", "zero2", "zero3")
 RUNS = (("imitation", "ddp"), ("imitation", "zero3"), *(("rank", name) for name in STRATEGIES))
-STEPS = 24
+STEPS = 12
 STEPS_OF_A_ROW = 2
 MICRO_BATCH = 8
 """of which a process takes several in a step"""
@@ -52,7 +52,7 @@ def trained(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for stage, name in RUNS
     ]
     moved = arguments("rank", shards, folder / "moved", *moving(folder), "--run.strategy", "zero2")
-    made_by_two([Run(moved, stop_after=3), *runs], folder)
+    made_by_two([Run(moved, stop_after=2), *runs], folder)
     return folder
 
 
@@ -118,9 +118,9 @@ def test_a_run_is_resumed_with_one_process_and_then_with_two_again(
 ) -> None:
     """Under ZeRO 2, then alone, then under ZeRO 2: the losses are those of the run that was never moved."""
     out = trained / "moved"
-    assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 3
+    assert 1 <= len(losses_of(out)) < STEPS // STEPS_OF_A_ROW - 2
     alone = arguments("rank", shards, out, *moving(trained), "--resume", "auto", "--run.strategy", "auto")
-    signal_after_rows(out, 6, signal.SIGTERM)
+    signal_after_rows(out, 4, signal.SIGTERM)
     assert train.main(alone) == 0
     printed = capsys.readouterr().out
     assert "1 x CPU, plain (one process)" in printed and "stopped by SIGTERM after step" in printed
@@ -138,7 +138,7 @@ def test_a_run_of_which_one_process_is_killed_ends_soon_and_is_resumed_to_the_sa
 ) -> None:
     out, settings = tmp_path / "run", (*moving(trained), "--run.strategy", "ddp", "--run.checkpoint_every", "2")
     first = started("rank", shards, out, *settings, "--run.devices", "2")
-    wait_for_rows(out, 3)
+    wait_for_rows(out, 2)
     (second,) = psutil.Process(first.pid).children()
     second.kill()
     printed = first.communicate(timeout=90)[0]
