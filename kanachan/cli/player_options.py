@@ -39,7 +39,8 @@ def add_execution_options(
         "-j",
         "--processes",
         type=int,
-        help=f"processes, each with its own engines and networks (default: all {num_cores()} cores{processes})",
+        help="processes, each with its own engines and networks; on a GPU, one more computes the networks of all "
+        f"(default: all {num_cores()} cores{processes})",
     )
     parser.add_argument(
         "--together",

@@ -1,11 +1,13 @@
 """Plays the games of a match: in this process, or in several, each with its own engines and its own copies of the
-networks. Games do not depend on each other, nor on how many advance together, nor on the number of processes.
+networks; on a GPU, one more process computes the networks for all. Games do not depend on each other, nor on how many
+advance together, nor on the number of processes.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from annotate.runtime.signals import StopRequest
 from kanachan.play.agent import GameKey
@@ -14,6 +16,9 @@ from kanachan.play.agent_spec import parse_agent
 from kanachan.play.backends import Backend, make_backend
 from kanachan.play.match import PLAYERS, GameResult, Match
 from kanachan.play.match_games import match_games
+
+if TYPE_CHECKING:
+    from kanachan.play.inference_server import ServerAddress
 
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
@@ -49,23 +54,35 @@ def play_match(
     Raises:
         IllegalAction, ValueError: a player has chosen an action that is not possible, or cannot be created; or
             processes were killed again and again that played the same game.
+        OSError: a process cannot be started, or has ended that others need.
     """
-    stream = MatchStream(match, execution)
     is_alone = execution.processes == 1 or len(games) <= 1
-    backend: Backend[GameKey, GameResult] = make_backend(
-        "inline" if is_alone else "processes", stream, execution.processes, ahead=stream.num_together
-    )
-    with closing(backend), closing(backend.results(games, stop)) as results:
-        for _, result in results:
+    stream = MatchStream(match, execution)
+    with ExitStack() as held:
+        if match.device != "cpu" and not is_alone:
+            from kanachan.play.inference_server import InferenceServer  # torch, which only networks need
+
+            server = held.enter_context(closing(InferenceServer(execution.device)))
+            stream = replace(stream, server=server.address)
+        backend: Backend[GameKey, GameResult] = make_backend(
+            "inline" if is_alone else "processes", stream, execution.processes, ahead=stream.num_together
+        )
+        held.enter_context(closing(backend))
+        for _, result in held.enter_context(closing(backend.results(games, stop))):
             on_result(result)
 
 
 @dataclass(frozen=True)
 class MatchStream:
-    """Plays games of a match in one process, many together; a stream of units (`kanachan.play.units.Serve`)."""
+    """Plays games of a match in one process, many together; a stream of units (`kanachan.play.units.Serve`).
+
+    Args:
+        server: a process that computes the networks; None: this one does.
+    """
 
     match: Match
     execution: ExecutionConfig
+    server: "ServerAddress | None" = None
 
     @property
     def num_together(self) -> int:
@@ -76,8 +93,15 @@ class MatchStream:
         """Yields the key and the result of each game as they end, until a stop is requested."""
         ended: list[GameResult] = []
         match = self.match
-        players, use_bf16 = dict(zip(PLAYERS, match.players, strict=True)), match.precision == "bf16"
-        with agents_of(players, match.seed, match.vocabulary, self.execution.device, use_bf16=use_bf16) as agents:
+        made = agents_of(
+            dict(zip(PLAYERS, match.players, strict=True)),
+            match.seed,
+            match.vocabulary,
+            self.execution.device,
+            use_bf16=match.precision == "bf16",
+            server=self.server,
+        )
+        with made as agents:
             running = match_games(match, agents, self.execution.records, on_result=ended.append)
             has_more = True
             while stop.received is None:

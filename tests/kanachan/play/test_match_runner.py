@@ -1,6 +1,8 @@
 """Which games a match runner plays, and what it returns."""
 
 import signal
+from dataclasses import replace
+from multiprocessing import active_children
 from pathlib import Path
 
 from annotate.runtime.signals import StopRequest
@@ -10,6 +12,7 @@ from kanachan.play.match import GameResult, Match
 from kanachan.play.match_runner import MatchRunner
 from kanachan.play.workers import ExecutionConfig
 from tests.support.matches import mjai, random_results
+from tests.support.tiny_weights import written
 
 MATCH = Match(players=("rule", "random"), style=0)
 
@@ -62,3 +65,19 @@ def test_games_of_the_journal_without_a_record_are_counted(tmp_path: Path) -> No
         path.unlink()
     assert runner.num_without_record == 3
     assert runner_of(journal, num_games=4).num_without_record == 0
+
+
+def test_processes_that_share_a_gpu_have_one_more_that_computes_their_networks(tmp_path: Path) -> None:
+    """Here that process has a CPU, so that the games are those of networks on a CPU."""
+    on_cpu = Match(players=(str(written(tmp_path / "weights")), "rule"), format="2v2", style=0)
+    num_children: dict[str, list[int]] = {"cpu": [], "cuda": []}
+
+    def results(match: Match, processes: int) -> list[GameResult]:
+        runner = MatchRunner(match, 2, Journal(None, match, resume=False), ExecutionConfig(processes=processes))
+        run = runner.run(lambda _: num_children[match.device].append(len(active_children())), StopRequest())
+        assert run.error is None
+        return run.results
+
+    assert results(on_cpu, 1) == results(replace(on_cpu, device="cuda"), 2)
+    assert {device: max(of_results) for device, of_results in num_children.items()} == {"cpu": 0, "cuda": 3}
+    assert active_children() == []
