@@ -1,4 +1,5 @@
-"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. The only module that imports it.
+"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this module and
+`annotate.game.hand_evaluator` import it.
 
 A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
 each with its options by action token; `step` plays one choice for each. Events are read from the engine's log or,
@@ -17,22 +18,14 @@ from riichienv import (
     Action3P,
     ActionType,
     GameRule,
-    HandEvaluator,
-    HandEvaluator3P,
-    Meld,
-    MeldType,
     Phase,
     RiichiEnv,
-    calculate_score,
-    calculate_shanten,
-    calculate_shanten_3p,
     check_riichi_candidates,
 )
 
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
 from annotate.game.tiles import (
-    IDS_OF_TILE,
     MJAI_NAMES,
     NUM_DEAD,
     NUM_INDICATORS,
@@ -46,9 +39,6 @@ from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 AnyAction: TypeAlias = Action | Action3P
 
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
-_EVALUATORS = {4: HandEvaluator, 3: HandEvaluator3P}
-_SHANTEN = {4: calculate_shanten, 3: calculate_shanten_3p}
-_MELD_TYPES = {kind.lower(): getattr(MeldType, kind) for kind in ("Chi", "Pon", "Daiminkan", "Ankan", "Kakan")}
 
 _WITHOUT_TILE = {
     ActionType.PASS: "skip",
@@ -65,11 +55,6 @@ _WAIT_RESPONSE = Phase.WaitResponse
 
 # The walls of a game's rounds are generated from consecutive seeds, so the seeds of games must lie far apart.
 _SEED_STRIDE = 1_000_003
-
-
-def shanten(hand: Sequence[int], num_seats: int) -> int:
-    """Returns the shanten of concealed tiles (physical ids, 3n + 1 or 3n + 2): 0 is tenpai, -1 a complete hand."""
-    return _SHANTEN[num_seats](list(hand))
 
 
 @dataclass(slots=True)
@@ -375,23 +360,6 @@ class Table:
             return block[_CALLS[kind]].token(relative_seat, tile)
         assert kind == ActionType.RON, kind
         return block["ron"].token(relative_seat)
-
-
-def is_tenpai(hand: Sequence[str], melds: Sequence[tuple[str, Sequence[str]]], num_seats: int) -> bool:
-    """Returns whether a hand waits for a tile that it does not hold four times.
-
-    Args:
-        hand: the concealed tiles by mjai's names, 3n + 1.
-        melds: kind and tiles of each meld.
-    """
-    pool = {name: list(IDS_OF_TILE[tile]) for name, tile in TILE_OF_MJAI.items()}
-    engine_melds = [Meld(_MELD_TYPES[kind], [pool[name].pop() for name in names], True) for kind, names in melds]
-    return _EVALUATORS[num_seats]([pool[name].pop() for name in hand], engine_melds).is_tenpai()
-
-
-def points_of_win(han: int, fu: int, is_dealer: bool, is_tsumo: bool, num_seats: int) -> int:
-    """Returns what a winner gets for a hand, without honba and deposits."""
-    return int(calculate_score(han, fu, is_dealer, is_tsumo, 0, num_seats).total)
 
 
 def _rule(rules: Rules) -> GameRule:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from annotate.game.engine import Table, points_of_win
+from annotate.game.engine import Table
+from annotate.game.hand_evaluator import points_of_win
 
 YAKUMAN_HAN = 13
 _DORA, _RED, _URA, _NORTH = 31, 32, 33, 34
