@@ -23,6 +23,7 @@ from riichienv import (
     check_riichi_candidates,
 )
 
+from annotate.game.points import WithheldPoints
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
 from annotate.game.tiles import (
@@ -70,6 +71,8 @@ class Turn:
     """the physical tile just drawn"""
     dora_indicators: list[int]
     """physical tiles, face up"""
+    scores: tuple[int, ...]
+    """of all seats, in points"""
     left: int
     """live wall tiles not yet drawn"""
     target: int | None
@@ -90,8 +93,10 @@ class Table:
         *,
         is_wall_true: bool = True,
         has_external_events: bool = False,
+        withheld: WithheldPoints | None = None,
     ) -> None:
         self._env = env
+        self._points = withheld or WithheldPoints(env, [0] * vocabulary.num_seats)
         self._has_external_events = has_external_events
         self._discard = vocabulary.action["discard"]
         self._discarded = vocabulary.progression["discard"]
@@ -127,6 +132,7 @@ class Table:
         *,
         is_wall_true: bool = True,
         has_external_events: bool = False,
+        withholds_points: bool = False,
     ) -> Self:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
 
@@ -134,18 +140,28 @@ class Table:
             is_wall_true: False where the part of the wall that nobody saw is made up.
             has_external_events: the engine keeps no log; the caller passes every event after `start` to `add_event`
                 before it reads the progression.
+            withholds_points: whether the engine knows of points only where riichi is possible, which takes half of the
+                time. Only with `has_external_events`: what the engine logs has its scores.
         """
         mode = f"{_MODES[vocabulary.num_seats]}-single"
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
+        scores = list(start["scores"])
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
             round_wind=WINDS[start["bakaze"]],
-            scores=list(start["scores"]),
+            scores=[0] * len(scores) if withholds_points else scores,
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(env, observations, vocabulary, is_wall_true=is_wall_true, has_external_events=has_external_events)
+        return cls(
+            env,
+            observations,
+            vocabulary,
+            is_wall_true=is_wall_true,
+            has_external_events=has_external_events,
+            withheld=WithheldPoints(env, scores) if withholds_points else None,
+        )
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
@@ -161,7 +177,7 @@ class Table:
 
     @property
     def scores(self) -> list[int]:
-        return list(self._env.scores())
+        return list(self._points.added_to(self._env.scores()))
 
     @property
     def winners(self) -> set[int]:
@@ -223,7 +239,8 @@ class Table:
         assert moves.keys() == {turn.seat for turn in self.turns}
         num_dora = NUM_INDICATORS
         if self.turns[0].target is None:
-            ((action, _),) = moves.values()
+            ((action, riichi_discard),) = moves.values()
+            self._points.end_turn(declares_riichi=riichi_discard is not None)
             self._shown = action.consume_tiles if action.action_type == _ANKAN else ()
             if action.action_type == _KAKAN:
                 num_dora = len(self.turns[0].dora_indicators)
@@ -276,7 +293,10 @@ class Table:
             drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
             if drawn is not None:
                 self.left -= 1
-            turn = Turn(seat, observation, hand, drawn, dora, self.left, target, {})
+            if target is None:
+                observation = self._points.observed(seat, observation, hand)
+            scores = self._points.added_to(observation.scores)
+            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {})
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)

@@ -42,7 +42,7 @@ class ObservationEncoder:
         round_tokens = self._round_tokens.get(place)
         if round_tokens is None:
             round_tokens = self._round_tokens[place] = self._tokens_of_round(*place)
-        scores = tuple(observation.scores)
+        scores = turn.scores
         standing = self._standing.get(scores)
         if standing is None:
             standing = self._standing[scores] = self._tokens_of_standing(scores)
@@ -71,7 +71,7 @@ class ObservationEncoder:
     def numeric(self, turn: Turn) -> tuple[int, ...]:
         """Returns honba, deposits and the seats' scores at the decision point."""
         observation = turn.observation
-        return (observation.honba, observation.riichi_sticks, *observation.scores)
+        return (observation.honba, observation.riichi_sticks, *turn.scores)
 
     def hidden(self, seat: int, table: Table) -> tuple[int, ...]:
         """Returns what `seat` cannot see: the other hands, next seat first, then the live wall in drawing order, if it

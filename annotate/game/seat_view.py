@@ -218,7 +218,8 @@ class SeatTable(Table):
         observation, target = env.get_observation(seat), self._target
         hand = observation.hand
         drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
-        turn = Turn(seat, observation, hand, drawn, list(self._dora), len(env.wall) - NUM_DEAD, target, {})
+        left, scores = len(env.wall) - NUM_DEAD, tuple(observation.scores)
+        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {})
         turn.options = self._options(turn)
         return turn
 
