@@ -13,28 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
-from riichienv import (
-    Action,
-    Action3P,
-    ActionType,
-    GameRule,
-    Phase,
-    RiichiEnv,
-    check_riichi_candidates,
-)
+from riichienv import Action, Action3P, ActionType, GameRule, Phase, RiichiEnv, check_riichi_candidates
 
-from annotate.game.points import WithheldPoints
+from annotate.game.points import Points
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
-from annotate.game.tiles import (
-    MJAI_NAMES,
-    NUM_DEAD,
-    NUM_INDICATORS,
-    RED_IDS,
-    TILE_OF_ID,
-    TILE_OF_MJAI,
-    WINDS,
-)
+from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, RED_IDS, TILE_OF_ID, TILE_OF_MJAI, WINDS
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
 
 AnyAction: TypeAlias = Action | Action3P
@@ -52,6 +36,11 @@ _CALLS = {ActionType.PON: "pon", ActionType.DAIMINKAN: "daiminkan"}
 
 # attributes of the engine's classes are slow to look up
 _DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
+_PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, ActionType.PON))
+"""actions that end a round only on the last tile, on four equal winds or after four kans"""
+_MOST_DORA = 2
+"""indicators up to which there are fewer than four kans: those of one kan, and of two that follow only later"""
+_WIND_KINDS = range(27, 31)
 _WAIT_RESPONSE = Phase.WaitResponse
 
 # The walls of a game's rounds are generated from consecutive seeds, so the seeds of games must lie far apart.
@@ -71,7 +60,7 @@ class Turn:
     """the physical tile just drawn"""
     dora_indicators: list[int]
     """physical tiles, face up"""
-    scores: tuple[int, ...]
+    scores: list[int]
     """of all seats, in points"""
     left: int
     """live wall tiles not yet drawn"""
@@ -80,6 +69,8 @@ class Turn:
     options: dict[int, list[tuple[AnyAction, int | None]]]
     """ascending action token to its moves, the preferred one first: the engine's action and, for riichi, the tile to
     discard with it"""
+    events: list[str]
+    """what the seat has seen since its last turn, mjai as JSON; empty with external events"""
 
 
 class Table:
@@ -93,10 +84,11 @@ class Table:
         *,
         is_wall_true: bool = True,
         has_external_events: bool = False,
-        withheld: WithheldPoints | None = None,
     ) -> None:
         self._env = env
-        self._points = withheld or WithheldPoints(env, [0] * vocabulary.num_seats)
+        self._points = Points(env)
+        self._was_riichi = False
+        """whether the last step declared riichi, so that the next may pay the stick"""
         self._has_external_events = has_external_events
         self._discard = vocabulary.action["discard"]
         self._discarded = vocabulary.progression["discard"]
@@ -132,7 +124,6 @@ class Table:
         *,
         is_wall_true: bool = True,
         has_external_events: bool = False,
-        withholds_points: bool = False,
     ) -> Self:
         """Creates a table that plays one round from `start` (mjai start_kyoku) with a given wall (physical tiles).
 
@@ -140,28 +131,18 @@ class Table:
             is_wall_true: False where the part of the wall that nobody saw is made up.
             has_external_events: the engine keeps no log; the caller passes every event after `start` to `add_event`
                 before it reads the progression.
-            withholds_points: whether the engine knows of points only where riichi is possible, which takes half of the
-                time. Only with `has_external_events`: what the engine logs has its scores.
         """
         mode = f"{_MODES[vocabulary.num_seats]}-single"
         env = RiichiEnv(game_mode=mode, rule=_rule(rules), skip_mjai_logging=has_external_events)
-        scores = list(start["scores"])
         observations = env.reset(
             oya=start["oya"],
             wall=list(wall),
             round_wind=WINDS[start["bakaze"]],
-            scores=[0] * len(scores) if withholds_points else scores,
+            scores=list(start["scores"]),
             honba=start["honba"],
             kyotaku=start["kyotaku"],
         )
-        return cls(
-            env,
-            observations,
-            vocabulary,
-            is_wall_true=is_wall_true,
-            has_external_events=has_external_events,
-            withheld=WithheldPoints(env, scores) if withholds_points else None,
-        )
+        return cls(env, observations, vocabulary, is_wall_true=is_wall_true, has_external_events=has_external_events)
 
     @classmethod
     def of_game(cls, rules: Rules, style: int, seed: int, vocabulary: Vocabulary) -> "Table":
@@ -177,7 +158,7 @@ class Table:
 
     @property
     def scores(self) -> list[int]:
-        return list(self._points.added_to(self._env.scores()))
+        return self._points.scores
 
     @property
     def winners(self) -> set[int]:
@@ -237,16 +218,21 @@ class Table:
     def step(self, moves: Mapping[int, tuple[AnyAction, int | None]]) -> None:
         """Plays one move for each seat of `turns`."""
         assert moves.keys() == {turn.seat for turn in self.turns}
+        if self._may_pay(moves):
+            self._points.give_back()
+        else:
+            self._points.withhold()
+        self._was_riichi = False
         num_dora = NUM_INDICATORS
         if self.turns[0].target is None:
-            ((action, riichi_discard),) = moves.values()
-            self._points.end_turn(declares_riichi=riichi_discard is not None)
+            ((action, _),) = moves.values()
             self._shown = action.consume_tiles if action.action_type == _ANKAN else ()
             if action.action_type == _KAKAN:
                 num_dora = len(self.turns[0].dora_indicators)
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:
+                self._was_riichi = True
                 if not self._has_external_events:
                     self._follow(seat, observations[seat])
                 discard = next(
@@ -267,6 +253,18 @@ class Table:
                 self.add_event(event)
                 self._unlogged_ankan[self.round_index] = event
 
+    def _may_pay(self, moves: Mapping[int, tuple[AnyAction, int | None]]) -> bool:
+        """Returns whether points may be paid with these moves: riichi is declared, or the round may end."""
+        turn = self.turns[0]
+        if self._was_riichi or turn.left == 0 or len(turn.dora_indicators) > _MOST_DORA:
+            return True
+        for action, riichi_discard in moves.values():
+            if riichi_discard is not None or action.action_type not in _PAYS_NOTHING:
+                return True
+        if turn.left < self.vocabulary.num_live - self.vocabulary.num_seats:
+            return False
+        return turn.target is not None or action.tile // 4 in _WIND_KINDS  # four equal ones
+
     @property
     def _target(self) -> int | None:
         """The seat whose tile may be claimed now; None at a seat's own turn."""
@@ -280,9 +278,7 @@ class Table:
             assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
-        if not self._has_external_events:
-            for seat in seats:
-                self._follow(seat, observations[seat])
+        events = {seat: [] if self._has_external_events else self._follow(seat, observations[seat]) for seat in seats}
         target = self._target
         self.turns = []
         for seat in seats:
@@ -295,20 +291,22 @@ class Table:
                 self.left -= 1
             if target is None:
                 observation = self._points.observed(seat, observation, hand)
-            scores = self._points.added_to(observation.scores)
-            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {})
+            scores = self._points.scores
+            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {}, events[seat])
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)
 
-    def _follow(self, seat: int, observation: Any) -> None:
-        """Adds the events since the last call; every seat sees all events, so each is read only once."""
-        events = observation.new_events()
+    def _follow(self, seat: int, observation: Any) -> list[str]:
+        """Adds the events since the last call, and returns those that `seat` has not seen yet; every seat sees all
+        events, so each is added only once."""
+        events: list[str] = observation.new_events()
         first = self._followed[seat]
         self._followed[seat] = first + len(events)
         for text in events[self._num_events - first :]:
             self.add_event(json.loads(text))
         self._num_events = max(self._num_events, self._followed[seat])
+        return events
 
     def add_event(self, event: Event) -> None:
         """Adds a public event, mjai, to the progression of the round."""

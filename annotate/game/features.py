@@ -42,7 +42,7 @@ class ObservationEncoder:
         round_tokens = self._round_tokens.get(place)
         if round_tokens is None:
             round_tokens = self._round_tokens[place] = self._tokens_of_round(*place)
-        scores = turn.scores
+        scores = tuple(turn.scores)
         standing = self._standing.get(scores)
         if standing is None:
             standing = self._standing[scores] = self._tokens_of_standing(scores)

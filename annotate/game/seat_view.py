@@ -205,6 +205,10 @@ class SeatTable(Table):
         """Clears the turns: those of this table's seat are returned by `follow`."""
         self.turns = []
 
+    def _may_pay(self, moves: Mapping[int, Any]) -> bool:
+        """Returns True: the engine keeps the points, as `_turn_of` takes its observations as they are."""
+        return True
+
     def _offer_turn(self) -> None:
         self._own = self._offered = self._turn_of(self.seat)
 
@@ -218,8 +222,8 @@ class SeatTable(Table):
         observation, target = env.get_observation(seat), self._target
         hand = observation.hand
         drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
-        left, scores = len(env.wall) - NUM_DEAD, tuple(observation.scores)
-        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {})
+        left, scores = len(env.wall) - NUM_DEAD, observation.scores
+        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {}, [])
         turn.options = self._options(turn)
         return turn
 

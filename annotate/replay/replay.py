@@ -185,7 +185,6 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
             writer.vocabulary,
             is_wall_true=recorded.wall is not None,
             has_external_events=True,
-            withholds_points=True,
         )
         script = Script(recorded, table)
         played = play(table, writer, script.choose)

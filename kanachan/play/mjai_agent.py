@@ -205,7 +205,7 @@ class _Seated:
 
     def send(self, request: ActRequest) -> None:
         """Sends the events up to a request."""
-        events: list[Event] = [json.loads(text) for text in request.turn.observation.new_events()]
+        events: list[Event] = [json.loads(text) for text in request.turn.events]
         lines = self._new(events)
         if request.unlogged is not None:
             lines.append(request.unlogged)

@@ -8,13 +8,11 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any
 
 from estimates import Estimate, in_turns
 
 import annotate.game.engine
-import annotate.replay.replay
-from annotate.game.engine import Table
 from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import annotate_game
 from annotate.runtime.workers import num_cores
@@ -50,14 +48,6 @@ class _RecordingEnv:
 
 
 _ENGINE = annotate.game.engine.RiichiEnv
-
-
-class _TableOfPoints(Table):
-    """A table whose engine knows of all points, as that of anybody who steps it plainly."""
-
-    @classmethod
-    def of_round(cls, *args: Any, **more: Any) -> Self:
-        return super().of_round(*args, **{**more, "withholds_points": False})
 
 
 def simulated_games(number: int, folder: Path) -> list[str]:
@@ -114,13 +104,11 @@ def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
     """Returns the number of decision points in `files`, and a function that repeats only the engine's steps."""
     _RecordingEnv.rounds = rounds = []
     annotate.game.engine.RiichiEnv = _RecordingEnv
-    annotate.replay.replay.Table = _TableOfPoints
     try:
         games = [game for path in files for game in read_record(Record(path, 0))]
         num_decisions = sum(len(annotate_game(game).annotations) for game in games)
     finally:
         annotate.game.engine.RiichiEnv = _ENGINE
-        annotate.replay.replay.Table = Table
 
     def step_alone() -> None:
         for settings, start, steps in rounds:

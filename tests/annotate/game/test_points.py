@@ -1,29 +1,30 @@
-"""A round whose engine is not told of most points has the options, scores and winners of one whose engine knows all."""
+"""Games whose engine is without points while none are paid are those of an engine that has them all the time."""
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
+from typing import Any
 
 import pytest
 
 from annotate.game.engine import Table, Turn
 from annotate.game.hand_evaluator import shanten
+from annotate.game.record import Rules
 from annotate.game.tiles import TILE_OF_ID, unseen_tiles
 from annotate.vocabulary import Vocabulary
-from tests.support.rounds import V3, V, start_of_round
+from tests.support.rounds import DULL, V3, V, start_of_round, wall_of_deal
 
 START = {4: (0, 900, 1000, 98_100), 3: (900, 1000, 103_100)}
 NUM_ROUNDS = 60
+NUM_GAMES = 4
 
 
-def tables_of(wall: list[int], vocabulary: Vocabulary) -> tuple[Table, Table]:
-    """The same round twice: with all points, and with most of them withheld."""
-    start = start_of_round(scores=START[vocabulary.num_seats])
-    plain, withheld = (
-        Table.of_round("tenhou", start, wall, vocabulary, has_external_events=True, withholds_points=withholds)
-        for withholds in (False, True)
-    )
-    return plain, withheld
+class PlainTable(Table):
+    """A table whose engine has the points all the time."""
+
+    def _may_pay(self, moves: Mapping[int, Any]) -> bool:
+        return True
 
 
 def shown(table: Table) -> list[object]:
@@ -52,23 +53,49 @@ def choice(turn: Turn, vocabulary: Vocabulary, rng: random.Random) -> int:
     return min(by_kind["discard"], key=lambda token: (distance(token), rng.random()))
 
 
+def play_alike(plain: Table, withheld: Table, rng: random.Random) -> Counter[str]:
+    """Plays both to the end with the same choices, compares them on the way, and counts chances of riichi."""
+    vocabulary, seen = plain.vocabulary, Counter[str]()
+    while not plain.done:
+        assert shown(withheld) == shown(plain)
+        tokens = {turn.seat: choice(turn, vocabulary, rng) for turn in plain.turns}
+        for turn in plain.turns:
+            riichi = {token for token in turn.options if vocabulary.action.describe(token)[1].get("riichi")}
+            seen["riichi" if tokens[turn.seat] in riichi else "no riichi"] += bool(riichi)
+        for table in (plain, withheld):
+            table.step({turn.seat: turn.options[tokens[turn.seat]][0] for turn in table.turns})
+    assert (withheld.done, withheld.turns, withheld.scores) == (True, [], plain.scores)
+    assert withheld.log() == plain.log()
+    seen["won"] += bool(plain.winners)
+    return seen
+
+
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
-def test_the_options_are_those_of_an_engine_that_knows_all_points(vocabulary: Vocabulary) -> None:
+def test_a_round_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary) -> None:
     seen = Counter[str]()
     for seed in range(NUM_ROUNDS):
         rng = random.Random(seed)
         wall = list(chain.from_iterable(unseen_tiles(vocabulary)))
         rng.shuffle(wall)
-        plain, withheld = tables_of(wall, vocabulary)
-        while not plain.done:
-            assert shown(withheld) == shown(plain)
-            tokens = {turn.seat: choice(turn, vocabulary, rng) for turn in plain.turns}
-            for turn in plain.turns:
-                riichi = {token for token in turn.options if vocabulary.action.describe(token)[1].get("riichi")}
-                seen["riichi" if tokens[turn.seat] in riichi else "no riichi"] += bool(riichi)
-            for table in (plain, withheld):
-                table.step({turn.seat: turn.options[tokens[turn.seat]][0] for turn in table.turns})
-        assert (withheld.done, withheld.turns, withheld.scores) == (True, [], plain.scores)
-        assert (withheld.winners, withheld.deposits) == (plain.winners, plain.deposits)
-        seen["won"] += bool(plain.winners)
+        start = start_of_round(scores=START[vocabulary.num_seats])
+        plain, withheld = (kind.of_round("tenhou", start, wall, vocabulary) for kind in (PlainTable, Table))
+        seen += play_alike(plain, withheld, rng)
     assert min(seen["riichi"], seen["no riichi"], seen["won"]) >= NUM_ROUNDS // 6, seen
+
+
+@pytest.mark.parametrize("rules", ["tenhou", "mjsoul"])
+@pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
+def test_a_game_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary, rules: Rules) -> None:
+    for seed in range(NUM_GAMES):
+        plain, withheld = (kind.of_game(rules, 0, seed, vocabulary) for kind in (PlainTable, Table))
+        play_alike(plain, withheld, random.Random(seed))
+        assert len(plain.undealt) > 1
+
+
+def test_the_engine_is_without_points_for_most_of_a_round() -> None:
+    table = Table.of_round("tenhou", start_of_round(), wall_of_deal(DULL), V)
+    told = Counter[bool]()
+    while not table.done:
+        table.step({turn.seat: list(turn.options.values())[-1][0] for turn in table.turns})
+        told[any(table._env.scores())] += not table.done
+    assert told[False] > 4 * told[True]
