@@ -7,6 +7,7 @@ from functools import partial
 
 import torch
 from estimates import Estimate, all_in_turns
+from plain_engine import plain_engine
 
 from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS
@@ -24,6 +25,7 @@ from kanachan.play.policy_agent import CachedPolicy, PolicyAgent
 from kanachan.play.workers import TOGETHER
 
 _MATCH = Match(players=("rule", "rule"), style=0)
+_PLAIN = "the engine alone, stepped plainly: the same choices, read from a list"
 _NUM_DECISIONS = 10_000
 _DECISIONS_OF_A_GAME = 600  # of people, East and South
 _SMALLER = ("mini", "micro")  # shipped, to play faster
@@ -93,10 +95,10 @@ class _Way:
 
 def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int8: bool) -> list[Estimate]:
     """Measures decisions a second of CPU time of a network in all seats, in fp32 and possibly in bf16 and with int8
-    matrices, of the smaller sizes with int8 matrices, and of the engine alone, with the same observations and options:
-    all in turns. All repeat choices of rule-based players: the play of a fresh network is not realistic. Each runs in
-    one process with one thread, as in the middle of a long match: at its end batches are not full. Speed is
-    proportional to the number of processes."""
+    matrices, of the smaller sizes with int8 matrices, and of the engine alone, with the same observations and options,
+    as games step it and plainly: all in turns. All repeat choices of rule-based players: the play of a fresh network is
+    not realistic. Each runs in one process with one thread, as in the middle of a long match: at its end batches are
+    not full. Speed is proportional to the number of processes."""
     torch.set_num_threads(1)
     torch.manual_seed(0)
     choices: Choices = {}
@@ -116,17 +118,26 @@ def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int
         num_played[name] = num_chosen()
 
     bodies = [partial(repeat, way.name, way.player) for way in ways]
-    seconds = all_in_turns([*bodies, partial(repeat, "engine", lambda _: None)], repeats, time.process_time)
-    names = [*(way.name for way in ways), "engine"]
+    bodies += [partial(repeat, "engine", lambda _: None), plain_engine()(partial(repeat, "plain", lambda _: None))]
+    seconds = all_in_turns(bodies, repeats, time.process_time)
+    names = [*(way.name for way in ways), "engine", "plain"]
     speeds = {name: num_played[name] / spent for name, spent in zip(names, seconds, strict=True)}
-    return [
+    engine = Estimate(
+        part="arena",
+        what="the engine alone, as games step it",
+        unit="decisions/s",
+        ours=speeds["engine"],
+        plain=_PLAIN,
+        plainly=speeds["plain"],
+    )
+    return [engine] + [
         Estimate(
             part="arena",
             what=f"play, {way.name}, {way.num_parameters:,} parameters in all seats",
             unit="decisions/s",
             ours=speeds[way.name],
-            plain="the engine alone: the same choices, read from a list",
-            plainly=speeds["engine"],
+            plain=_PLAIN,
+            plainly=speeds["plain"],
             more={
                 **{f"times {other}": speeds[way.name] / speeds[other] for other in ("fp32", "int8") if other in speeds},
                 f"games/s of {_DECISIONS_OF_A_GAME} decisions": speeds[way.name] / _DECISIONS_OF_A_GAME,

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from estimates import Estimate, in_turns
+from plain_engine import plain_engine
 from playing import Choices, Recording, Repeating
 
 from annotate.runtime.signals import StopRequest
@@ -104,7 +105,8 @@ def _choices(num_games: int) -> Choices:
 
 def _repeat_choices(choices: Choices, num_games: int, counts: _Counts) -> None:
     players = {letter: Repeating(choices, None) for letter in PLAYERS}
-    _advance(players, num_games)
+    with plain_engine():
+        _advance(players, num_games)
     counts.decisions["engine"] = sum(player.num_chosen for player in players.values())
 
 
