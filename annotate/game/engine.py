@@ -69,7 +69,7 @@ class Turn:
     options: dict[int, list[tuple[AnyAction, int | None]]]
     """ascending action token to its moves, the preferred one first: the engine's action and, for riichi, the tile to
     discard with it"""
-    events: list[str]
+    events: Sequence[str]
     """what the seat has seen since its last turn, mjai as JSON; empty with external events"""
 
 
@@ -278,7 +278,9 @@ class Table:
             assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
-        events = {seat: [] if self._has_external_events else self._follow(seat, observations[seat]) for seat in seats}
+        events: dict[int, list[str]] = {}
+        if not self._has_external_events:
+            events = {seat: self._follow(seat, observations[seat]) for seat in seats}
         target = self._target
         self.turns = []
         for seat in seats:
@@ -292,7 +294,7 @@ class Table:
             if target is None:
                 observation = self._points.observed(seat, observation, hand)
             scores = self._points.scores
-            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {}, events[seat])
+            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {}, events.get(seat, ()))
             turn.options = self._options(turn)
             if turn.options:
                 self.turns.append(turn)

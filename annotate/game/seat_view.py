@@ -223,7 +223,7 @@ class SeatTable(Table):
         hand = observation.hand
         drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
         left, scores = len(env.wall) - NUM_DEAD, observation.scores
-        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {}, [])
+        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {}, ())
         turn.options = self._options(turn)
         return turn
 
