@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.record import Event, places_dealt
 from annotate.game.tiles import TILE_OF_ID, TILE_OF_MJAI, unseen_tiles
 from annotate.vocabulary import Vocabulary

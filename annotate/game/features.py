@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.grading import ranks_of
 from annotate.game.tiles import TILE_OF_ID
 from annotate.observation import Observation

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from annotate.game.hand_evaluator import is_tenpai
+from annotate.game.engine.hand_evaluator import is_tenpai
 from annotate.game.record import Event
 
 _TAKEN = ("chi", "pon", "daiminkan")

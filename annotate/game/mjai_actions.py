@@ -1,7 +1,7 @@
 """Converts between mjai events and the options of a turn."""
 
 from annotate.game.decisions import Choice, choice_of
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.record import Event
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
@@ -88,7 +88,7 @@ def events_of_option(turn: Turn, token: int, vocabulary: Vocabulary) -> list[Eve
         return [{"type": name, **actor, "pai": "N"}]
     action = turn.options[token][0][0]
     if name == "discard":
-        # mjai marks a discard of the drawn tile even where the token does not (see `annotate.game.engine`)
+        # mjai marks a discard of the drawn tile even where the token does not (see `annotate.game.engine.table`)
         pai = MJAI_NAMES[at["tile"]]
         is_drawn = bool(at["tsumogiri"]) or _only_as_drawn(turn, at["tile"])
         dahai = {"type": "dahai", **actor, "pai": pai, "tsumogiri": is_drawn}

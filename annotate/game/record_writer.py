@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.record import Event
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID
 from annotate.runtime.files import writing_text

@@ -12,7 +12,7 @@ from typing import Any
 
 from annotate.game.deals import place_of_indicator, wall_with
 from annotate.game.decisions import Choice, choice_of
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event
 from annotate.game.record import Event, Rules, places_dealt
 from annotate.game.tiles import NUM_DEAD, TILE_OF_MJAI, unseen_tiles

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from annotate.game.engine import Table
-from annotate.game.hand_evaluator import points_of_win
+from annotate.game.engine.hand_evaluator import points_of_win
+from annotate.game.engine.table import Table
 
 YAKUMAN_HAN = 13
 _DORA, _RED, _URA, _NORTH = 31, 32, 33, 34

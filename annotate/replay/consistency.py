@@ -7,7 +7,7 @@ action, a draw or a dora indicator that the engine does not have stops the repla
 
 from collections.abc import Sequence
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.record import Event
 from annotate.game.results import EXHAUSTIVE, NAGASHI, leftover_deposits, round_delta
 

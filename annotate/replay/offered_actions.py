@@ -7,7 +7,7 @@ taken from the record, where another seat's call or ron kept it from being carri
 from collections.abc import Sequence, Set
 from functools import cache, lru_cache
 
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.record import Event, Option, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI
 from annotate.vocabulary import CHI_TILES, Vocabulary, tile34_of, tile_of

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import Decision, play
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import has_mjsoul_points, mjsoul_deltas, ranks_of
 from annotate.game.hands import tenpai_at_end

@@ -3,7 +3,7 @@
 from bisect import bisect
 
 from annotate.game.decisions import CLAIMS, Choice, is_hidden
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.mjai_actions import choice_of_event, token_of_event
 from annotate.game.record import Event, Round
 from annotate.game.tiles import MJAI_NAMES, TILE_OF_ID, TILE_OF_MJAI

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from zlib import crc32
 
 from annotate.game.decisions import kind_of
-from annotate.game.engine import Turn
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
+from annotate.game.engine.table import Turn
 from annotate.game.tiles import TILE_OF_ID
 from annotate.simulation.tactics import (
     ANY,

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from annotate.annotation import Annotation, format_line
 from annotate.game.decisions import Choice, Decision, choice_of, play
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas, mjsoul_rooms, require_mjsoul_points
 from annotate.game.record import Event, Rules

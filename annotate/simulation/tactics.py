@@ -6,8 +6,8 @@ Kinds are the 34 kinds of tiles; hands and melds are lists of the engine's physi
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from annotate.game.engine import Turn
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
+from annotate.game.engine.table import Turn
 from annotate.vocabulary import NUM_HONOURS, NUM_TILES34, RANKS_PER_SUIT, Vocabulary
 
 _FIRST_HONOUR = NUM_TILES34 - NUM_HONOURS

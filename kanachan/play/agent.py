@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import NamedTuple, Protocol
 
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.record import Event, Rules
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary

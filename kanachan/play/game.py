@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.game.decisions import Decision, mark_preempted
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_deltas
 from annotate.game.record import Event, Rules

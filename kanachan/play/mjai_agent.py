@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Any
 
 from annotate.game.decisions import kind_of, prefer
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.mjai_actions import KITA, PASS, choice_of_event
 from annotate.game.record import START_SCORE, Event
 from annotate.vocabulary import Vocabulary

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotate.game.deals import SeenDeal
-from annotate.game.engine import Turn
+from annotate.game.engine.hand_evaluator import shanten
+from annotate.game.engine.table import Turn
 from annotate.game.features import ObservationEncoder
-from annotate.game.hand_evaluator import shanten
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable

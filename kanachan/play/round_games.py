@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.record import Event
 from annotate.game.record_writer import rounds_of
 from annotate.game.results import round_delta

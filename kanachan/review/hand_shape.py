@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
 from annotate.vocabulary import NUM_TILES34, TILE_NAMES, Vocabulary, tile_of
 from kanachan.review.board import TableView
 from kanachan.review.tile_names import NORTH, kind_of_tile

@@ -12,7 +12,7 @@ from typing import Any
 
 from estimates import Estimate, in_turns
 
-import annotate.game.engine
+import annotate.game.engine.table
 from annotate.records.reading import Record, find_records, read_record
 from annotate.replay.replay import annotate_game
 from annotate.runtime.workers import num_cores
@@ -47,7 +47,7 @@ class _RecordingEnv:
         setattr(self._env, name, value)
 
 
-_ENGINE = annotate.game.engine.RiichiEnv
+_ENGINE = annotate.game.engine.table.RiichiEnv
 
 
 def simulated_games(number: int, folder: Path) -> list[str]:
@@ -103,12 +103,12 @@ def _packing(files: list[str], processes: int) -> Callable[[], None]:
 def _engine_alone(files: list[str]) -> tuple[int, Callable[[], None]]:
     """Returns the number of decision points in `files`, and a function that repeats only the engine's steps."""
     _RecordingEnv.rounds = rounds = []
-    annotate.game.engine.RiichiEnv = _RecordingEnv
+    annotate.game.engine.table.RiichiEnv = _RecordingEnv
     try:
         games = [game for path in files for game in read_record(Record(path, 0))]
         num_decisions = sum(len(annotate_game(game).annotations) for game in games)
     finally:
-        annotate.game.engine.RiichiEnv = _ENGINE
+        annotate.game.engine.table.RiichiEnv = _ENGINE
 
     def step_alone() -> None:
         for settings, start, steps in rounds:

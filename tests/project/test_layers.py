@@ -42,9 +42,9 @@ def test_annotate_imports_neither_torch_nor_anything_of_kanachan(module: str) ->
     assert not {"torch", "kanachan", "lightning", "deepspeed"} & {top(name) for name in imports_of_module(module)}
 
 
-def test_only_the_engine_and_the_hand_evaluator_import_riichienv() -> None:
+def test_only_the_engine_imports_riichienv() -> None:
     importers = [name for name in MODULES if "riichienv" in map(top, imports_of_module(name))]
-    assert importers == ["annotate.game.engine", "annotate.game.hand_evaluator"]
+    assert importers and all(name.startswith("annotate.game.engine.") for name in importers), importers
 
 
 def package(module: str) -> str:

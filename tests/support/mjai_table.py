@@ -5,7 +5,7 @@ from typing import Any
 
 from annotate.annotation import Annotation
 from annotate.game.decisions import Decision
-from annotate.game.engine import Turn
+from annotate.game.engine.table import Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Game, Round, Rules, places_dealt
 from annotate.game.results import final_scores

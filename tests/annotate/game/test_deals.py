@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from annotate.game.deals import SeenDeal
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import FOUR_PLAYERS as V
 from tests.support.rounds import start_of_round, tiles

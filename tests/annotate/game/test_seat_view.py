@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import choice_of_event, events_of_option
 from annotate.game.record import Event, Game, Round, Rules

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from annotate.game.decisions import Choice, play
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.record import Event, Round, Rules, all_readable
 from annotate.game.results import round_delta
 from annotate.game.winning import wins_of

@@ -1,7 +1,7 @@
 import pytest
 
-from annotate.game.engine import Table, Turn
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
+from annotate.game.engine.table import Table, Turn
 from annotate.simulation.rule_agent import TEMPERAMENTS, RuleBasedAgent, Temperament
 from annotate.simulation.tactics import ANY, View, accepted_tiles, danger_of
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, VOCABULARIES, Vocabulary
 from kanachan.cli.annotate import main as annotate
 from kanachan.cli.pack import main as pack

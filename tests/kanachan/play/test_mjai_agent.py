@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.observation import Observation
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS as V

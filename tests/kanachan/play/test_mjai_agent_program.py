@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.tiles import RED_IDS
 from annotate.observation import Observation
 from annotate.vocabulary import FOUR_PLAYERS as V

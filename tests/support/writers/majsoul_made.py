@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotate.game.decisions import Choice, Decision, choice_of, play
-from annotate.game.engine import Table, Turn
+from annotate.game.engine.table import Table, Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.grading import mjsoul_delta, ranks_of
 from annotate.game.record import Event, Game, Round, Rules

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from annotate.game.decisions import play
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.tiles import IDS_OF_TILE, TILE_OF_ID
 from annotate.replay.walls import wall_of
 from tests.support.rounds import (

@@ -8,7 +8,7 @@ and where a round may end. Nothing else depends on them.
 from collections.abc import Sequence
 from typing import Any
 
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
 
 _CLOSED_HAND = 14
 """tiles in a hand without melds, with the one drawn"""

@@ -1,6 +1,6 @@
 """Rounds of three players: Norths set aside, walls without 2m ... 8m, and what a tsumo is paid."""
 
-from annotate.game.engine import Table
+from annotate.game.engine.table import Table
 from annotate.game.tiles import TILE_OF_ID
 from annotate.vocabulary import TILE_NAMES
 from tests.support.rounds import V3, choice, options, play_three, start_of_three, wall_of_deal

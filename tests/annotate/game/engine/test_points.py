@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from annotate.game.engine import Table, Turn
-from annotate.game.hand_evaluator import shanten
+from annotate.game.engine.hand_evaluator import shanten
+from annotate.game.engine.table import Table, Turn
 from annotate.game.record import Rules
 from annotate.game.tiles import TILE_OF_ID, unseen_tiles
 from annotate.vocabulary import Vocabulary

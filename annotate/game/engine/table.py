@@ -1,5 +1,4 @@
-"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this module and
-`annotate.game.hand_evaluator` import it.
+"""The rules of the game, by riichienv: walls, stepping, legal actions, scores. Only this package imports it.
 
 A `Table` is one round of a record being played again, or one whole game. Its `turns` are the seats that must act now,
 each with its options by action token; `step` plays one choice for each. Events are read from the engine's log or,
@@ -15,7 +14,7 @@ from typing import Any, Self, TypeAlias
 
 from riichienv import Action, Action3P, ActionType, GameRule, Phase, RiichiEnv, check_riichi_candidates
 
-from annotate.game.points import Points
+from annotate.game.engine.points import Points
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
 from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, RED_IDS, TILE_OF_ID, TILE_OF_MJAI, WINDS
