@@ -223,9 +223,8 @@ class SeatTable(Table):
         hand = observation.hand
         drawn = observation.drawn_tile if target is None and len(hand) % 3 == 2 else None
         left, scores = len(env.wall) - NUM_DEAD, observation.scores
-        turn = Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, {}, ())
-        turn.options = self._options(turn)
-        return turn
+        options = self._reader.options(observation, hand, drawn, target)
+        return Turn(seat, observation, hand, drawn, list(self._dora), scores, left, target, options, ())
 
     def _require_turn(self, seat: int, event: Event) -> None:
         """Raises ValueError if `seat` cannot discard or declare now."""

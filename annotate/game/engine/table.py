@@ -10,31 +10,21 @@ discard is always a tedashi, an illegal action raises.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from riichienv import Action, Action3P, ActionType, GameRule, Phase, RiichiEnv, check_riichi_candidates
+from riichienv import ActionType, GameRule, Phase, RiichiEnv
 
+from annotate.game.engine.options import Move, Options, reader_of
 from annotate.game.engine.points import Points
 from annotate.game.progression import CALLS, call_token
 from annotate.game.record import Event, Rules
-from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, RED_IDS, TILE_OF_ID, TILE_OF_MJAI, WINDS
-from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
-
-AnyAction: TypeAlias = Action | Action3P
+from annotate.game.tiles import MJAI_NAMES, NUM_DEAD, NUM_INDICATORS, TILE_OF_ID, TILE_OF_MJAI, WINDS
+from annotate.vocabulary import Vocabulary
 
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 
-_WITHOUT_TILE = {
-    ActionType.PASS: "skip",
-    ActionType.TSUMO: "tsumo",
-    ActionType.KYUSHU_KYUHAI: "kyushu",
-    ActionType.KITA: "kita",  # one for each North in the hand
-}
-"""blocks of a single action"""
-_CALLS = {ActionType.PON: "pon", ActionType.DAIMINKAN: "daiminkan"}
-
 # attributes of the engine's classes are slow to look up
-_DISCARD, _RIICHI, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.RIICHI, ActionType.ANKAN, ActionType.KAKAN
+_DISCARD, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.ANKAN, ActionType.KAKAN
 _PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, ActionType.PON))
 """actions that end a round only on the last tile, on four equal winds or after four kans"""
 _MOST_DORA = 2
@@ -65,9 +55,7 @@ class Turn:
     """live wall tiles not yet drawn"""
     target: int | None
     """the seat whose tile may be claimed; None on the seat's own turn"""
-    options: dict[int, list[tuple[AnyAction, int | None]]]
-    """ascending action token to its moves, the preferred one first: the engine's action and, for riichi, the tile to
-    discard with it"""
+    options: Options
     events: Sequence[str]
     """what the seat has seen since its last turn, mjai as JSON; empty with external events"""
 
@@ -89,7 +77,7 @@ class Table:
         self._was_riichi = False
         """whether the last step declared riichi, so that the next may pay the stick"""
         self._has_external_events = has_external_events
-        self._discard = vocabulary.action["discard"]
+        self._reader = reader_of(vocabulary)
         self._discarded = vocabulary.progression["discard"]
         self.vocabulary = vocabulary
         self.is_wall_true = is_wall_true
@@ -214,7 +202,7 @@ class Table:
         """
         self._env.pending_kan_dora_count = 0
 
-    def step(self, moves: Mapping[int, tuple[AnyAction, int | None]]) -> None:
+    def step(self, moves: Mapping[int, Move]) -> None:
         """Plays one move for each seat of `turns`."""
         assert moves.keys() == {turn.seat for turn in self.turns}
         if self._may_pay(moves):
@@ -252,7 +240,7 @@ class Table:
                 self.add_event(event)
                 self._unlogged_ankan[self.round_index] = event
 
-    def _may_pay(self, moves: Mapping[int, tuple[AnyAction, int | None]]) -> bool:
+    def _may_pay(self, moves: Mapping[int, Move]) -> bool:
         """Returns whether points may be paid with these moves: riichi is declared, or the round may end."""
         turn = self.turns[0]
         if self._was_riichi or turn.left == 0 or len(turn.dora_indicators) > _MOST_DORA:
@@ -293,10 +281,10 @@ class Table:
             if target is None:
                 observation = self._points.observed(seat, observation, hand)
             scores = self._points.scores
-            turn = Turn(seat, observation, hand, drawn, dora, scores, self.left, target, {}, events.get(seat, ()))
-            turn.options = self._options(turn)
-            if turn.options:
-                self.turns.append(turn)
+            options = self._reader.options(observation, hand, drawn, target)
+            if options:
+                seen = events.get(seat, ())
+                self.turns.append(Turn(seat, observation, hand, drawn, dora, scores, self.left, target, options, seen))
 
     def _follow(self, seat: int, observation: Any) -> list[str]:
         """Adds the events since the last call, and returns those that `seat` has not seen yet; every seat sees all
@@ -331,54 +319,6 @@ class Table:
             del self._unlogged_ankan[self.round_index]
         elif kind in CALLS:
             self.progression.append(call_token(event, self.vocabulary))
-
-    def _options(self, turn: Turn) -> dict[int, list[tuple[AnyAction, int | None]]]:
-        observation = turn.observation
-        drawn = None if turn.drawn is None or observation.forced_tedashi else turn.drawn
-        options: dict[int, list[tuple[AnyAction, int | None]]] = {}
-        discard, (by_tile, by_tsumogiri, by_riichi) = self._discard.first, self._discard.strides
-        for action in observation.legal_actions():
-            kind = action.action_type
-            if kind == _DISCARD:
-                tile = action.tile
-                token = discard + TILE_OF_ID[tile] * by_tile
-                if tile == drawn:
-                    token += by_tsumogiri
-                if token not in options:  # equal tiles are interchangeable
-                    options[token] = [(action, None)]
-                continue
-            if kind == _RIICHI:
-                for tile in check_riichi_candidates(sorted(turn.hand)):
-                    token = discard + TILE_OF_ID[tile] * by_tile + (tile == drawn) * by_tsumogiri + by_riichi
-                    options.setdefault(token, []).append((action, tile))
-                continue
-            options.setdefault(self._claim_token(turn, action), []).append((action, None))
-        if turn.target is not None:
-            pon = self.vocabulary.action["pon"]
-            for token, moves in options.items():
-                if len(moves) > 1 and pon.first <= token < pon.first + pon.size:
-                    # the token does not distinguish whether a red five of the hand is used: playing it uses the red one
-                    moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
-        assert len(options) < 64, (turn.seat, options)
-        return {token: options[token] for token in sorted(options)}
-
-    def _claim_token(self, turn: Turn, action: AnyAction) -> int:
-        kind, block = action.action_type, self.vocabulary.action.blocks
-        if kind in _WITHOUT_TILE:
-            return block[_WITHOUT_TILE[kind]].first
-        tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
-        if kind == ActionType.ANKAN:
-            return block["ankan"].token(tile34_of(tile))
-        if kind == ActionType.KAKAN:
-            return block["kakan"].token(tile)
-        if kind == ActionType.CHI:
-            return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
-        assert turn.target is not None, action
-        relative_seat = (turn.target - turn.seat - 1) % self.vocabulary.num_seats
-        if kind in _CALLS:
-            return block[_CALLS[kind]].token(relative_seat, tile)
-        assert kind == ActionType.RON, kind
-        return block["ron"].token(relative_seat)
 
 
 def _rule(rules: Rules) -> GameRule:

@@ -1,0 +1,128 @@
+"""What a seat may do, by action token: read from the engine's legal actions or, faster, from its mask of them."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from riichienv import Action, Action3P, ActionType, check_riichi_candidates
+
+from annotate.game.tiles import RED_IDS, TILE_OF_ID
+from annotate.vocabulary import CHI_OF_TILES, Vocabulary, tile34_of
+
+Move: TypeAlias = tuple[Action | Action3P, int | None]
+"""the engine's action and, for riichi, the physical tile to discard with it"""
+Options: TypeAlias = dict[int, list[Move]]
+"""ascending action token to its moves, the preferred one first"""
+
+_ACTIONS = {4: Action, 3: Action3P}
+_WITHOUT_TILE = {
+    ActionType.PASS: "skip",
+    ActionType.TSUMO: "tsumo",
+    ActionType.KYUSHU_KYUHAI: "kyushu",
+    ActionType.KITA: "kita",  # one for each North in the hand
+}
+"""blocks of a single action"""
+_CALLS = {ActionType.PON: "pon", ActionType.DAIMINKAN: "daiminkan"}
+
+# attributes of the engine's classes are slow to look up
+_DISCARD, _RIICHI = ActionType.DISCARD, ActionType.RIICHI
+_ANKAN, _KAKAN, _CHI, _RON = ActionType.ANKAN, ActionType.KAKAN, ActionType.CHI, ActionType.RON
+
+
+class OptionReader:
+    """Reads the options of turns.
+
+    In the arguments of all methods, `observation` is riichienv's Observation of the seat that must act, `hand` its
+    concealed tiles (physical), `drawn` the one just drawn, and `target` the seat whose tile may be claimed.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        discard = vocabulary.action["discard"]
+        by_tile, self._by_tsumogiri, self._by_riichi = discard.strides
+        self._blocks, self._num_seats = vocabulary.action.blocks, vocabulary.num_seats
+        self._pon = self._blocks["pon"]
+        self._discards = [discard.first + tile * by_tile for tile in TILE_OF_ID]
+        """by physical tile: the token of its discard from the hand"""
+        self._num_kinds = len(vocabulary.kinds)
+        places = {kind: place for place, kind in enumerate(sorted(vocabulary.kinds))}
+        action = _ACTIONS[vocabulary.num_seats]
+        self._in_mask: dict[int, tuple[int, int, Move]] = {
+            tile: (places[tile // 4], token, (action(_DISCARD, tile, []), None))
+            for tile, token in enumerate(self._discards)
+            if tile // 4 in places
+        }
+        """by physical tile: the place of its discard in the mask, its token and its move"""
+
+    def options(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
+        """Returns what the seat may do."""
+        if observation.forced_tedashi:
+            drawn = None
+        if target is None:
+            options = self.of_mask(observation, hand, drawn)
+            if options:
+                return options
+        return self.of_actions(observation, hand, drawn, target)
+
+    def of_mask(self, observation: Any, hand: Sequence[int], drawn: int | None) -> Options:
+        """Returns the options on a turn of two or more discards and nothing else; none if the mask shows another."""
+        mask: bytes = observation.mask()  # the discards by kind of tile, ascending, then all else
+        if mask.rfind(1) >= self._num_kinds or mask.count(1) < 2:  # in riichi only one of equal tiles is discarded
+            return {}
+        options: Options = {}
+        for tile in hand:
+            place, token, move = self._in_mask[tile]
+            if mask[place]:
+                if tile == drawn:
+                    token += self._by_tsumogiri
+                if token not in options:  # equal tiles are interchangeable
+                    options[token] = [move]
+        return {token: options[token] for token in sorted(options)}
+
+    def of_actions(self, observation: Any, hand: Sequence[int], drawn: int | None, target: int | None) -> Options:
+        """Returns the options from the engine's legal actions."""
+        options: Options = {}
+        for action in observation.legal_actions():
+            kind = action.action_type
+            if kind == _DISCARD:
+                token = self._discards[action.tile] + (action.tile == drawn) * self._by_tsumogiri
+                if token not in options:
+                    options[token] = [(action, None)]
+            elif kind == _RIICHI:
+                for tile in check_riichi_candidates(sorted(hand)):
+                    token = self._discards[tile] + (tile == drawn) * self._by_tsumogiri + self._by_riichi
+                    options.setdefault(token, []).append((action, tile))
+            else:
+                token = self._token(action, observation.player_id, target)
+                options.setdefault(token, []).append((action, None))
+        if target is not None:
+            for token, moves in options.items():
+                if len(moves) > 1 and self._pon.first <= token < self._pon.first + self._pon.size:
+                    # the token does not distinguish whether a red five of the hand is used: playing it uses the red one
+                    moves.sort(key=lambda move: not any(i in RED_IDS for i in move[0].consume_tiles))
+        assert len(options) < 64, (observation.player_id, options)
+        return {token: options[token] for token in sorted(options)}
+
+    def _token(self, action: Action | Action3P, seat: int, target: int | None) -> int:
+        """Returns the token of any action of `seat` but discards and riichi."""
+        kind, block = action.action_type, self._blocks
+        if kind in _WITHOUT_TILE:
+            return block[_WITHOUT_TILE[kind]].first
+        tile = TILE_OF_ID[action.tile] if action.tile is not None else -1
+        if kind == _ANKAN:
+            return block["ankan"].token(tile34_of(tile))
+        if kind == _KAKAN:
+            return block["kakan"].token(tile)
+        if kind == _CHI:
+            return block["chi"].token(CHI_OF_TILES[frozenset(TILE_OF_ID[i] for i in action.consume_tiles), tile])
+        assert target is not None, action
+        relative_seat = (target - seat - 1) % self._num_seats
+        if kind in _CALLS:
+            return block[_CALLS[kind]].token(relative_seat, tile)
+        assert kind == _RON, kind
+        return block["ron"].token(relative_seat)
+
+
+@cache
+def reader_of(vocabulary: Vocabulary) -> OptionReader:
+    """Returns the reader of a vocabulary's options, the same every time."""
+    return OptionReader(vocabulary)
