@@ -32,6 +32,8 @@ _SEQUENCES = range(0, _FIRST_HONOUR, 3)
 class SeatTable(Table):
     """One round as one seat sees it."""
 
+    keeps_points = True  # `_turn_of` takes the engine's observations as they are
+
     @classmethod
     def of_start(cls, rules: Rules, start: Event, seat: int, vocabulary: Vocabulary) -> "SeatTable":
         """Creates the table at the start of a round.
@@ -204,10 +206,6 @@ class SeatTable(Table):
     def _look(self, observations: Mapping[int, Any], num_dora: int = 0) -> None:
         """Clears the turns: those of this table's seat are returned by `follow`."""
         self.turns = []
-
-    def _may_pay(self, moves: Mapping[int, Any]) -> bool:
-        """Returns True: the engine keeps the points, as `_turn_of` takes its observations as they are."""
-        return True
 
     def _offer_turn(self) -> None:
         self._own = self._offered = self._turn_of(self.seat)

@@ -9,9 +9,8 @@ from annotate.game.engine.table import Table
 @contextmanager
 def plain_engine() -> Iterator[None]:
     """Lets the engine have the points all the time (see `annotate.game.engine.points`)."""
-    with_points = Table._may_pay
-    Table._may_pay = lambda table, moves: True  # type: ignore[method-assign]
+    Table.keeps_points = True
     try:
         yield
     finally:
-        Table._may_pay = with_points  # type: ignore[method-assign]
+        Table.keeps_points = False

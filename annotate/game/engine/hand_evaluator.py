@@ -1,4 +1,4 @@
-"""Shanten, tenpai and the value of a win, by riichienv. `annotate.game.engine.table` has the rest of the rules."""
+"""Shanten, tenpai and the value of a win, by riichienv. The rest of the rules: `annotate.game.engine.table`."""
 
 from collections.abc import Sequence
 

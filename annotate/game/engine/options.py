@@ -64,9 +64,12 @@ class OptionReader:
         return self.of_actions(observation, hand, drawn, target)
 
     def of_mask(self, observation: Any, hand: Sequence[int], drawn: int | None) -> Options:
-        """Returns the options on a turn of two or more discards and nothing else; none if the mask shows another."""
+        """Returns the options on a turn whose only actions are discards of two or more kinds; empty on other turns.
+
+        A single kind may be the tile that a seat in riichi has drawn, while the mask does not tell equal tiles apart.
+        """
         mask: bytes = observation.mask()  # the discards by kind of tile, ascending, then all else
-        if mask.rfind(1) >= self._num_kinds or mask.count(1) < 2:  # in riichi only one of equal tiles is discarded
+        if mask.rfind(1) >= self._num_kinds or mask.count(1) < 2:
             return {}
         options: Options = {}
         for tile in hand:

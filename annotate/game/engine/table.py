@@ -26,9 +26,10 @@ _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 # attributes of the engine's classes are slow to look up
 _DISCARD, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.ANKAN, ActionType.KAKAN
 _PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, ActionType.PON))
-"""actions that end a round only on the last tile, on four equal winds or after four kans"""
+"""actions by which nothing is paid, unless riichi was just declared or the round ends; they end it on the last tile, on
+four equal winds, on a fourth riichi and after four kans alone"""
 _MOST_DORA = 2
-"""indicators up to which there are fewer than four kans: those of one kan, and of two that follow only later"""
+"""indicators up to which a fourth kan is far: after k kans at least k are face up"""
 _WIND_KINDS = range(27, 31)
 _WAIT_RESPONSE = Phase.WaitResponse
 
@@ -42,7 +43,7 @@ class Turn:
 
     seat: int
     observation: Any
-    """riichienv's Observation: melds, discards, scores, riichi_declared ..."""
+    """riichienv's Observation: melds, discards, riichi_declared ...; not its scores, which the engine may be without"""
     hand: list[int]
     """concealed tiles, physical, including the drawn one"""
     drawn: int | None
@@ -57,11 +58,14 @@ class Turn:
     """the seat whose tile may be claimed; None on the seat's own turn"""
     options: Options
     events: Sequence[str]
-    """what the seat has seen since its last turn, mjai as JSON; empty with external events"""
+    """what the seat has seen since its last turn, mjai as JSON, but for its own reach; empty with external events"""
 
 
 class Table:
     """A round or a game in progress."""
+
+    keeps_points = False
+    """whether the engine has the points all the time (see `annotate.game.engine.points`)"""
 
     def __init__(
         self,
@@ -73,7 +77,7 @@ class Table:
         has_external_events: bool = False,
     ) -> None:
         self._env = env
-        self._points = Points(env)
+        self._points = Points()
         self._was_riichi = False
         """whether the last step declared riichi, so that the next may pay the stick"""
         self._has_external_events = has_external_events
@@ -145,7 +149,7 @@ class Table:
 
     @property
     def scores(self) -> list[int]:
-        return self._points.scores
+        return self._points.scores(self._env)
 
     @property
     def winners(self) -> set[int]:
@@ -205,10 +209,10 @@ class Table:
     def step(self, moves: Mapping[int, Move]) -> None:
         """Plays one move for each seat of `turns`."""
         assert moves.keys() == {turn.seat for turn in self.turns}
-        if self._may_pay(moves):
-            self._points.give_back()
+        if self.keeps_points or self._may_pay(moves):
+            self._points.give_back(self._env)
         else:
-            self._points.withhold()
+            self._points.withhold(self._env)
         self._was_riichi = False
         num_dora = NUM_INDICATORS
         if self.turns[0].target is None:
@@ -245,12 +249,13 @@ class Table:
         turn = self.turns[0]
         if self._was_riichi or turn.left == 0 or len(turn.dora_indicators) > _MOST_DORA:
             return True
-        for action, riichi_discard in moves.values():
-            if riichi_discard is not None or action.action_type not in _PAYS_NOTHING:
+        for action, _ in moves.values():
+            if action.action_type not in _PAYS_NOTHING:
                 return True
-        if turn.left < self.vocabulary.num_live - self.vocabulary.num_seats:
+        if turn.target is not None or turn.left < self.vocabulary.num_live - self.vocabulary.num_seats:
             return False
-        return turn.target is not None or action.tile // 4 in _WIND_KINDS  # four equal ones
+        ((action, _),) = moves.values()  # a wind in the first go-around, perhaps the fourth one
+        return action.tile // 4 in _WIND_KINDS
 
     @property
     def _target(self) -> int | None:
@@ -262,6 +267,7 @@ class Table:
         env = self._env
         if env.done():
             self.turns = []
+            assert not self._points.are_withheld, "the round has ended while the engine was without points"
             assert self.left == len(env.wall) - NUM_DEAD, (self.left, len(env.wall))
             return
         seats = sorted(observations)
@@ -279,8 +285,8 @@ class Table:
             if drawn is not None:
                 self.left -= 1
             if target is None:
-                observation = self._points.observed(seat, observation, hand)
-            scores = self._points.scores
+                observation = self._points.with_riichi(env, seat, observation, hand)
+            scores = self._points.scores(env)
             options = self._reader.options(observation, hand, drawn, target)
             if options:
                 seen = events.get(seat, ())
@@ -301,6 +307,7 @@ class Table:
         """Adds a public event, mjai, to the progression of the round."""
         kind = event["type"]
         if kind == "start_kyoku":
+            assert not self._points.are_withheld, "a round has ended while the engine was without points"
             self.start = {key: value for key, value in event.items() if key != "tehais"}
             self.progression = [self.vocabulary.progression["begin"].first]
             self.round_index += 1

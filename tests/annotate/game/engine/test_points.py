@@ -2,9 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping
 from itertools import chain
-from typing import Any
 
 import pytest
 
@@ -23,8 +21,7 @@ NUM_GAMES = 4
 class PlainTable(Table):
     """A table whose engine has the points all the time."""
 
-    def _may_pay(self, moves: Mapping[int, Any]) -> bool:
-        return True
+    keeps_points = True
 
 
 def shown(table: Table) -> list[object]:
@@ -70,15 +67,16 @@ def play_alike(plain: Table, withheld: Table, rng: random.Random) -> Counter[str
     return seen
 
 
+@pytest.mark.parametrize("rules", ["tenhou", "mjsoul"])
 @pytest.mark.parametrize("vocabulary", [V, V3], ids=["four players", "three players"])
-def test_a_round_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary) -> None:
+def test_a_round_is_that_of_an_engine_that_has_all_points(vocabulary: Vocabulary, rules: Rules) -> None:
     seen = Counter[str]()
     for seed in range(NUM_ROUNDS):
         rng = random.Random(seed)
         wall = list(chain.from_iterable(unseen_tiles(vocabulary)))
         rng.shuffle(wall)
         start = start_of_round(scores=START[vocabulary.num_seats])
-        plain, withheld = (kind.of_round("tenhou", start, wall, vocabulary) for kind in (PlainTable, Table))
+        plain, withheld = (kind.of_round(rules, start, wall, vocabulary) for kind in (PlainTable, Table))
         seen += play_alike(plain, withheld, rng)
     assert min(seen["riichi"], seen["no riichi"], seen["won"]) >= NUM_ROUNDS // 6, seen
 
@@ -99,3 +97,16 @@ def test_the_engine_is_without_points_for_most_of_a_round() -> None:
         table.step({turn.seat: list(turn.options.values())[-1][0] for turn in table.turns})
         told[any(table._env.scores())] += not table.done
     assert told[False] > 4 * told[True]
+
+
+@pytest.mark.parametrize("is_whole_game", [True, False])
+def test_an_action_that_is_not_legal_raises(is_whole_game: bool) -> None:
+    wall = wall_of_deal(DULL)
+    table = Table.of_game("tenhou", 0, 3, V) if is_whole_game else Table.of_round("tenhou", start_of_round(), wall, V)
+    while len(table.progression) < 8 or table.turns[0].target is not None:
+        table.step({turn.seat: list(turn.options.values())[-1][0] for turn in table.turns})
+    (turn,) = table.turns
+    held = next(iter(turn.options.values()))[0][0]
+    not_held = next(tile for tile in range(V.num_tile_ids) if tile not in turn.hand)
+    with pytest.raises(AssertionError, match="without points"):
+        table.step({turn.seat: (type(held)(held.action_type, not_held, []), None)})
