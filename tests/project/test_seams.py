@@ -12,7 +12,6 @@ NAMING_STAGES = {
     "kanachan/objectives/stages.py": "the registry",
     **{f"kanachan/objectives/{name}.py": "the stages themselves" for name in ("imitation", "value", "rank")},
     "kanachan/models/reference.py": "the stage of the weights that are called reference",
-    "launch/ablation/variants.py": "experiments with certain stages",
     **{
         f"launch/benchmark/{name}.py": "measures the network of one stage"
         for name in ("answering", "floor", "growing", "peak", "playing", "three_players", "training")
@@ -34,7 +33,6 @@ NAMING_A_RESULT = {
     "kanachan/evaluation/tables.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "kanachan/objectives/targets.py": "the result of a decision; so is round_delta",
     "kanachan/review/report.py": "the result of a decision",
-    "launch/ablation/table.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "launch/reports/plot_reliability.py": "a group of metrics, in the JSON of kanachan-evaluate",
     "launch/reports/results.py": "a group of metrics, in the JSON of kanachan-evaluate",
 }
