@@ -16,7 +16,6 @@ NAMING_STAGES = {
         f"launch/benchmark/{name}.py": "measures the network of one stage"
         for name in ("answering", "floor", "growing", "peak", "playing", "three_players", "training")
     },
-    "launch/reports/scaling.py": "measures the network of one stage",
 }
 """files that name a stage, and why they may; all others learn of it what they need from its objective"""
 NAMING_A_RESULT = {

@@ -1,12 +1,10 @@
-"""The four stages of a tiny curriculum in their offline wandb files, and the dashboard that shows them."""
+"""The four stages of a tiny curriculum in their offline wandb files."""
 
 import json
-import re
 import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -19,7 +17,6 @@ from kanachan.config import StageName
 from kanachan.evaluation.decision_metrics import KINDS as ALL_KINDS
 from kanachan.models.weights import read_weights
 from kanachan.objectives.stages import STAGES, previous_stage
-from tests.support.launched import program
 from tests.support.random_annotations import altered, random_annotations
 from tests.support.tiny_runs import all_rows_of, arguments, rows_of, run
 
@@ -29,7 +26,6 @@ LENGTH = ("--run.steps", "4", "--run.validate_every", "2", "--run.checkpoint_eve
 WHOLE = ("--data.validation_batch", "64", "--run.validate_batches", "null")
 BOTH = ("loss", "cross_entropy")
 OF_VALUES = ("conservative", "baseline")
-ELSEWHERE = ("Policy", "Oracle guiding", "Iterations", "Distillation")
 KINDS = tuple(kind for kind in ALL_KINDS if kind != "kita")
 COSTS = ("samples_per_second", "tokens_per_second", "flops_per_second", "share_of_peak", "data_wait", "memory_peak_gb")
 
@@ -205,75 +201,6 @@ def test_the_runs_of_a_curriculum_are_one_group_of_different_types(curriculum: d
     assert [run["display_name"] for run in started.values()] == [
         f"{out.parent.name}/{stage}" for stage, out in curriculum.items()
     ]
-
-
-@pytest.fixture(scope="module")
-def dashboard() -> ModuleType:
-    pytest.importorskip("wandb_workspaces", reason="the extra `dashboard` is not installed")
-    return program("dashboard")
-
-
-def test_the_dashboard_shows_all_that_is_logged_and_nothing_else(
-    dashboard: ModuleType, curriculum: dict[StageName, Path]
-) -> None:
-    found = set().union(*map(logged, curriculum.values()))
-    shown: set[str] = {dashboard.AXIS, dashboard.RELIABILITY_TABLE}
-    of_curriculum = (panels for name, panels in dashboard.SECTIONS.items() if name not in ELSEWHERE)
-    for panels in of_curriculum:
-        for title, metrics in panels.items():
-            if title.startswith("kita:"):  # of three players
-                continue
-            of_panel = {name for name in found if re.search(metrics, name)} if isinstance(metrics, str) else {*metrics}
-            assert of_panel and of_panel <= found, f"nothing logs what the panel {title!r} shows: {of_panel - found}"
-            shown |= of_panel
-    assert shown == found
-
-
-def test_the_specification_has_a_section_for_each_question(
-    dashboard: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "dashboard.json"
-    assert dashboard.main(["--json", str(file)]) == 0
-    assert f"{file}: " in capsys.readouterr().out
-    section = json.loads(file.read_text())["section"]
-    assert section["settings"]["xAxis"] == "train/samples"
-    panels = {part["name"]: part["panels"] for part in section["panelBankConfig"]["sections"]}
-    assert list(panels) == [
-        "Learning",
-        "By kind",
-        "Curriculum",
-        "Policy",
-        "Oracle guiding",
-        "Iterations",
-        "Distillation",
-        "Speed",
-        "Health",
-        "Provenance",
-    ]
-    plots = [panel["config"] for of_section in panels.values() for panel in of_section if "xAxis" in panel["config"]]
-    assert all(plot["xAxis"] == "train/samples" for plot in plots)
-    named = {name for plot in plots for name in plot["metrics"]} | {plot.get("metricRegex") for plot in plots}
-    for titles in dashboard.SECTIONS.values():
-        for metrics in titles.values():
-            assert named.issuperset([metrics] if isinstance(metrics, str) else metrics)
-
-
-def test_the_dashboard_needs_an_entity_or_a_file(dashboard: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        dashboard.main([])
-    assert "--json" in capsys.readouterr().err
-
-
-def test_the_dashboard_explains_how_to_log_in_where_there_is_no_key(
-    dashboard: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delenv("WANDB_API_KEY", raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    wandb.teardown()  # it reads its environment once in a process
-    assert dashboard.main(["someone"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("launch/reports/dashboard.py: error: someone/kanachan: ")
-    assert "`wandb login`" in line and "--json FILE" in line
 
 
 def test_a_run_continues_offline_where_wandb_does_not_respond(
