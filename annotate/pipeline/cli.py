@@ -73,14 +73,6 @@ def _parse_lines(path: str, why_no_record: str, most: int) -> list[_Found]:
     return annotations
 
 
-def _verify(paths: Sequence[str], processes: int) -> int:
-    from annotate.checks.verify import verify  # its tables take a moment to build
-
-    verification = verify(paths, processes)
-    print(verification.text())
-    return 1 if verification.kinds else 0
-
-
 def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
     parser = CommandParser(
         "kanachan-annotate",
@@ -151,12 +143,6 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
     what.add_argument(
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
     )
-    what.add_argument(
-        "--verify",
-        action="store_true",
-        help="read files of annotation lines (plain, .gz, .zst; - is standard input) instead of records, check "
-        "the invariants of every line and between lines, and report violations; exit status 1 if there are any",
-    )
     return what
 
 
@@ -196,8 +182,6 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     require_positive(parser, options, "processes", "explain")
 
     def body() -> int:
-        if options.verify:
-            return _verify(options.records, options.processes)
         conversion = Conversion(
             options.records,
             options.room,

@@ -4,12 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from annotate.annotation import Annotation
-from annotate.checks.choices import actions_of
-from annotate.checks.rules import OF_FOUR
 from annotate.vocabulary import CHI_OF_TILES, HAND_SLOT_FIRST, NUM_TILES, TILE_NAMES, tile34_of
 from tests.fuzz.plain_reading import SEATS, STICK, Move, RecordedRound, Tile, V
 
-_ACTIONS = actions_of(OF_FOUR)
 _FIRST = {name: block.first for name, block in V.sparse.blocks.items()}
 _TILE_OF_SLOT = [max(tile for tile in range(NUM_TILES) if HAND_SLOT_FIRST[tile] <= slot) for slot in range(136)]
 _TILES = {name: number for number, name in enumerate(TILE_NAMES)}
@@ -132,28 +129,25 @@ def _wrong_choice(
     line: Annotation, seat: int, recorded: RecordedRound, rest: Sequence[int], has_drawn: bool
 ) -> str | None:
     action = line.actions[line.chosen]
-    event = _ACTIONS.event_of[seat][action]
-    if event is not None:
-        is_call = V.progression.block_of(event).name in _CALLS
+    block = V.action.block_of(action)
+    if block.name in V.progression.blocks:
+        event = V.progression[block.name].token(seat, *block.indices(action))
+        is_call = block.name in _CALLS
         # what was pressed may not have come about: another seat's claim did
         hidden = is_call and (recorded.winners or rest and V.progression.block_of(rest[0]).name in _CALLS)
         return None if rest and rest[0] == event or hidden else f"seat {seat} chose {action}, recorded {list(rest[:1])}"
-    if action == _ACTIONS.skip:
+    if block.name == "skip":
         is_win = not rest and recorded.winners.get(seat, seat) != seat
         is_call = bool(rest) and V.progression.describe(rest[0])[1]["seat"] == seat and not has_drawn
         is_call = is_call and V.progression.block_of(rest[0]).name in _CALLS
         return f"seat {seat} passes, recorded otherwise" if is_win or is_call else None
     if rest:
         return f"seat {seat} ends the round by {action}, which continues in the record"
-    if action == _ACTIONS.tsumo and recorded.winners != {seat: seat}:
+    if block.name == "tsumo" and recorded.winners != {seat: seat}:
         return f"seat {seat} wins its own tile, recorded winners {recorded.winners}"
-    if (
-        _ACTIONS.is_ron[action]
-        and recorded.winners
-        and (seat not in recorded.winners or recorded.winners[seat] == seat)
-    ):
+    if block.name == "ron" and recorded.winners and (seat not in recorded.winners or recorded.winners[seat] == seat):
         return f"seat {seat} wins another's tile, recorded winners {recorded.winners}"
-    if action == _ACTIONS.kyushu and recorded.winners:
+    if block.name == "kyushu" and recorded.winners:
         return f"seat {seat} ends the round, recorded winners {recorded.winners}"
     return None
 

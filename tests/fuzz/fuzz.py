@@ -176,9 +176,9 @@ def _keep(source: Source, trial: Trial, folder: Path) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         description="Damages game records at random, feeds them to a reader, and checks that nothing crashes or hangs "
-        "and that every annotation is right: by the program's own verifier, and by a second, plain reading of the "
-        "damaged file. Records are cut from real ones, in the folder that the environment variable KANACHAN_RECORDS "
-        "names, and from games made up here. Exit status 1 if anything fails.",
+        "and that every annotation is right by a second, plain reading of the damaged file. Records are cut from real "
+        "ones, in the folder that the environment variable KANACHAN_RECORDS names, and from games made up here. Exit "
+        "status 1 if anything fails.",
     )
     parser.add_argument("reader", choices=READERS, help="whose files to damage")
     parser.add_argument("--inputs", type=int, default=10_000, metavar="N", help="how many (default: %(default)s)")

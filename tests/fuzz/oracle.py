@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.annotation import Annotation, format_line, parse_line
-from annotate.checks.verify import Part, verify_part
 from annotate.records.reading import Record, read_record
 from annotate.replay.replay import ReplayResult, annotate_game
 from annotate.vocabulary import FOUR_PLAYERS
@@ -33,8 +32,6 @@ _PLAIN_READERS: dict[str, Callable[[bytes], list[Any]]] = {
     "majsoul-json": rounds_of_majsoul_json,
     "tenhou-json": rounds_of_tenhou_json,
 }
-_BELIEVED = "a game begins with"
-"""the verifier's message about a first round with unequal scores, which is accepted where nothing follows it"""
 _DETAILS = re.compile(r"\(.*|\[.*|'.*|\".*|: line .*|\b[1-9]?[mpsz]r?\b|\b[ESWNPFC]\b|-?\d[\d.,]*")
 
 
@@ -74,7 +71,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def examine(record: Record, reader: str, writes_hidden: bool = False, content: bytes | None = None) -> Outcome:
-    """Annotates one record, and compares the result with a plain reading and with the rules.
+    """Annotates one record, and compares the result with a plain reading.
 
     Args:
         content: of a compressed record, decompressed.
@@ -102,34 +99,12 @@ def examine(record: Record, reader: str, writes_hidden: bool = False, content: b
         outcome.left_out.update(reason(text, "") for text in report.left_out)
         lines = [f"{format_line(annotation)}\n" for annotation in report.annotations]
         outcome.lines += [line.partition("\t")[2] for line in lines]
-        _check_lines(reader, lines, report.annotations, outcome)
+        if [parse_line(line, FOUR_PLAYERS) for line in lines] != report.annotations:
+            outcome.failures.append("lines: read back they are not the annotations that were written")
     content = record.data if content is None else content
     if outcome.lines and content is not None:
         _check_content(reader, content, reports, outcome)
     return outcome
-
-
-_MAJSOUL_ID = "210815-00000000-0000-0000-0000-000000000000"
-_VERIFIED: dict[int, bool] = {}
-"""hashes of lines that were found to be right; the same ones come again and again"""
-_MOST_VERIFIED = 20_000
-
-
-def _check_lines(reader: str, lines: Sequence[str], annotations: Sequence[Annotation], outcome: Outcome) -> None:
-    key = hash(tuple(lines))
-    if not lines or key in _VERIFIED:
-        return
-    # of a damaged Mahjong Soul record the id is any text, and inputs may be missing
-    of_platform = [_MAJSOUL_ID + line[line.index("\t") :] if "majsoul" in reader else line for line in lines]
-    found = verify_part(Part("", 1, of_platform))
-    wrong = [violation for violation in found.shown if _BELIEVED not in violation.text]
-    outcome.failures += [f"verify: {violation}" for violation in wrong[:2]]
-    if [parse_line(line, FOUR_PLAYERS) for line in lines] != list(annotations):
-        outcome.failures.append("lines: read back they are not the annotations that were written")
-    if not found.kinds:
-        if len(_VERIFIED) >= _MOST_VERIFIED:
-            _VERIFIED.clear()
-        _VERIFIED[key] = True
 
 
 def _check_content(reader: str, data: bytes, reports: Sequence[ReplayResult], outcome: Outcome) -> None:

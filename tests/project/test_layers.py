@@ -30,7 +30,7 @@ LEVELS_OF_ANNOTATE = (
     {"blocks", "observation", "runtime"},
     {"vocabulary"},
     {"annotation", "game"},
-    {"checks", "records", "replay", "words"},
+    {"records", "replay", "words"},
     {"pipeline", "simulation"},
 )
 WITHIN_A_LEVEL = {("training", "play"), ("config", "policy_config")}

@@ -8,7 +8,6 @@ from tests.support.imports import MODULES, parse
 
 NAMING = {
     "annotate.vocabulary",
-    "annotate.checks.rules",  # what reads lines by itself, to verify those of the others
 }
 """modules that name the vocabulary of four players; the others are given one, or take it from what they read"""
 MAKING = {"FOUR_PLAYERS", "VOCABULARY", "VOCABULARIES", "vocabulary_named", "vocabulary_with", "vocabulary_of_line"}

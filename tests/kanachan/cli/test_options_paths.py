@@ -38,7 +38,6 @@ NO_SHARDS = "empty: no shards of the split"
 
 CASES = [
     ("annotate nope -o out.txt", MISSING),
-    ("annotate nope --verify", MISSING),
     ("annotate nope --explain 1", MISSING),
     ("pack nope -o out", MISSING),
     ("pack nope.txt.zst -o out", "nope.txt.zst: no such file or folder"),
