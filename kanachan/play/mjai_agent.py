@@ -11,7 +11,7 @@ possible: a program that answers every line answers `none` to each line before i
 
 import json
 import os
-import select
+import selectors
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
@@ -134,13 +134,15 @@ class Program:
             raise self._ended()
         assert self._process.stdout is not None
         output, end = self._process.stdout.fileno(), time.monotonic() + ANSWER_SECONDS
-        while b"\n" not in self._buffer:
-            if not select.select([output], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise ValueError(f"{self.name}: no answer in {ANSWER_SECONDS:.0f} seconds")
-            data = os.read(output, 1 << 16)
-            if not data:
-                raise self._ended()
-            self._buffer += data
+        with selectors.DefaultSelector() as selector:
+            selector.register(output, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    raise ValueError(f"{self.name}: no answer in {ANSWER_SECONDS:.0f} seconds")
+                data = os.read(output, 1 << 16)
+                if not data:
+                    raise self._ended()
+                self._buffer += data
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
             event = json.loads(line)

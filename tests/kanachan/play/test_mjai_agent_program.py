@@ -1,8 +1,11 @@
 """Programs that play as agents: what they are sent, and what of theirs is understood."""
 
 import json
+import os
+import resource
 import shlex
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -38,6 +41,18 @@ def test_a_program_that_answers_only_where_it_can_act_is_understood() -> None:
         assert program.answer()["pai"] == "6m"
     finally:
         program.close()
+
+
+def test_answers_are_read_beside_more_than_a_thousand_open_files() -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 1200:
+        pytest.skip("the limit of open files is lower")
+    with ExitStack() as held:
+        for _ in range(1024):
+            held.enter_context(open(os.devnull))
+        program = Program([sys.executable, "-c", ANSWERS_WHEN_IT_ACTS], 2, 4, answers_all=False)
+        held.callback(program.close)
+        program.send([{"type": "tsumo", "actor": 2, "pai": "5m"}])
+        assert program.answer()["pai"] == "5m"
 
 
 def test_a_program_that_closes_its_output_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
