@@ -1,7 +1,7 @@
 """Creates the agents that specifications describe."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from annotate.vocabulary import Vocabulary
@@ -63,20 +63,23 @@ def agents_of(
     explore: float = 0.0,
     server: "ServerAddress | None" = None,
 ) -> Iterator[Mapping[str, Agent]]:
-    """Yields the agents of players by letter, and closes them in the end; the rest is as for `make_agent`.
+    """Yields the agents of players by letter, and closes them in the end. Networks compute on one thread until then.
+    The rest is as for `make_agent`.
 
     Args:
         players: specifications by letter.
         seed: of the games.
     """
+    specs = {letter: parse_agent(text) for letter, text in players.items()}
     agents: dict[str, Agent] = {}
-    try:
-        for letter, text in players.items():
-            spec, sampler = parse_agent(text), SeededSampler(seed, letter)
-            agents[letter] = make_agent(
-                spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server
-            )
+    with ExitStack() as held:
+        if any(spec.files for spec in specs.values()):
+            from kanachan.play.policy_agent import one_thread
+
+            held.enter_context(one_thread())
+        for letter, spec in specs.items():
+            sampler = SeededSampler(seed, letter)
+            agent = make_agent(spec, sampler, vocabulary, device, use_bf16=use_bf16, explore=explore, server=server)
+            held.callback(agent.close)
+            agents[letter] = agent
         yield agents
-    finally:
-        for agent in agents.values():
-            agent.close()

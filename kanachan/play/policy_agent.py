@@ -8,7 +8,8 @@ Shapes: as in kanachan.models.kv_cache.
 """
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -222,13 +223,23 @@ class PolicyAgent:
         pass
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Computes on one thread: rounding can depend on it, and more cores are for more processes."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def load_policies(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> list[NetworkPolicy]:
-    """Loads the weights of a specification, and computes on one thread from then on.
+    """Loads the weights of a specification.
 
     Raises:
         ValueError: weights that cannot be read, or of another vocabulary.
     """
-    torch.set_num_threads(1)  # rounding can depend on it; more cores are for more processes
     loaded = [Policy.load(path, "cpu" if spec.is_int8 else chosen_device(device)) for path in spec.files]
     for each in loaded:
         if each.vocabulary.fingerprint != vocabulary.fingerprint:
