@@ -19,11 +19,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from annotate.runtime.terminal import run_cleanly
 from kanachan.config import SPLITS
 from kanachan.data.loader import held_out_columns
 from kanachan.evaluation.benchmark import games_in, tables_of
-from kanachan.inference.int8_network import divergence, is_int8_quicker, with_int8
+from kanachan.inference.int8_network import divergence, with_int8
 from kanachan.inference.policy import Policy
 from kanachan.models.reference import is_reference_name, name_of
 from kanachan.models.weights import Weights, lineage_of, read_weights, write_weights
@@ -33,6 +35,8 @@ from kanachan.training.run_folder import plain
 
 LICENCE = "MIT"
 _BATCH = 256
+_INT8_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
+"""of which one multiplies int8: without any, sums can overflow"""
 _MEASURED = ("agreement", "questions", "values", "log_likelihood", "less_scores", "chance")
 
 
@@ -101,8 +105,8 @@ def int8_divergence(run: str, shards: str, evaluation: Mapping[str, Any]) -> dic
         ValueError: int8 is not for this machine, the weights are not of imitation, or the shards are not those of the
             evaluation.
     """
-    if not is_int8_quicker():
-        raise ValueError("--int8: needs ONNX Runtime (extra onnx) and a CPU that multiplies int8: sums could overflow")
+    if not any(torch.cpu.get_capabilities().get(name, False) for name in _INT8_INSTRUCTIONS):
+        raise ValueError("--int8: needs a CPU that multiplies int8 (VNNI, AMX): sums could overflow on others")
     policy, split = Policy.load(run, "cpu"), evaluation["split"]
     columns = held_out_columns(shards, split, policy.vocabulary)
     if len(columns) != evaluation["decisions"]:

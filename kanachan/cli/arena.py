@@ -20,20 +20,20 @@ from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS
 from kanachan.cli.environment import set_environment
-from kanachan.cli.int8_players import precision_of, report_int8, with_chosen_precision
+from kanachan.cli.int8_players import precision_of, report_int8
 from kanachan.cli.options import add_bootstrap_option, add_table_options, require_policies
 from kanachan.cli.player_options import (
-    AUTO,
     PlayerFormatter,
     add_execution_options,
     add_players_option,
     hashes_of,
     kind_of_device,
+    usual_precision,
     vocabulary_of_players,
 )
 from kanachan.play.agent import IllegalAction
 from kanachan.play.agent_spec import SPEC_HELP, AgentSpec, parse_agent
-from kanachan.play.journal import Journal, stored_match
+from kanachan.play.journal import Journal
 from kanachan.play.match import (
     PLAYERS,
     Format,
@@ -134,7 +134,7 @@ def _parser() -> argparse.ArgumentParser:
         help="continue the run whose journal is next to --json, however it ended; --games may be higher than before",
     )
     add_force_option(existing)
-    add_execution_options(parser, chooses_precision=True)
+    add_execution_options(parser)
     return parser
 
 
@@ -172,9 +172,6 @@ def _run(arguments: argparse.Namespace) -> int:
     arguments.points = _points_of(arguments.points, match.vocabulary.num_seats)
     with _locked(arguments.json) as json_path:
         journal_path = json_path and json_path.with_name(f"{json_path.name}.games")
-        if arguments.precision == AUTO:
-            stored = stored_match(journal_path if arguments.resume else None)
-            match = with_chosen_precision(PROGRAM, match, arguments.device, stored)
         journal = Journal(journal_path, match, resume=arguments.resume, force=arguments.force)
         runner = MatchRunner(
             match,
@@ -210,6 +207,7 @@ def _match(arguments: argparse.Namespace) -> Match:
     require_policies(*(path for spec in specs for path in spec.files))
     format_, style = _format(arguments, specs), STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary_of_format(format_).num_seats)
+    device = kind_of_device(arguments.device, specs)
     return Match(
         players=(arguments.a, arguments.b),
         weights=(hashes_of(specs[0]), hashes_of(specs[1])),
@@ -219,8 +217,8 @@ def _match(arguments: argparse.Namespace) -> Match:
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
-        precision="fp32" if arguments.precision == AUTO else arguments.precision,
-        device=kind_of_device(arguments.device, specs),
+        precision=arguments.precision or usual_precision(device),
+        device=device,
     )
 
 

@@ -3,7 +3,7 @@ and what results depend on besides the players' names."""
 
 import argparse
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 from annotate.runtime.workers import num_cores
 from annotate.vocabulary import NUMS_OF_SEATS, Vocabulary, vocabulary_named, vocabulary_of_seats
@@ -12,9 +12,6 @@ from kanachan.models.card import read_card, weights_hash
 from kanachan.play.agent_spec import AgentSpec
 from kanachan.play.match import Precision
 from kanachan.play.workers import TOGETHER, TOGETHER_WITH_PROGRAMS
-
-AUTO: Literal["auto"] = "auto"
-"""of --precision: int8 where it is quicker, else fp32"""
 
 
 class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
@@ -26,14 +23,11 @@ class PlayerFormatter(argparse.RawDescriptionHelpFormatter):
         return argparse.HelpFormatter._fill_text(self, text, width, indent)
 
 
-def add_execution_options(
-    parser: argparse._ActionsContainer, *, processes: str = "", chooses_precision: bool = False
-) -> None:
-    """Adds -j, which is None if it is not given, --together, --device and --precision.
+def add_execution_options(parser: argparse._ActionsContainer, *, processes: str = "") -> None:
+    """Adds -j, --together, --device and --precision, which are None if they are not given.
 
     Args:
         processes: an addition to what the help says is the default of -j.
-        chooses_precision: --precision can be `AUTO`, and is by default.
     """
     parser.add_argument(
         "-j",
@@ -49,19 +43,12 @@ def add_execution_options(
         f"twice that (default: {TOGETHER}; {TOGETHER_WITH_PROGRAMS} with mjai:COMMAND, as each seat is a program)",
     )
     add_device_option(parser)
-    choices, about_auto = get_args(Precision), ""
-    if chooses_precision:
-        choices = (AUTO, *choices)
-        about_auto = (
-            "auto: WEIGHTS of imitation play as WEIGHTS!int8 where both players' can and the CPU multiplies int8 "
-            "(VNNI, AMX), which is printed and named in the result; else fp32. "
-        )
     parser.add_argument(
         "--precision",
-        choices=choices,
-        default=choices[0],
-        help=f"{about_auto}bf16: networks multiply in bf16, faster on CPUs with units for it (AMX, AVX512-BF16); the "
-        "choice between two nearly equal actions may then differ from kanachan-bot's (default: %(default)s)",
+        choices=get_args(Precision),
+        help="of the products of matrices of networks; bf16 is faster on GPUs and on CPUs with units for it (AMX, "
+        "AVX512-BF16); the choice between two nearly equal actions may then differ from kanachan-bot's (default: fp32 "
+        "on CPUs, bf16 on GPUs)",
     )
 
 
@@ -110,3 +97,8 @@ def kind_of_device(name: str, specs: Sequence[AgentSpec]) -> str:
     from kanachan.inference.policy import chosen_device
 
     return chosen_device(name).type
+
+
+def usual_precision(device: str) -> Precision:
+    """Returns the precision where none is given, by the kind of device."""
+    return "fp32" if device == "cpu" else "bf16"

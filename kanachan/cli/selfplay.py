@@ -22,6 +22,7 @@ from kanachan.cli.player_options import (
     add_players_option,
     hashes_of,
     kind_of_device,
+    usual_precision,
     vocabulary_of_players,
 )
 from kanachan.data.pack_options import add_options, folder_named, packing_of
@@ -141,6 +142,7 @@ def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
     vocabulary = vocabulary_of_players(mixture.players, arguments.num_seats)
     style = STYLES.index(arguments.style)
     require_mjsoul_points(arguments.room, style, vocabulary.num_seats)
+    device = kind_of_device(arguments.device, mixture.players)
     return SelfPlay(
         vocabulary=vocabulary,
         players=tuple(player.text for player in mixture.players),
@@ -152,8 +154,8 @@ def _selfplay(arguments: argparse.Namespace, mixture: Mixture) -> SelfPlay:
         room=arguments.room,
         grades=arguments.grades,
         seed=arguments.seed,
-        precision=arguments.precision,
-        device=kind_of_device(arguments.device, mixture.players),
+        precision=arguments.precision or usual_precision(device),
+        device=device,
     )
 
 

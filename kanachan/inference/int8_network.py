@@ -10,7 +10,6 @@ import copy
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -40,8 +39,6 @@ BLOCK = 16
 """cached events of a head that are read together"""
 _MOST_NATS = 0.02
 _PACKAGES = ("onnx", "onnxruntime")
-_INSTRUCTIONS = ("avx512_vnni", "avx_vnni", "amx_int8")
-"""of which one multiplies int8: without any, int8 was slower than fp32, and its sums can overflow"""
 
 
 class Divergence(NamedTuple):
@@ -225,17 +222,6 @@ def _measured_ranges(policy: NetworkPolicy) -> "Ranges":
     for hook in hooks:
         hook.remove()
     return found
-
-
-def is_int8_quicker() -> bool:
-    """Returns whether int8 should be quicker than fp32: ONNX Runtime works, and the CPU has instructions for it."""
-    try:
-        for package in _PACKAGES:
-            import_module(package)
-    except ImportError:
-        return False
-    capabilities = torch.cpu.get_capabilities()
-    return any(capabilities.get(name, False) for name in _INSTRUCTIONS)
 
 
 def with_int8(policy: NetworkPolicy, name: str) -> NetworkPolicy:

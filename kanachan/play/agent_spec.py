@@ -63,11 +63,6 @@ class AgentSpec:
         """The weights files or run folders, or their names."""
         return [path for path in (self.weights, self.values) if path]
 
-    def as_int8(self) -> str:
-        """Returns the specification of the same player with int8 matrices; for WEIGHTS alone, sampled or not."""
-        assert self.text.startswith(self.weights) and not (self.values or self.rollouts or self.is_int8)
-        return f"{self.weights}{_INT8}{self.text.removeprefix(self.weights)}"
-
 
 class NamedWeights(NamedTuple):
     """Weights with what follows their name."""

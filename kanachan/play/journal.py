@@ -4,23 +4,9 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from kanachan.play.agent import GameKey
 from kanachan.play.match import GameResult, Match
-
-
-def stored_match(path: Path | None) -> dict[str, Any] | None:
-    """Returns the settings of the match whose journal this is; None if there is none, or none that can be read: opening
-    it as a `Journal` tells why."""
-    if path is None:
-        return None
-    try:
-        with open(path, encoding="utf-8") as file:
-            header = json.loads(file.readline())
-    except (OSError, ValueError):
-        return None
-    return header if isinstance(header, dict) else None
 
 
 class Journal:

@@ -21,10 +21,8 @@ _PROGRAM = PROGRAMS / "mjai_seat.py"
 
 
 def arena(folder: Path, *options: str, players: Sequence[str] = ("rule:swift", "random"), games: int = 4) -> int:
-    """Runs the command; its output goes into the folder. Networks compute in fp32, unless the options say otherwise."""
+    """Runs the command; its output goes into the folder."""
     arguments = [*players, "-n", str(games), *SHORT, "--json", str(folder / "result.json"), *options]
-    if "--precision" not in options:
-        arguments += ["--precision", "fp32"]
     if "--processes" not in options:
         arguments += ["--processes", "1"]
     return main(arguments)

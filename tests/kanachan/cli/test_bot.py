@@ -57,10 +57,9 @@ def test_games_over_pipes_are_the_games_of_the_network_itself(
     program.write_text("import sys\nfrom kanachan.cli.bot import main\nsys.exit(main(sys.argv[1:]))\n")
     table = "--rules tenhou --style east --room 3 --grades 9"
     bot = f"mjai:{sys.executable} {program} {weights} {{seat}} {table}"
-    as_the_bot = ["--precision", "fp32"]  # which takes int8 only where it is asked to
     for player, folder in ((bot, "bot"), (weights, "network")):
         done = ["--records", str(tmp_path / folder), "--json", str(tmp_path / f"{folder}.json")]
-        assert arena.main([player, "rule", "-n", str(games), *players, *SETTINGS, *as_the_bot, *done]) == 0
+        assert arena.main([player, "rule", "-n", str(games), *players, *SETTINGS, *done]) == 0
     assert len(games_in(tmp_path / "bot")) == games
     assert games_in(tmp_path / "bot") == games_in(tmp_path / "network")
     assert json.loads((tmp_path / "bot.json").read_text())["illegal_actions"] == 0
