@@ -199,7 +199,7 @@ class DataConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class OptimConfig:
-    """AdamW, or Muon with AdamW, with linear warm-up and cosine decay."""
+    """AdamW, or Muon with AdamW; the learning rate rises linearly, is constant, and falls linearly to zero."""
 
     optimizer: Literal["adamw", "muon"] = "adamw"
     """muon: Muon for the matrices of encoder and decoder and AdamW for the rest, which learns more in a step (configs/
@@ -219,8 +219,9 @@ class OptimConfig:
     warmup: float | None = None
     """linear warm-up: optimiser steps, or below 1 a share of all; without it, 200 steps or an eighth of all,
     whichever is less"""
-    final_factor: float = 0.05
-    """learning rate at the last step, as a share of the peak"""
+    cooldown: float = 0.2
+    """linear fall of the learning rate to zero at the end of the run: up to 1 a share of the optimiser steps, above 1 a
+    number of them; 0 for none. A run that is trained further starts again from the checkpoint before the fall"""
     weight_decay: float = 0.05
     """decoupled weight decay of matrices, multiplied by their learning rate (embeddings, gains and biases have none)"""
     beta1: float = 0.9
@@ -250,7 +251,10 @@ class OptimConfig:
             self.warmup is None or 0 <= self.warmup < 1 or (self.warmup >= 1 and self.warmup % 1 == 0),
             f"optim.warmup must be a number of steps, or a share of all from 0 to 1, not {self.warmup}",
         )
-        require(0 <= self.final_factor <= 1, f"optim.final_factor must be in [0, 1], not {self.final_factor}")
+        require(
+            0 <= self.cooldown <= 1 or (self.cooldown > 1 and self.cooldown % 1 == 0),
+            f"optim.cooldown must be a share of the steps from 0 to 1, or a number of steps, not {self.cooldown}",
+        )
         require(self.weight_decay >= 0, f"optim.weight_decay must not be negative, not {self.weight_decay}")
         require(0 <= self.beta1 < 1, f"optim.beta1 must be in [0, 1), not {self.beta1}")
         require(0 <= self.beta2 < 1, f"optim.beta2 must be in [0, 1), not {self.beta2}")
@@ -263,6 +267,11 @@ class OptimConfig:
         if self.warmup is None:
             return min(200, total_steps // 8)
         return round(self.warmup * total_steps) if self.warmup < 1 else int(self.warmup)
+
+    def cooldown_start(self, total_steps: int) -> int:
+        """Returns the optimiser steps of a run of `total_steps` before its cool-down."""
+        cooldown = round(self.cooldown * total_steps) if self.cooldown <= 1 else int(self.cooldown)
+        return max(0, total_steps - cooldown)
 
 
 @dataclass(frozen=True, kw_only=True)

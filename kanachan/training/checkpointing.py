@@ -7,14 +7,15 @@ validation is due validates first. So there is one kind of state to restore, and
 import math
 import os
 import pickle
+import shutil
 import signal
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import lightning as L
 import torch
@@ -27,7 +28,7 @@ from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
-BEST_NAME = "best.safetensors"
+UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
 _BATCHES_BETWEEN_STOP_CHECKS = 8  # with several processes: each check waits for the GPU
 
@@ -87,13 +88,39 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: truncated, or not a checkpoint ({reason})") from error
 
 
-def newest_checkpoint(folder: Path) -> tuple[Path, int]:
-    """Returns the last checkpoint and its step, or the previous one, with a message, if the last cannot be read.
+class Schedule(NamedTuple):
+    """When the learning rate falls; stored in checkpoints."""
+
+    cooldown_start: int
+    last_step: int
+
+
+def checkpoint_to_resume(folder: Path, schedule: Schedule) -> tuple[Path, int]:
+    """Returns the checkpoint from which a run with this schedule is resumed, and its step: the newest one, or the one
+    before the cool-down if that was part of another schedule (a run is trained further).
+
+    Raises ValueError naming the files if none can be read, or if the cool-down would have begun before the checkpoint.
+    """
+    path, step, was = _newest_checkpoint(folder, (LAST_NAME, PREVIOUS_NAME))
+    if was != schedule and step > was.cooldown_start:
+        path, step, was = _newest_checkpoint(folder, (UNCOOLED_NAME,))
+    if was != schedule and schedule.cooldown_start < step <= schedule.last_step:
+        raise ValueError(
+            f"{path}: has taken {step:,} steps at the full learning rate, but the cool-down of a run of "
+            f"{schedule.last_step:,} steps begins after {schedule.cooldown_start:,}: give more --run.steps, or a "
+            f"shorter --optim.cooldown, for instance {schedule.last_step - step}"
+        )
+    return path, step
+
+
+def _newest_checkpoint(folder: Path, names: Sequence[str]) -> tuple[Path, int, Schedule]:
+    """Returns the first of these checkpoints that can be read, its step and its schedule; reports those before it that
+    cannot be read.
 
     Raises ValueError naming the files if none can be read.
     """
     reasons = []
-    for path in (folder / LAST_NAME, folder / PREVIOUS_NAME):
+    for path in (folder / name for name in names):
         if path.exists():
             try:
                 checkpoint = read_checkpoint(path)
@@ -105,8 +132,8 @@ def newest_checkpoint(folder: Path) -> tuple[Path, int]:
                 step = checkpoint["global_step"]
                 for reason in reasons:
                     print(f"{reason}; resuming from {path}, step {step}", file=sys.stderr)
-                return path, step
-    raise ValueError("; ".join(reasons) or f"{folder}: there is no checkpoint")
+                return path, step, Schedule(*checkpoint["schedule"])
+    raise ValueError("; ".join(reasons) or f"{folder}: there is no {' or '.join(names)}")
 
 
 def remove_unfinished(folder: Path) -> None:
@@ -144,12 +171,13 @@ class CheckpointCallback(L.Callback):
     """Writes checkpoints, and stops the run after one if any process has received a signal to stop."""
 
     def __init__(
-        self, folder: Path, run: RunConfig, last_step: int, lineage: list[dict[str, Any]], signals: StopSignals
+        self, folder: Path, run: RunConfig, schedule: Schedule, lineage: list[dict[str, Any]], signals: StopSignals
     ) -> None:
         self.path = folder / LAST_NAME
+        self.schedule = schedule
         self.every = run.checkpoint_every
         self.validate_every = run.validate_every
-        self.last_step = last_step
+        self.last_step = schedule.last_step
         self.lineage = lineage
         """the stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
         self.signals = signals
@@ -166,6 +194,7 @@ class CheckpointCallback(L.Callback):
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[_FORMAT] = FORMAT_VERSION
+        checkpoint["schedule"] = list(self.schedule)
 
     def on_train_start(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         self.signals.listen()
@@ -182,12 +211,16 @@ class CheckpointCallback(L.Callback):
             return
         step = trainer.global_step
         stops = self._must_stop(trainer, step)
-        if stops or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
+        cools = step == self.schedule.cooldown_start < self.last_step
+        if stops or cools or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
             module = trainable(pl_module)
             module.log_if_due()
             module.require_finite(step)
             trainer.save_checkpoint(self.path)
+            if cools and trainer.is_global_zero:
+                with replacing(self.path.with_name(UNCOOLED_NAME)) as temporary:
+                    shutil.copyfile(self.path, temporary)
         if stops:
             self._stop(step)
         if step == self.last_step:

@@ -1,6 +1,5 @@
 """The optimiser: parameter groups, learning rates, clipping, skipped steps."""
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,21 +48,21 @@ def parameter_groups(network: nn.Module, optim: OptimConfig) -> list[dict[str, A
 
 def learning_rate_factor(optim: OptimConfig, total_steps: int, part: str = "decoder") -> Callable[[int], float]:
     """Returns the schedule of the learning rate, as a function from the step to the fraction of the peak: a linear
-    warmup over `OptimConfig.warmup_steps`, then a cosine down to `final_factor`.
+    warm-up over `OptimConfig.warmup_steps`, the peak, and from `OptimConfig.cooldown_start` a linear fall to zero,
+    which would be reached in the step after the last.
 
     Args:
-        part: of the network, "encoder" or "decoder"; the encoder starts after `encoder_frozen` steps, and warms up to
-            the value of the cosine at that point.
+        part: of the network, "encoder" or "decoder"; the encoder starts after `encoder_frozen` steps.
     """
     frozen = optim.encoder_frozen if part == "encoder" else 0
-    warmup = optim.warmup_steps(total_steps)
+    warmup, start = optim.warmup_steps(total_steps), optim.cooldown_start(total_steps)
 
     def factor(step: int) -> float:
         if step < frozen:
             return 0.0
         warm = min(1.0, (step - frozen + 1) / warmup) if warmup else 1.0
-        progress = min(1.0, max(0, step - warmup) / max(1, total_steps - 1 - warmup))
-        return warm * (optim.final_factor + (1 - optim.final_factor) * (1 + math.cos(math.pi * progress)) / 2)
+        cool = min(1.0, max(0, total_steps - step) / (total_steps - start)) if start < total_steps else 1.0
+        return warm * cool
 
     return factor
 

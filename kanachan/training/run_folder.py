@@ -23,6 +23,8 @@ from kanachan.policy_config import CriticConfig, PolicyConfig, SelfPlayConfig
 
 CONFIG_NAME = "config.yaml"
 CHECKPOINTS = "checkpoints"
+BEST_NAME = "best.safetensors"
+"""file in CHECKPOINTS: the weights with the lowest validation loss so far"""
 ITERATION = "iteration-"
 """start of the names of the folders of iterations (stage policy)"""
 
@@ -51,7 +53,7 @@ MAY_CHANGE = frozenset(
     + ["objective.teacher"]  # the file may have moved; that it is the same is checked where it is read
 )
 
-LENGTH = frozenset({"run.steps", "run.passes", "selfplay.iterations"})
+LENGTH = frozenset({"run.steps", "run.passes", "optim.cooldown", "selfplay.iterations"})
 """settings that --resume RUN may change too: the run is trained further"""
 
 

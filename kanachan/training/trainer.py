@@ -20,15 +20,15 @@ from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD
 from kanachan.training.checkpointing import (
-    BEST_NAME,
     PREVIOUS_NAME,
     BestCheckpoint,
     CheckpointCallback,
     CheckpointFiles,
     DeterministicSeeding,
+    Schedule,
     Stopped,
     StopSignals,
-    newest_checkpoint,
+    checkpoint_to_resume,
     remove_unfinished,
 )
 from kanachan.training.command_line import Request
@@ -45,7 +45,7 @@ from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.policy_stage import PolicyStage
 from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
-from kanachan.training.run_folder import CHECKPOINTS, CONFIG_NAME, save_config
+from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
 from kanachan.training.run_length import steps_of
 from kanachan.training.strategies import chosen_strategy, is_lost_process, make_strategy, precision_for
 from kanachan.training.throughput import matrix_flops_per_second
@@ -81,7 +81,8 @@ def _has_ended(config: TrainConfig, out: Path) -> bool:
     if not (out / WEIGHTS_NAME).is_file():
         return False
     run = read_card(out / WEIGHTS_NAME)["config"]["run"]
-    return all(run[name] == getattr(config.run, name) for name in ("steps", "passes"))
+    is_as_long = all(run[name] == getattr(config.run, name) for name in ("steps", "passes"))
+    return is_as_long and read_card(out / WEIGHTS_NAME)["config"]["optim"].get("cooldown") == config.optim.cooldown
 
 
 def _require_validation(run: RunConfig, data: DataSource) -> None:
@@ -104,10 +105,11 @@ def _run(request: Request, held: ExitStack) -> int:
         held.enter_context(_locked(out))
     # saved with the run, so that it has the same precision wherever it is resumed
     config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
-    resumption = _Resumption(*newest_checkpoint(out / CHECKPOINTS)) if request.resume else None
     kind = _kind(config.stage)
     data = kind.open_data(config, devices)
     steps = steps_of(config.run, config.data.batch, data)
+    schedule = Schedule(config.optim.cooldown_start(steps), steps)
+    resumption = _Resumption(*checkpoint_to_resume(out / CHECKPOINTS, schedule)) if request.resume else None
     _require_validation(config.run, data)
     if resumption is not None and resumption.step > steps:
         raise ValueError(f"{out}: has taken {resumption.step:,} steps already, more than the {steps:,} of run.steps")
@@ -129,7 +131,7 @@ def _run(request: Request, held: ExitStack) -> int:
             held.enter_context(_locked(out))
         save_config(config, out / CONFIG_NAME)  # again for a resumed run, whose devices or paths may differ
         loggers = _loggers(config, mode, data, learner.previous_lineage, resumption)
-    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, steps, learner.lineage, signals)
+    checkpoints = CheckpointCallback(out / CHECKPOINTS, config.run, schedule, learner.lineage, signals)
     writer = WeightsWriter(config, data, checkpoints, learner.card)
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]

@@ -9,11 +9,11 @@ import lightning as L
 from kanachan.config import WEIGHTS_NAME, TrainConfig
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
 from kanachan.objectives.stages import REWARD
-from kanachan.training.checkpointing import BEST_NAME, LAST_NAME, CheckpointCallback, read_checkpoint
+from kanachan.training.checkpointing import LAST_NAME, CheckpointCallback, read_checkpoint
 from kanachan.training.data_source import DataSource
 from kanachan.training.ema import averaged
 from kanachan.training.oracle_guiding import blind
-from kanachan.training.run_folder import CHECKPOINTS, plain
+from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, plain
 from kanachan.training.strategies import network_tensors, tensors_of_network
 
 

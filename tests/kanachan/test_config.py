@@ -253,6 +253,17 @@ def test_a_warmup_that_is_neither_is_refused(warmup: float) -> None:
         OptimConfig(warmup=warmup)
 
 
+@pytest.mark.parametrize(("cooldown", "start"), [(0, 100), (0.2, 80), (1, 0), (30, 70), (300, 0)])
+def test_a_cooldown_is_a_share_of_the_steps_or_a_number_of_them(cooldown: float, start: int) -> None:
+    assert OptimConfig(cooldown=cooldown).cooldown_start(100) == start
+
+
+@pytest.mark.parametrize("cooldown", [-1, 1.5, float("nan"), float("inf")])
+def test_a_cooldown_that_is_neither_is_refused(cooldown: float) -> None:
+    with pytest.raises(ValueError, match="optim.cooldown must be a share"):
+        OptimConfig(cooldown=cooldown)
+
+
 def test_settings_out_of_range_name_the_setting() -> None:
     with pytest.raises(ValueError, match="data.micro_batch=100 does not divide data.batch=256"):
         DataConfig(path=".", micro_batch=100)

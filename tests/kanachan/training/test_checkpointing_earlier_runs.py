@@ -1,12 +1,12 @@
 """Runs that an earlier version of the program started are resumed by this one.
 
-tests/golden/earlier_run/ is the folder of a run that the program wrote when its modules and classes had other names
-(commit fec84d3), stopped by SIGTERM after step 8, the step of a validation:
+tests/golden/earlier_run/ is the folder of a run that the program wrote when the present schedule of the learning rate
+was new, stopped by SIGTERM after step 8, the step of a validation:
 
     kanachan-train --stage rank --config configs/debug.yaml --data.path SHARDS --run.out OUT --run.threads 1
         --run.measure_peak false --model.width 2 --model.heads 1 --model.layers 1 --model.feedforward 4
         --model.dropout 0.1 --optim.average 0.9 --run.early_stopping 100 --run.validate_every 4
-        --run.checkpoint_every 3 --run.steps 20
+        --run.checkpoint_every 3 --run.steps 20 --objective.prior null
 
 The shards are those of `tests.support.tiny_runs.pack_decisions`. `uninterrupted.csv` holds the metrics of the same run
 by the same program, not stopped.
@@ -24,8 +24,8 @@ from kanachan.training.checkpointing import (
     LAST_NAME,
     BestCheckpoint,
     CheckpointCallback,
+    Schedule,
     StopSignals,
-    newest_checkpoint,
     read_checkpoint,
 )
 from kanachan.training.ema import EMA
@@ -47,7 +47,7 @@ def test_a_run_of_an_earlier_program_is_resumed_with_the_losses_of_its_uninterru
     shards: Path, tmp_path: Path
 ) -> None:
     out = Path(shutil.copytree(EARLIER, tmp_path / "run"))
-    assert newest_checkpoint(out / "checkpoints")[1] == 8
+    assert read_checkpoint(out / "checkpoints" / LAST_NAME)["global_step"] == 8
     assert train.main(["--resume", str(out), "--data.path", str(shards), "--run.accelerator", "cpu"]) == 0
     with open(EARLIER / "uninterrupted.csv", newline="") as file:
         expected = [metrics(row) for row in csv.DictReader(file)]
@@ -66,7 +66,7 @@ def test_callbacks_keep_the_keys_that_their_state_has_in_checkpoints_of_earlier_
     checkpoints."""
     callbacks = {
         "Average": EMA(0.9),
-        "Snapshots": CheckpointCallback(tmp_path, RunConfig(), 20, [], StopSignals()),
+        "Snapshots": CheckpointCallback(tmp_path, RunConfig(), Schedule(16, 20), [], StopSignals()),
         "BestWeights": BestCheckpoint(tmp_path, lambda path, metrics, trainer: None, None),
     }
     earlier = read_checkpoint(EARLIER / "checkpoints" / LAST_NAME)["callbacks"]

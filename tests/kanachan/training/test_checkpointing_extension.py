@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from kanachan.cli import train
-from kanachan.config import OptimConfig
 from kanachan.models.weights import read_weights
-from kanachan.training.checkpointing import newest_checkpoint
-from kanachan.training.optimizers import learning_rate_factor
+from kanachan.training.checkpointing import read_checkpoint
 from tests.support.forked import Run, made_by_one, made_by_two
 from tests.support.stopped import wait_for_rows
 from tests.support.tiny_runs import rows_of, run, same_weights
@@ -38,21 +36,38 @@ def extended(out: Path, *length: str) -> int:
     return train.main(["--resume", str(out), *length])
 
 
-def rates(out: Path) -> dict[int, float]:
-    return {int(row["step"]): float(row["train/learning_rate"]) for row in rows_of(out) if row["train/loss"]}
+@pytest.fixture(scope="module")
+def planned(shards: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that was as long from the start."""
+    out = tmp_path_factory.mktemp("planned") / "rank"
+    assert run("rank", shards, out, *SETTINGS, *LONGER) == 0
+    return out
 
 
-def test_a_run_that_has_ended_is_trained_further_at_the_rates_of_the_longer_run(copy: Path) -> None:
-    before = rows_of(copy)
+def test_a_run_trained_further_equals_one_planned_so_from_the_start(copy: Path, ended: Path, planned: Path) -> None:
+    assert rows_of(ended)[:17] == rows_of(planned)[:17]  # 16 steps and a validation, before it cools down
+    assert rows_of(ended)[17:] != rows_of(planned)[17 : len(rows_of(ended))]
     assert extended(copy, *LONGER) == 0
-    assert rows_of(copy)[: len(before)] == before
-    assert list(rates(copy)) == list(range(1, 41))
-    factor = learning_rate_factor(OptimConfig(warmup=5), 40)
-    for step, rate in rates(copy).items():
-        if step > 20:
-            # the row of a step holds the rate of the next one
-            assert rate == pytest.approx(1e-3 * factor(step), rel=1e-6), step
-    assert read_weights(copy).card["steps"] == 40
+    assert rows_of(copy) == rows_of(planned)
+    assert same_weights(copy, planned)
+
+
+def test_a_run_at_a_constant_rate_is_cooled_down_as_one_planned_so(shards: Path, tmp_path: Path) -> None:
+    open_ended, planned = tmp_path / "open", tmp_path / "planned"
+    assert run("rank", shards, open_ended, *SETTINGS, "--optim.cooldown", "0") == 0
+    assert extended(open_ended, "--run.steps", "26", "--optim.cooldown", "6") == 0
+    assert run("rank", shards, planned, *SETTINGS, "--run.steps", "26", "--optim.cooldown", "6") == 0
+    losses = [[row["train/loss"] for row in rows_of(out) if row["train/loss"]] for out in (open_ended, planned)]
+    assert losses[0] == losses[1]
+    assert same_weights(open_ended, planned)
+
+
+def test_a_cooldown_that_would_have_begun_already_is_refused(
+    copy: Path, ended: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert extended(copy, "--run.steps", "40", "--optim.cooldown", "30") == 1
+    assert "has taken 16 steps at the full learning rate" in capsys.readouterr().err
+    assert rows_of(copy) == rows_of(ended)
 
 
 def test_a_run_killed_while_it_is_trained_further_is_resumed_as_if_nothing_had_happened(
@@ -81,13 +96,14 @@ def test_two_processes_train_a_run_further_as_one_does(copy: Path, ended: Path, 
 
 
 def test_a_run_is_not_shortened_below_what_it_has_done(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert extended(copy, "--run.steps", "19") == 1
-    assert "has taken 20 steps already, more than the 19" in capsys.readouterr().err
+    assert extended(copy, "--run.steps", "15") == 1
+    assert "has taken 16 steps" in capsys.readouterr().err
 
 
 def test_the_length_is_also_given_in_passes(copy: Path) -> None:
     assert extended(copy, "--run.passes", "1.5") == 0  # of 18 steps
-    assert newest_checkpoint(copy / "checkpoints")[1] == read_weights(copy).card["steps"] == 27
+    last = read_checkpoint(copy / "checkpoints" / "last.ckpt")
+    assert last["global_step"] == read_weights(copy).card["steps"] == 27
 
 
 def test_a_run_of_its_full_length_is_not_trained_further(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

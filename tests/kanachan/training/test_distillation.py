@@ -143,7 +143,7 @@ def test_a_shallower_network_is_trained_evaluated_and_names_its_teacher(shards: 
 def test_a_run_with_a_teacher_continues_as_if_it_had_not_been_stopped(shards: Path, tmp_path: Path) -> None:
     teacher = written(tmp_path / "teacher")
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    given = ("--objective.teacher", str(teacher), "--optim.warmup", "2", "--optim.final_factor", "1")
+    given = ("--objective.teacher", str(teacher), "--optim.warmup", "2", "--optim.cooldown", "0")
     run("imitation", shards, whole, *given, "--run.steps", "8")
     run("imitation", shards, parts, *given, "--run.steps", "4")
     assert train.main(["--resume", str(parts), "--run.steps", "8"]) == 0

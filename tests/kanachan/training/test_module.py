@@ -55,15 +55,19 @@ def test_the_encoder_may_have_a_separate_learning_rate() -> None:
     assert {(p in encoder, group["lr"]) for group in groups for p in group["params"]} == {(True, 1e-4), (False, 1e-3)}
 
 
-def test_the_learning_rate_rises_to_the_peak_and_falls_to_the_last_share() -> None:
-    factor = learning_rate_factor(OptimConfig(warmup=4, final_factor=0.2), total_steps=15)
-    assert [factor(step) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
-    assert factor(9) == pytest.approx(0.2 + 0.8 / 2)
-    assert factor(14) == pytest.approx(0.2) and factor(20) == pytest.approx(0.2)
+@pytest.mark.parametrize("cooldown", [4, 0.4])
+def test_the_learning_rate_rises_is_constant_and_falls_to_zero(cooldown: float) -> None:
+    factor = learning_rate_factor(OptimConfig(warmup=4, cooldown=cooldown), total_steps=10)
+    assert [factor(step) for step in range(12)] == [0.25, 0.5, 0.75, 1, 1, 1, 1, 0.75, 0.5, 0.25, 0, 0]
+
+
+def test_a_learning_rate_without_cooldown_stays_at_its_peak() -> None:
+    factor = learning_rate_factor(OptimConfig(warmup=0, cooldown=0), total_steps=10)
+    assert [factor(step) for step in (0, 9, 20)] == [1, 1, 1]
 
 
 def test_the_encoder_starts_after_its_frozen_steps_with_a_separate_warmup() -> None:
-    optim = OptimConfig(warmup=4, encoder_frozen=3, final_factor=0.2)
+    optim = OptimConfig(warmup=4, encoder_frozen=3)
     encoder, decoder = (learning_rate_factor(optim, total_steps=15, part=part) for part in ("encoder", "decoder"))
     assert [encoder(step) for step in range(4)] == [0, 0, 0, 0.25]
     assert [encoder(step) / decoder(step) for step in (4, 5)] == pytest.approx([0.5, 0.75])

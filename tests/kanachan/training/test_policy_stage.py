@@ -116,7 +116,7 @@ GUIDED = ("--policy.oracle", "1", "--policy.oracle_decay", "0.5", "--policy.orac
 def guided(played: PlayedGames, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of which the last four of eight steps have no hidden tokens."""
     out = tmp_path_factory.mktemp("runs") / "guided"
-    assert run(played, out, *GUIDED, "--policy.kl_limit", "1", "--optim.warmup", "0", "--optim.final_factor", "1") == 0
+    assert run(played, out, *GUIDED, "--policy.kl_limit", "1", "--optim.warmup", "0", "--optim.cooldown", "0") == 0
     return out
 
 

@@ -50,8 +50,11 @@ def test_the_losses_of_a_stage_are_the_recorded_ones(stage: StageName, shards: P
 
 def test_a_run_folder_holds_all_of_the_run(imitation: Path) -> None:
     names = {str(path.relative_to(imitation)) for path in imitation.rglob("*") if path.is_file()}
-    checkpoints = {f"checkpoints/{name}" for name in ("last.ckpt", "previous.ckpt", "best.safetensors", ".lock")}
-    assert names == {"config.yaml", "metrics.csv", "weights.safetensors", "card.json"} | checkpoints
+    checkpoints = {"last.ckpt", "previous.ckpt", "before-cooldown.ckpt", "best.safetensors", ".lock"}
+    assert names == {
+        *("config.yaml", "metrics.csv", "weights.safetensors", "card.json"),
+        *(f"checkpoints/{name}" for name in checkpoints),
+    }
 
 
 def test_a_run_keeps_the_precision_that_was_chosen_for_it(shards: Path, tmp_path: Path) -> None:
