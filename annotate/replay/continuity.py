@@ -184,10 +184,8 @@ class RoundSequence:
         self._is_over = min(after.scores) < 0 or (is_late and self._is_enough(after))
 
     def _is_too_late(self, start: Start) -> bool:
-        if start.number <= self._last_number:
-            return False
-        # a dealer who stays may play on
-        return start.number > self._last_number + len(start.scores) or (start.honba == 0 and self._is_enough(start))
+        # a dealer who stays may play on; without enough points East-only games went on to West in Tenhou's first years
+        return start.number > self._last_number and start.honba == 0 and self._is_enough(start)
 
     def _is_enough(self, start: Start) -> bool:
         """Returns whether a seat has enough points to end a game after its usual last round."""

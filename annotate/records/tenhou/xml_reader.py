@@ -305,7 +305,14 @@ class _Reader:
     def _reach(self, attributes: Attributes) -> None:
         step = integer_of(attributes, "REACH", "step", 1, 3)
         seat = integer_of(attributes, "REACH", "who", 0, self._num_seats)
-        self._add({"type": "reach" if step == 1 else "reach_accepted", "actor": seat})
+        event: Event = {"type": "reach" if step == 1 else "reach_accepted", "actor": seat}
+        events = self._events or [{"type": "none"}]
+        if step == 1 and events[-1]["type"] == "dahai" and events[-1]["actor"] == seat:
+            # Tenhou has written a declaration after its discard
+            events.insert(-1, event)
+            self._asked = len(events) - 1
+        else:
+            self._add(event)
 
     def _agari(self, attributes: Attributes) -> None:
         event: Event = {

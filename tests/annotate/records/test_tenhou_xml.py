@@ -78,6 +78,18 @@ def test_riichi_is_declared_before_the_discard_and_accepted_after_it() -> None:
     assert moves[1] == {"type": "reach", "actor": 0}
 
 
+def test_a_riichi_that_is_written_after_its_discard_is_declared_before_it() -> None:
+    discard, declared = "<D0/>", '<REACH who="0" step="1"/>'
+    paid = '<REACH who="0" ten="240,250,250,250" step="2"/>'
+    gone = '<BYE who="1"/>'
+    usual, late = (
+        read(INIT, gone, "<T53/>", *order, paid, "<U54/>", END.replace('ba="0,0"', 'ba="0,1"'))
+        for order in ((declared, discard), (discard, declared))
+    )
+    assert late.rounds == usual.rounds
+    assert usual.rounds[0].automatic
+
+
 def test_dora_indicators_stand_where_the_record_has_them() -> None:
     moves = events("<T53/>", "<D0/>", '<DORA hai="52"/>', "<U54/>")
     assert moves[2] == {"type": "dora", "dora_marker": "5pr"}

@@ -280,11 +280,12 @@ def test_a_round_that_a_game_of_that_length_does_not_come_to_is_noticed() -> Non
         ("E", (31000, 23000, 23000, 23000), True),
         ("S", (25000,) * 4, True),
         ("S", (31000, 23000, 23000, 23000), False),
-        ("W", (25000,) * 4, False),
+        ("W", (25000,) * 4, True),
+        ("W", (31000, 23000, 23000, 23000), False),
     ):
         played = play_round("0 discard 3p; 1 ron", THREE_WINNERS, start=start_of_round(wind=wind, scores=scores))
         problem = "a game of this length does not come to such a round with the scores"
         assert [text.startswith(problem) for text in problems([played.round], style=0).values()] == [True] * (
             not is_possible
         )
-        assert problems([played.round], style=1) == {}
+        assert wind == "W" or problems([played.round], style=1) == {}
