@@ -12,6 +12,8 @@ E, Q = O + N, X = B Q, A candidates, D width, H heads.
 """
 
 import copy
+import math
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TypeVar
@@ -25,6 +27,8 @@ from kanachan.models.attention import attend, split_fused
 from kanachan.models.transformer import Network, Output, with_prior
 
 ModuleT = TypeVar("ModuleT", bound=nn.Module)
+_WORKSPACE_BYTES = 2 << 30
+"""of a GPU, besides the cache"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,15 +66,14 @@ class CachedNetwork(Network):
         self._layers = [cache] * num_layers
         """by layer of encoder and decoder, keys and values [*, 2 D]: of the current batch, then of every slot"""
 
-    def with_own_cache(self) -> "CachedNetwork":
-        """Returns a network that shares all but the cached events. This one must have none: no slots were reserved."""
-        copied = copy.copy(self)
-        copied._layers = list(self._layers)
-        return copied
-
     def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved."""
+        """Allocates the cache of `num_slots` slots; cached values are preserved.
+
+        Raises:
+            ValueError: the GPU has too little memory for them.
+        """
         size = self._num_rows + num_slots * self._num_events
+        _require_memory(self._layers, size, num_slots, self._num_events)
         for place, layer in enumerate(self._layers):  # one by one, so that no more than one is there twice
             self._layers[place] = F.pad(layer.detach(), (0, 0, 0, size - len(layer)))
 
@@ -149,6 +152,28 @@ class _IncrementalAttention:
         cache = next(self._layers)
         cache.index_copy_(0, self._written_X, key_value_XD)
         return cache.index_select(0, self._read_BV.flatten()).view(*self._read_BV.shape, -1)
+
+
+def _require_memory(layers: Sequence[Tensor], size: int, num_slots: int, num_events: int) -> None:
+    """Raises ValueError if a GPU has not the memory for layers of a greater size."""
+    device, row_bytes = layers[0].device, layers[0][0].nbytes
+    spare = free_bytes(device) - _WORKSPACE_BYTES
+    missing = size * row_bytes * (1 + len(layers)) - sum(layer.nbytes for layer in layers)  # 1: while a layer is copied
+    if missing <= spare:
+        return
+    fewer = math.ceil((missing - spare) / (num_events * row_bytes * (1 + len(layers))))
+    raise ValueError(
+        f"{device}: has memory for the cached events of {max(0, num_slots - 1 - fewer):,} seats, and games of "
+        f"{num_slots - 1:,} seats are played at a time: give a smaller --together or fewer --processes"
+    )
+
+
+def free_bytes(device: torch.device) -> float:
+    """Returns how many bytes of a GPU's memory are free; infinity for a CPU."""
+    if device.type != "cuda":
+        return math.inf
+    torch.cuda.empty_cache()
+    return torch.cuda.mem_get_info(device)[0]
 
 
 def _with_bf16_matrices(part: ModuleT) -> ModuleT:

@@ -10,7 +10,7 @@ from kanachan.play.agent_spec import AgentSpec, parse_agent
 from kanachan.play.baseline_agents import RandomAgent, RuleAgent
 
 if TYPE_CHECKING:
-    from kanachan.play.inference_server import ServerAddress
+    from kanachan.play.remote_network import ServerAddress
 
 
 def make_agent(

@@ -3,7 +3,7 @@
 Results do not depend on the back end nor on the number of workers; only their order does.
 """
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, get_args
 
@@ -38,7 +38,7 @@ class Backend(Protocol[Unit, Result_co]):
 
 def make_backend(
     name: BackendName,
-    serve: Serve[Unit, Result],
+    serves: Sequence[Serve[Unit, Result]],
     workers: int | None = None,
     address: str | None = None,
     *,
@@ -48,7 +48,7 @@ def make_backend(
     """Returns a back end; close it in the end (`contextlib.closing`).
 
     Args:
-        serve: runs in each worker.
+        serves: one runs in each worker, dealt out in turn.
         workers: None: one for each core, with an address one for each core of the cluster.
         address: of the Ray cluster to use (`HOST:PORT`, or `auto` on one of its machines); None: Ray is started on this
             machine.
@@ -64,11 +64,11 @@ def make_backend(
         from kanachan.play.ray_backend import RayBackend
         from kanachan.play.ray_cluster import RayCluster
 
-        return RayBackend(serve, RayCluster(workers, address), workers, ahead, report)
+        return RayBackend(serves, RayCluster(workers, address), workers, ahead, report)
     if name == "processes":
-        return ProcessPool(serve, num_cores() if workers is None else workers, ahead, report)
+        return ProcessPool(serves, num_cores() if workers is None else workers, ahead, report)
     assert name in get_args(BackendName)
-    return Inline(serve)
+    return Inline(serves[0])
 
 
 @dataclass(frozen=True)

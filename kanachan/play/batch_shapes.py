@@ -5,7 +5,8 @@ padding. See `kanachan.play.policy_agent` for the reason.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import fields
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -66,21 +67,15 @@ class CachedRow(NamedTuple):
 
 
 def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) -> Iterator[IncrementalBatch]:
-    """Yields batches of a shape with the rows in their order, as many as the batches have; the last is filled up with
-    rows of slot 0."""
-    num_batches = -(-len(rows) // shape.rows)
-    filler = rows[0]._replace(slot=0)
-    filled = [*rows, *[filler] * (num_batches * shape.rows - len(rows))]
-    columns = policy.ordered(columns_of_observations([_with_new_events(row) for row in filled], policy.vocabulary))
+    """Yields batches of a shape with the rows in their order; the last may have too few rows, see `filled`."""
+    columns = policy.ordered(columns_of_observations([_with_new_events(row) for row in rows], policy.vocabulary))
     layout = policy.layout
     table_BS, standing_BP2, tile_BT = layout.arranged(columns.sparse, shape.tiles)
-    new_B, start_B = columns.progression.lengths, np.array([row.start for row in filled])
+    new_B, start_B = columns.progression.lengths, np.array([row.start for row in rows])
     event_BE = padded(columns.progression.values.astype(np.int32) + layout.event_first, new_B, shape.new)
     candidate_BA = padded(columns.actions.values.astype(np.int32) + 1, columns.actions.lengths, shape.candidates)
-    slot_B, numeric_BN = np.array([row.slot for row in filled]), columns.numeric.astype(np.float32)
-    start_B[slot_B == 0] = 0
-    group_B = torch.arange(shape.rows)
-    for first in range(0, len(filled), shape.rows):
+    slot_B, numeric_BN = np.array([row.slot for row in rows]), columns.numeric.astype(np.float32)
+    for first in range(0, len(rows), shape.rows):
 
         def part(array_B: NDArray[np.generic], first: int = first) -> torch.Tensor:
             return torch.from_numpy(array_B[first : first + shape.rows])
@@ -91,7 +86,7 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
             tile_BT=part(tile_BT),
             numeric_BN=part(numeric_BN),
             event_GE=part(event_BE),
-            group_B=group_B,
+            group_B=torch.arange(min(shape.rows, len(rows) - first)),
             seen_B=part(start_B + new_B),
             candidate_BA=part(candidate_BA),
             seat_B=part(columns.seat),
@@ -99,6 +94,22 @@ def batches_of_shape(rows: Sequence[CachedRow], shape: Shape, policy: Policy) ->
             start_B=part(start_B),
             num_seen=shape.seen,
         )
+
+
+def filled(batches: Sequence[IncrementalBatch], num_rows: int) -> IncrementalBatch:
+    """Concatenates batches of one shape, and fills them up to its number of rows with copies of the first at slot 0."""
+    num = sum(map(len, batches))
+    columns: dict[str, Any] = {}
+    for field in fields(IncrementalBatch):
+        first, *others = (getattr(batch, field.name) for batch in batches)
+        is_column = isinstance(first, torch.Tensor)
+        columns[field.name] = torch.cat([first, *others, *[first[:1]] * (num_rows - num)]) if is_column else first
+    made = IncrementalBatch(**columns)
+    made.group_B = torch.arange(num_rows)
+    made.slot_B[num:] = 0
+    made.seen_B[num:] -= made.start_B[num:]
+    made.start_B[num:] = 0
+    return made
 
 
 def _with_new_events(row: CachedRow) -> Observation:

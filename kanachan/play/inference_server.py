@@ -1,70 +1,84 @@
-"""One process that computes networks for all workers of a machine, as where they share a GPU.
+"""Processes that compute networks for the workers of a machine: one on each GPU.
 
-A worker has everything but the networks: it decides which requests form a batch, and which events of a seat are cached.
-It sends batches, each of which is computed by itself, and has a cache of its own here. So its outputs are the same, to
-the last bit, as those of a network of its own on the same device.
+Workers send rows of one of a few shapes (`kanachan.play.batch_shapes`). The server merges the rows of all workers for
+the same network and shape into one forward pass, when they fill it or the first has waited for a millisecond. A pass
+always has the rows of its shape, some of which may be padding, so outputs do not depend on what is merged: they are
+the same, to the last bit, as those of a network of a worker's own on the same device.
 """
 
 import signal
 import tempfile
+import time
 import traceback
-from contextlib import suppress
-from dataclasses import fields
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from multiprocessing import AuthenticationError, get_context
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection, Listener
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from secrets import token_bytes
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch
-from torch import nn
+from torch import Tensor
 
 from annotate.runtime.workers import end_with_parent
-from kanachan.data.batch import Batch
 from kanachan.inference.policy import Policy, chosen_device
 from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
-from kanachan.models.transformer import Network, Output
+from kanachan.play.batch_shapes import Shape, filled
 from kanachan.play.process_pool import leave, start_process
+from kanachan.play.remote_network import Opening, Part, ServerAddress, batch_of_arrays
 
 _END_SECONDS = 10.0
+_MERGE_SECONDS = 0.001
+"""for which rows wait for those of other workers"""
 
 
-class ServerAddress(NamedTuple):
-    """Where a worker finds the server."""
+def devices_of_servers(name: str, num_workers: int) -> list[str]:
+    """Returns the device of each server: all GPUs of this machine for an option --device that names none of them."""
+    num_gpus = torch.cuda.device_count() if name in ("auto", "cuda") else 0
+    return [f"cuda:{number}" for number in range(min(num_gpus, num_workers))] or [name]
 
-    path: str
-    """of its socket"""
-    key: bytes
-    """that both sides prove to know"""
-    device: str
-    """the kind of device that computes"""
+
+@contextmanager
+def inference_servers(devices: Sequence[str]) -> Iterator[list[ServerAddress]]:
+    """Starts a server on each device, yields their addresses, and ends them.
+
+    Raises:
+        ValueError: a device does not exist.
+        OSError: a server cannot be started.
+    """
+    with ExitStack() as held:
+        servers = [held.enter_context(closing(InferenceServer(device))) for device in devices]
+        yield [server.address() for server in servers]
 
 
 class InferenceServer:
-    """The process with the networks; close it in the end.
-
-    Raises:
-        ValueError: the device does not exist.
-        OSError: it cannot be started.
-    """
+    """A process with networks; close it in the end."""
 
     def __init__(self, device: str) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="kanachan-")
-        path, key = str(Path(self._folder.name) / "networks"), token_bytes(32)
-        ours, theirs = get_context("spawn").Pipe()
-        self._process = start_process(_serve, theirs, path, key, device)
+        self._path, self._key = str(Path(self._folder.name) / "networks"), token_bytes(32)
+        self._ready, theirs = get_context("spawn").Pipe()
+        self._process = start_process(_serve, theirs, self._path, self._key, device)
         theirs.close()
+
+    def address(self) -> ServerAddress:
+        """Returns the address, as soon as workers can connect.
+
+        Raises:
+            ValueError: the device does not exist.
+            OSError: the process has ended.
+        """
         try:
-            kind: str | ValueError = ours.recv()
+            kind: str | ValueError = self._ready.recv()
         except EOFError:
-            self.close()
             raise OSError("the process that computes the networks has ended at its start") from None
         if isinstance(kind, ValueError):
-            self.close()
             raise kind
-        self.address = ServerAddress(path, key, kind)
+        return ServerAddress(self._path, self._key, kind)
 
     def close(self) -> None:
         """Ends the process."""
@@ -76,130 +90,202 @@ class InferenceServer:
         self._folder.cleanup()
 
 
-class RemoteNetwork(Network):
-    """A network that the server computes: outputs only.
-
-    Args:
-        weights: file or name, as the server finds it.
-
-    Raises:
-        OSError: the server has ended.
-    """
-
-    def __init__(self, server: ServerAddress, weights: str) -> None:
-        nn.Module.__init__(self)
-        self.device_type = server.device
-        self._weights = weights
-        try:
-            self._server = Client(server.path, authkey=server.key)
-        except OSError:
-            raise OSError(_ENDED) from None
-
-    def with_cache(self, num_events: int, num_rows: int, *, use_bf16: bool) -> "RemoteNetwork":
-        """Loads the network, with a cache as of `CachedNetwork`, and returns this one.
-
-        Raises:
-            ValueError: the weights cannot be read.
-        """
-        self._answer_to(_Opening(self._weights, num_events, num_rows, use_bf16))
-        return self
-
-    def reserve(self, num_slots: int) -> None:
-        """Allocates the cache of `num_slots` slots; cached values are preserved."""
-        self._answer_to(num_slots)
-
-    def forward(self, batch: Batch) -> Output:
-        assert isinstance(batch, IncrementalBatch)
-        candidate_BAK, summary_BK = map(torch.from_numpy, self._answer_to(_sent(batch)))
-        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
-
-    def _answer_to(self, message: Any) -> Any:
-        try:
-            self._server.send(message)
-            answer = self._server.recv()
-        except (EOFError, OSError):
-            raise OSError(_ENDED) from None
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
-_ENDED = "the process that computes the networks has ended (killed, out of memory?)"
-
-
-class _Opening(NamedTuple):
-    """The first message of a worker: the network that it needs."""
-
-    weights: str
-    num_events: int
-    num_rows: int
-    use_bf16: bool
-
-
-def _sent(batch: IncrementalBatch) -> dict[str, Any]:
-    """Returns the fields of a batch, tensors as arrays: torch would send them by files that both sides open."""
-    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
-    return {name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
-
-
-def _received(values: dict[str, Any]) -> IncrementalBatch:
-    tensors = {name: torch.from_numpy(value) for name, value in values.items() if isinstance(value, np.ndarray)}
-    return IncrementalBatch(**{**values, **tensors})
-
-
 def _serve(ready: Connection, path: str, key: bytes, device: str) -> None:
-    """Runs the server, in its process, until that is ended."""
+    """Runs a server, in its process, until that is ended."""
     signal.signal(signal.SIGTERM, leave)
     end_with_parent()
     try:
-        networks = _Networks(chosen_device(device))
+        networks = SharedNetworks(chosen_device(device))
     except ValueError as error:
         ready.send(error)
         return
     with Listener(path, family="AF_UNIX", authkey=key) as listener:
+        Thread(target=accept_workers, args=(listener, networks), daemon=True).start()
         ready.send(networks.device.type)
         ready.close()
-        while True:
-            with suppress(AuthenticationError, EOFError, ConnectionError):  # of a worker that was killed meanwhile
-                Thread(target=networks.serve, args=(listener.accept(),), daemon=True).start()
+        networks.compute()
 
 
-class _Networks:
-    """The networks, each of which is there once, and the workers' threads, of which one computes at a time."""
+def accept_workers(listener: Listener, networks: "SharedNetworks") -> None:
+    """Receives the messages of all workers that connect, each in a thread."""
+    while True:
+        with suppress(AuthenticationError, EOFError, ConnectionError):  # of a worker that was killed meanwhile
+            Thread(target=networks.receive, args=(listener.accept(),), daemon=True).start()
+
+
+@dataclass(eq=False)
+class _Loaded:
+    """A network, and the slots of its cache that no worker has."""
+
+    network: CachedNetwork
+    num_slots: int = 1
+    """slot 0, which is for padding, included"""
+    free: list[int] = field(default_factory=list)
+
+    def take_slots(self, num: int) -> list[int]:
+        """Allocates slots, in the memory of the cache if it has them."""
+        missing = num - len(self.free)
+        if missing > 0:
+            self.network.reserve(self.num_slots + missing)
+            self.free += range(self.num_slots, self.num_slots + missing)
+            self.num_slots += missing
+        taken, self.free = self.free[:num], self.free[num:]
+        return taken
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A connection to a worker, which has one network."""
+
+    connection: Connection
+    loaded: _Loaded | None = None
+    slots: Tensor = field(default_factory=lambda: torch.zeros(1, dtype=torch.int64))
+    """of the shared cache, by the slots that the worker knows"""
+
+    def send(self, answer: Any) -> None:
+        with suppress(OSError):  # it has ended, which its thread notices
+            self.connection.send(answer)
+
+
+@dataclass(eq=False)
+class _Request:
+    """Parts that a worker has sent together, and whose outputs it receives together."""
+
+    worker: _Worker
+    outputs: list[Any]
+    num_missing: int
+
+
+class _WaitingPart(NamedTuple):
+    """A part of a request, and its place there."""
+
+    request: _Request
+    place: int
+    batch: IncrementalBatch
+    since: float
+
+
+class SharedNetworks:
+    """The networks on a device, and the messages of the workers, which one thread handles (`compute`)."""
 
     def __init__(self, device: torch.device) -> None:
         self.device = device
-        self._loaded: dict[_Opening, CachedNetwork] = {}
-        self._lock = Lock()
+        self._inbox: SimpleQueue[tuple[_Worker, Any]] = SimpleQueue()
+        self._loaded: dict[Opening, _Loaded] = {}
+        self._waiting: dict[tuple[_Loaded, Shape], list[_WaitingPart]] = {}
+        """by network and shape, the oldest first; none is empty"""
+
+    def receive(self, connection: Connection) -> None:
+        """Receives the messages of a worker until it ends."""
+        worker = _Worker(connection)
+        with connection, suppress(EOFError, OSError):
+            while True:
+                self._inbox.put((worker, connection.recv()))
+        self._inbox.put((worker, None))
 
     @torch.inference_mode()
-    def serve(self, worker: Connection) -> None:
-        """Computes for a worker until it ends."""
-        torch.set_num_threads(1)  # of this thread; rounding can depend on it
-        with worker, suppress(EOFError, ConnectionError):
+    def compute(self) -> None:
+        """Answers the messages of all workers, forever."""
+        torch.set_num_threads(1)  # rounding can depend on it
+        while True:
             try:
-                network = self._opened(worker.recv())
-                worker.send(None)
-                while True:
-                    worker.send(self._answer(network, worker.recv()))
-            except (EOFError, ConnectionError):
-                raise
-            except (ValueError, OSError) as error:
-                worker.send(ValueError(str(error)))
+                worker, message = self._inbox.get(timeout=self._seconds_until_pass())
+            except Empty:
+                self._pass()
+                continue
+            try:
+                self._handle(worker, message)
             except Exception as error:
-                worker.send(RuntimeError("".join(traceback.format_exception(error))))
+                worker.send(_portable(error))
 
-    def _opened(self, opening: _Opening) -> CachedNetwork:
-        with self._lock:
-            if opening not in self._loaded:
-                network = Policy.load(opening.weights, self.device).network
-                sizes = opening.num_events, opening.num_rows
-                self._loaded[opening] = CachedNetwork(network, *sizes, use_bf16=opening.use_bf16).eval()
-            return self._loaded[opening].with_own_cache()
+    def _handle(self, worker: _Worker, message: Opening | int | list[Part] | None) -> None:
+        if isinstance(message, Opening):
+            worker.loaded = self._network(message)
+            worker.send(None)
+            return
+        loaded = worker.loaded
+        if message is None:
+            self._forget(worker)
+        elif isinstance(message, int):
+            assert loaded is not None
+            new = loaded.take_slots(message - len(worker.slots))
+            worker.slots = torch.cat((worker.slots, torch.tensor(new, dtype=torch.int64)))
+            worker.send(None)
+        else:
+            assert loaded is not None
+            request, now = _Request(worker, [None] * len(message), len(message)), time.monotonic()
+            for place, part in enumerate(message):
+                batch = batch_of_arrays(part.arrays)
+                batch.slot_B = worker.slots[batch.slot_B]
+                waiting = self._waiting.setdefault((loaded, part.shape), [])
+                waiting.append(_WaitingPart(request, place, batch, now))
 
-    def _answer(self, network: CachedNetwork, message: int | dict[str, Any]) -> Any:
-        with self._lock:
-            if isinstance(message, int):
-                return network.reserve(message)
-            output = network(_received(message).to(self.device))
-            return output.candidate_BAK.cpu().numpy(), output.summary_BK.cpu().numpy()
+    def _forget(self, worker: _Worker) -> None:
+        """Frees the slots of a worker that has ended, once nothing waits that would write to them."""
+        for key, parts in list(self._waiting.items()):
+            self._keep(key, [part for part in parts if part.request.worker is not worker])
+        if worker.loaded is not None:
+            worker.loaded.free += worker.slots[1:].tolist()
+
+    def _keep(self, key: tuple[_Loaded, Shape], parts: list[_WaitingPart]) -> None:
+        if parts:
+            self._waiting[key] = parts
+        else:
+            del self._waiting[key]
+
+    def _network(self, opening: Opening) -> _Loaded:
+        if opening not in self._loaded:
+            network = Policy.load(opening.weights, self.device).network
+            cached = CachedNetwork(network, opening.num_events, opening.num_rows, use_bf16=opening.use_bf16)
+            self._loaded[opening] = _Loaded(cached.eval())
+        return self._loaded[opening]
+
+    def _seconds_until_pass(self) -> float | None:
+        """Returns how long to wait for further messages before the next pass; None: until one comes."""
+        if not self._waiting:
+            return None
+        if any(_num_rows(parts) >= shape.rows for (_, shape), parts in self._waiting.items()):
+            return 0.0
+        first = min(parts[0].since for parts in self._waiting.values())
+        return max(0.0, first + _MERGE_SECONDS - time.monotonic())
+
+    def _pass(self) -> None:
+        """Computes the parts that have waited longest, or that fill a pass, with those that can be merged with them."""
+
+        def key(entry: tuple[tuple[_Loaded, Shape], list[_WaitingPart]]) -> tuple[bool, float]:
+            (_, shape), parts = entry
+            return _num_rows(parts) < shape.rows, parts[0].since
+
+        (loaded, shape), parts = min(self._waiting.items(), key=key)
+        num_merged, num_rows = 0, 0
+        while num_merged < len(parts) and num_rows + len(parts[num_merged].batch) <= shape.rows:
+            num_rows += len(parts[num_merged].batch)
+            num_merged += 1
+        merged, rest = parts[:num_merged], parts[num_merged:]
+        self._keep((loaded, shape), rest)
+        try:
+            output = loaded.network(filled([part.batch for part in merged], shape.rows).to(self.device))
+            arrays = output.candidate_BAK.cpu().numpy(), output.summary_BK.cpu().numpy()
+        except Exception as error:
+            for part in merged:
+                part.request.worker.send(_portable(error))
+            return
+        first = 0
+        for part in merged:
+            request, last = part.request, first + len(part.batch)
+            request.outputs[part.place] = tuple(array[first:last] for array in arrays)
+            request.num_missing -= 1
+            if not request.num_missing:
+                request.worker.send(request.outputs)
+            first = last
+
+
+def _num_rows(parts: Sequence[_WaitingPart]) -> int:
+    return sum(len(part.batch) for part in parts)
+
+
+def _portable(error: Exception) -> Exception:
+    """Returns the exception for a worker: a user's error as it is, any other with its traceback."""
+    if isinstance(error, ValueError | OSError):
+        return ValueError(str(error))
+    return RuntimeError("".join(traceback.format_exception(error)))

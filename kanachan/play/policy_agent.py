@@ -11,8 +11,11 @@ import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from annotate.game.record import Event
@@ -23,17 +26,17 @@ from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
-from kanachan.models.kv_cache import CachedNetwork
+from kanachan.models.kv_cache import CachedNetwork, IncrementalBatch
 from kanachan.models.low_rank import Additions, CachedLowRankNetwork
 from kanachan.models.transformer import Network, Output
 from kanachan.play.agent import ActRequest, BatchKey, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
-from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, shapes_of
-from kanachan.play.inference_server import RemoteNetwork, ServerAddress
+from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
+from kanachan.play.remote_network import RemoteNetwork, ServerAddress
 
 _FIRST_SLOTS = 64
-_ROWS = {"cpu": 16, "gpu": 64}
-"""of a batch; many more would not be filled by 128 games"""
+_ROWS = {"cpu": 16, "gpu": 256}
+"""of a batch: on a CPU, many more would not be filled by 128 games; on a GPU, padding costs little"""
 
 
 @dataclass(slots=True)
@@ -65,6 +68,8 @@ class CachedPolicy(Policy):
         first = policies[0]
         super().__init__(first.objective, actor_first=first.actor_first, card=first.card, device=first.device)
         # of the device that computes
+        self.is_remote = isinstance(first.network, RemoteNetwork)
+        """whether a server computes, which merges rows of several workers"""
         kind = first.network.device_type if isinstance(first.network, RemoteNetwork) else self.device.type
         is_int8 = isinstance(first.network, Int8Network)
         rows = _ROWS["cpu" if kind == "cpu" else "gpu"]
@@ -103,18 +108,29 @@ class CachedPolicy(Policy):
             cached = self._cached(seat)
             cached.events = observation.progression
             rows.append(CachedRow(observation, cached.slot, start))
+        batches = [
+            (shape, batch)
+            for shape, of_shape in places.items()
+            for batch in batches_of_shape([rows[place] for place in of_shape], shape, self)
+        ]
         found: list[Prediction | None] = [None] * len(observations)
-        for shape, of_shape in places.items():
-            batches = batches_of_shape([rows[place] for place in of_shape], shape, self)
-            for first, part in zip(range(0, len(of_shape), shape.rows), batches, strict=True):
-                on_device = part if self.device.type == "cpu" else part.to(self.device)
-                output, value_B = self.output_and_value(on_device)
-                score_BA = self.objective.score(output).float().cpu().numpy()
-                values = [None] * len(part) if value_B is None else value_B.tolist()
-                for row, place in enumerate(of_shape[first : first + shape.rows]):
-                    score_A = score_BA[row, : len(observations[place].actions)]
-                    found[place] = Prediction(score_A, None, None, values[row])
+        of_rows = chain.from_iterable(places.values())
+        for score_BA, value_B in self._scores_and_values(batches):
+            for score_A, value, place in zip(score_BA, value_B, of_rows, strict=False):
+                found[place] = Prediction(score_A[: len(observations[place].actions)], None, None, value)
         return [prediction for prediction in found if prediction is not None]
+
+    def _scores_and_values(
+        self, batches: Sequence[tuple[Shape, IncrementalBatch]]
+    ) -> Iterator[tuple[NDArray[np.float32], Sequence[float | None]]]:
+        """Yields score_BA and value_B of each batch."""
+        for network in self._networks:
+            if isinstance(network, RemoteNetwork):
+                network.request(batches)
+        for shape, batch in batches:
+            output, value_B = self.output_and_value(filled([batch], shape.rows).to(self.device))
+            score_BA = self.objective.score(output)[: len(batch)].float().cpu().numpy()
+            yield score_BA, [None] * len(batch) if value_B is None else value_B[: len(batch)].tolist()
 
     def shape(self, observation: Observation, seat: Hashable) -> Shape:
         """Returns the shape of the batch in which an observation of a seat is computed."""
@@ -207,6 +223,8 @@ class PolicyAgent:
         self._explore = explore
 
     def group(self, request: ActRequest) -> BatchKey:
+        if self.policy.is_remote:
+            return BatchKey(None, 1)
         shape = self.policy.shape(request.observation, seat_of(request))
         return BatchKey(shape, shape.rows)
 

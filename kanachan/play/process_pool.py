@@ -9,9 +9,10 @@ import pickle
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from multiprocessing import connection, get_context, resource_tracker
 from multiprocessing.process import BaseProcess
 from types import FrameType
@@ -42,17 +43,17 @@ class _Member(Generic[Unit]):
 
 
 class ProcessPool(Generic[Unit, Result]):
-    """Processes that run the same function, each on its own stream of units.
+    """Processes that run functions, each on its own stream of units.
 
     Args:
-        serve: its units are small: a process that sends a result does not read at the same time.
+        serves: dealt out in turn. Their units are small: a process that sends a result does not read at the same time.
         ahead: how many units a process has at a time.
     """
 
     def __init__(
-        self, serve: Serve[Unit, Result], num_processes: int, ahead: int = AHEAD, report: Report = print_line
+        self, serves: Sequence[Serve[Unit, Result]], num_processes: int, ahead: int = AHEAD, report: Report = print_line
     ) -> None:
-        self._serve = serve
+        self._serves = cycle(serves)
         self._num = num_processes
         self._ahead = ahead
         self._report = report
@@ -63,8 +64,8 @@ class ProcessPool(Generic[Unit, Result]):
 
         Raises:
             UnitError: processes were lost again and again that had the same unit.
-            ValueError, OSError: those of `serve`.
-            RuntimeError: any other exception of `serve`.
+            ValueError, OSError: those of a function.
+            RuntimeError: any other exception of a function.
         """
         waiting = Waiting(units)
         try:
@@ -111,7 +112,7 @@ class ProcessPool(Generic[Unit, Result]):
 
     def _start(self) -> _Member[Unit]:
         ours, theirs = get_context("spawn").Pipe()
-        process = start_process(_work, theirs, self._serve)
+        process = start_process(_work, theirs, next(self._serves))
         theirs.close()
         member = _Member[Unit](ours, process)
         self._members.append(member)

@@ -8,9 +8,10 @@ come back: its replacements start where other actors have ended.
 
 import os
 import time
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import cycle
 from queue import SimpleQueue
 from threading import Thread
 from typing import Any, Generic
@@ -81,6 +82,7 @@ class RayBackend(Generic[Unit, Result]):
     """Workers that are actors of Ray.
 
     Args:
+        serves: dealt out in turn.
         cluster: is closed with the back end.
         workers: None: one for each core of the cluster.
         ahead: how many units a worker has at a time.
@@ -88,7 +90,7 @@ class RayBackend(Generic[Unit, Result]):
 
     def __init__(
         self,
-        serve: Serve[Unit, Result],
+        serves: Sequence[Serve[Unit, Result]],
         cluster: RayCluster,
         workers: int | None = None,
         ahead: int = AHEAD,
@@ -99,7 +101,7 @@ class RayBackend(Generic[Unit, Result]):
         self._num = cluster.num_cores if workers is None else workers
         self._ahead = ahead
         self._report = report
-        self._serve = self._ray.put(serve)  # once, for all actors
+        self._serves = cycle([self._ray.put(serve) for serve in serves])  # once, for all actors
         self._members: list[_Member[Unit]] = []
         self._awaited: dict[Any, _Member[Unit]] = {}
         """the actors by the reference of the call that they are to answer"""
@@ -128,7 +130,7 @@ class RayBackend(Generic[Unit, Result]):
         actor = self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote()
         member = _Member[Unit](actor)
         self._members.append(member)
-        self._awaited[actor.begin.remote(self._serve, os.getcwd())] = member
+        self._awaited[actor.begin.remote(next(self._serves), os.getcwd())] = member
 
     def _give(self, waiting: Waiting[Unit]) -> None:
         """Gives their first units to all actors that have started and have none, to each as many as to the others."""

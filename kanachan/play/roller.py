@@ -18,7 +18,7 @@ from kanachan.play.selfplay import SelfPlay
 from kanachan.play.workers import usual_together
 
 if TYPE_CHECKING:
-    from kanachan.play.inference_server import ServerAddress
+    from kanachan.play.remote_network import ServerAddress
 
 
 @dataclass(frozen=True, kw_only=True)

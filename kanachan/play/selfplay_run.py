@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from annotate.runtime.signals import StopRequest
+from annotate.runtime.workers import num_cores
 from kanachan.data.played_games import PlayedGame, PlayedGames
 from kanachan.play.backends import Backend, BackendName, make_backend
 from kanachan.play.roller import Roller
@@ -31,7 +32,7 @@ class Execution:
     """of a Ray cluster"""
 
     def shares_networks(self, device: str) -> bool:
-        """Returns whether one process computes the networks for all workers: those that share a GPU of this machine.
+        """Returns whether servers compute the networks for all workers: those that share the GPUs of this machine.
 
         Args:
             device: the kind of device that networks are on.
@@ -70,19 +71,15 @@ def _played(
     if not numbers:
         return
     with ExitStack() as held:
+        rollers = [roller]
         if execution.shares_networks(roller.selfplay.device):
-            from kanachan.play.inference_server import InferenceServer  # torch, which only networks need
+            # torch, which only networks need
+            from kanachan.play.inference_server import devices_of_servers, inference_servers
 
-            server = held.enter_context(closing(InferenceServer(roller.device)))
-            roller = replace(roller, server=server.address)
-        yield from _played_by(roller, numbers, execution, stop)
-
-
-def _played_by(
-    roller: Roller, numbers: Sequence[int], execution: Execution, stop: StopRequest
-) -> Generator[tuple[int, PlayedGame]]:
-    backend: Backend[int, PlayedGame] = make_backend(
-        execution.backend, roller, execution.workers, execution.address, ahead=roller.num_together
-    )
-    with closing(backend), closing(backend.results(numbers, stop)) as results:
-        yield from results
+            devices = devices_of_servers(roller.device, execution.workers or num_cores())
+            rollers = [replace(roller, server=each) for each in held.enter_context(inference_servers(devices))]
+        backend: Backend[int, PlayedGame] = make_backend(
+            execution.backend, rollers, execution.workers, execution.address, ahead=roller.num_together
+        )
+        held.enter_context(closing(backend))
+        yield from held.enter_context(closing(backend.results(numbers, stop)))

@@ -1,6 +1,6 @@
 """Plays the games of a match: in this process, or in several, each with its own engines and its own copies of the
-networks; on a GPU, one more process computes the networks for all. Games do not depend on each other, nor on how many
-advance together, nor on the number of processes.
+networks; for each GPU, one more process computes the networks for all. Games do not depend on each other, nor on how
+many advance together, nor on the number of processes.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from kanachan.play.match import PLAYERS, GameResult, Match
 from kanachan.play.match_games import match_games
 
 if TYPE_CHECKING:
-    from kanachan.play.inference_server import ServerAddress
+    from kanachan.play.remote_network import ServerAddress
 
 TOGETHER = 128
 TOGETHER_WITH_PROGRAMS = 2
@@ -58,14 +58,16 @@ def play_match(
     """
     is_alone = execution.processes == 1 or len(games) <= 1
     stream = MatchStream(match, execution)
+    streams = [stream]
     with ExitStack() as held:
         if match.device != "cpu" and not is_alone:
-            from kanachan.play.inference_server import InferenceServer  # torch, which only networks need
+            # torch, which only networks need
+            from kanachan.play.inference_server import devices_of_servers, inference_servers
 
-            server = held.enter_context(closing(InferenceServer(execution.device)))
-            stream = replace(stream, server=server.address)
+            devices = devices_of_servers(execution.device, execution.processes)
+            streams = [replace(stream, server=each) for each in held.enter_context(inference_servers(devices))]
         backend: Backend[GameKey, GameResult] = make_backend(
-            "inline" if is_alone else "processes", stream, execution.processes, ahead=stream.num_together
+            "inline" if is_alone else "processes", streams, execution.processes, ahead=stream.num_together
         )
         held.enter_context(closing(backend))
         for _, result in held.enter_context(closing(backend.results(games, stop))):

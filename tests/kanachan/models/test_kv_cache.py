@@ -11,6 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.inference.policy import Policy
+from kanachan.models import kv_cache
 from kanachan.models.kv_cache import CachedNetwork
 from kanachan.models.low_rank import CachedLowRankNetwork, LowRankNetwork
 from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
@@ -55,6 +56,17 @@ class CountsLiving(TorchDispatchMode):
         if func is torch.ops.aten.constant_pad_nd.default:
             self.counts.append(sum(reference() is not None for reference in self._references))
         return func(*args, **(kwargs or {}))
+
+
+def test_a_cache_that_a_gpu_cannot_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cached = CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES)
+    held = (1 + len(cached._layers)) * (SIZES[1] + (1 + 100) * SIZES[0]) * cached._layers[0][0].nbytes
+    monkeypatch.setattr(kv_cache, "free_bytes", lambda device: kv_cache._WORKSPACE_BYTES + held)
+    cached.reserve(1 + 100)
+    with pytest.raises(
+        ValueError, match=r"memory for the cached events of 10\d seats, and games of 200 seats .* --together"
+    ):
+        CachedNetwork(Policy.load(written(tmp_path)).network, *SIZES).reserve(1 + 200)
 
 
 def test_a_cache_that_grows_is_not_there_twice(tmp_path: Path) -> None:

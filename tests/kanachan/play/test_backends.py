@@ -24,33 +24,42 @@ SQUARES = [(number, number * number) for number in range(12)]
 
 @pytest.mark.parametrize("name", BOTH)
 def test_every_unit_has_its_result(name: BackendName, tmp_path: Path) -> None:
-    with closing(make_backend(name, Squares(tmp_path), 2)) as backend:
+    with closing(make_backend(name, [Squares(tmp_path)], 2)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
+
+
+def test_streams_are_dealt_out_to_processes(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+    with closing(make_backend("processes", list(map(Squares, folders)), 4)) as backend:
+        assert sorted(backend.results(range(12))) == SQUARES
+    assert [len(list(folder.glob("*.pid"))) for folder in folders] == [2, 2]
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_a_stream_may_do_several_units_at_a_time_in_any_order(name: BackendName) -> None:
-    with closing(make_backend(name, PairsOfSquares(), 2)) as backend:
+    with closing(make_backend(name, [PairsOfSquares()], 2)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
 
 
 @pytest.mark.parametrize("name", BOTH)
 def test_the_error_of_a_stream_ends_the_run(name: BackendName, tmp_path: Path) -> None:
-    with closing(make_backend(name, Squares(tmp_path, fails=(3,)), 2)) as backend:
+    with closing(make_backend(name, [Squares(tmp_path, fails=(3,))], 2)) as backend:
         with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
             list(backend.results(range(12)))
     assert not multiprocessing.active_children()
 
 
 def test_a_fault_of_a_stream_comes_with_its_traceback() -> None:
-    with closing(make_backend("processes", Broken(), 2)) as backend:
+    with closing(make_backend("processes", [Broken()], 2)) as backend:
         with pytest.raises(RuntimeError, match="(?s)units_of_work.py.*ZeroDivisionError"):
             list(backend.results(range(12)))
 
 
 def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path) -> None:
     lines: list[str] = []
-    with closing(make_backend("processes", Squares(tmp_path, kills=(3,)), 2, report=lines.append)) as backend:
+    with closing(make_backend("processes", [Squares(tmp_path, kills=(3,))], 2, report=lines.append)) as backend:
         assert sorted(backend.results(range(12))) == SQUARES
     (line,) = lines
     assert line.startswith("a worker was lost (killed by SIGKILL); its work will be done again: 3")
@@ -59,7 +68,7 @@ def test_the_units_of_a_killed_process_are_done_by_another(tmp_path: Path) -> No
 
 def test_a_unit_that_always_kills_its_process_ends_the_run_and_is_named(tmp_path: Path) -> None:
     setup = Squares(tmp_path, kills=(3,), is_once=False)
-    with closing(make_backend("processes", setup, 2, report=[].append)) as backend:
+    with closing(make_backend("processes", [setup], 2, report=[].append)) as backend:
         with pytest.raises(UnitError, match=r"^3: 3 workers were lost that had it \(killed, out of memory\?\)"):
             list(backend.results(range(12)))
 
@@ -72,7 +81,7 @@ def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
             read.append(number)
             yield number
 
-    with closing(make_backend("processes", Squares(tmp_path), 2)) as backend:
+    with closing(make_backend("processes", [Squares(tmp_path)], 2)) as backend:
         results = backend.results(units())
         for num_results in range(1, 20):
             next(results)
@@ -83,7 +92,7 @@ def test_units_are_read_as_they_are_needed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BOTH)
 def test_a_stop_request_ends_the_results_and_the_workers(name: BackendName, tmp_path: Path) -> None:
     stop = StopRequest()
-    with closing(make_backend(name, Squares(tmp_path, seconds=0.01), 2)) as backend:
+    with closing(make_backend(name, [Squares(tmp_path, seconds=0.01)], 2)) as backend:
         num_results = 0
         for _ in backend.results(range(10**9), stop):
             num_results += 1
@@ -101,7 +110,7 @@ def test_processes_end_with_the_driver(number: signal.Signals, tmp_path: Path) -
         "if __name__ == '__main__':\n"
         "  signal.signal(signal.SIGINT, signal.default_int_handler)  # which shells ignore in the background\n"
         "  with stopping_at_once():\n"
-        f"    list(make_backend('processes', Squares(Path({str(tmp_path)!r}), seconds=0.2), 2).results(range(10**9)))"
+        f"    list(make_backend('processes', [Squares(Path({str(tmp_path)!r}), seconds=0.2)], 2).results(range(10**9)))"
     )
     (tmp_path / "driver.py").write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -135,10 +144,10 @@ def is_alive(pid: int) -> bool:
 
 def test_only_ray_has_an_address() -> None:
     with pytest.raises(ValueError, match="--address 127.0.0.1:6379: the back end processes has no address"):
-        make_backend("processes", Broken(), 2, "127.0.0.1:6379")
+        make_backend("processes", [Broken()], 2, "127.0.0.1:6379")
 
 
 def test_a_missing_ray_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"the back end ray needs Ray: pip install 'kanachan\[ray\]'"):
-        make_backend("ray", Broken(), 2)
+        make_backend("ray", [Broken()], 2)

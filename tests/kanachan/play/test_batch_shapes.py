@@ -6,7 +6,7 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.policy import NetworkPolicy, Policy
-from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, shapes_of
+from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape, filled, shapes_of
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
@@ -22,21 +22,23 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> NetworkPolicy:
 def test_rows_are_those_of_an_ordinary_batch_wherever_there_is_no_padding(policy: NetworkPolicy) -> None:
     plain = policy.batch(columns_of_observations(OBSERVATIONS, FOUR_PLAYERS))
     rows = [CachedRow(observation, slot, 0) for slot, observation in enumerate(OBSERVATIONS, start=1)]
-    found = list(batches_of_shape(rows, SHAPE, policy))
-    assert [len(batch) for batch in found] == [4, 4]
+    whole, rest = batches_of_shape(rows, SHAPE, policy)
+    assert (len(whole), len(rest)) == (4, 2)
+    found = [whole, filled([rest], SHAPE.rows)]
     for name in ("table_BS", "standing_BP2", "tile_BT", "numeric_BN", "candidate_BA", "seen_B", "seat_B"):
-        whole, expected = torch.cat([getattr(batch, name) for batch in found])[:6], getattr(plain, name)
-        assert torch.equal(whole[tuple(slice(size) for size in expected.shape)], expected), name
-        assert whole.sum() == expected.sum(), name
+        column, expected = torch.cat([getattr(batch, name) for batch in found])[:6], getattr(plain, name)
+        assert torch.equal(column[tuple(slice(size) for size in expected.shape)], expected), name
+        assert column.sum() == expected.sum(), name
     assert torch.cat([batch.slot_B for batch in found]).tolist() == [1, 2, 3, 4, 5, 6, 0, 0]
 
 
 def test_only_events_that_are_not_cached_are_new(policy: NetworkPolicy) -> None:
     start = len(OBSERVATIONS[0].progression) - 1
     (batch,) = batches_of_shape([CachedRow(OBSERVATIONS[0], 5, start)], SHAPE, policy)
+    batch = filled([batch], SHAPE.rows)
     whole = next(batches_of_shape([CachedRow(OBSERVATIONS[0], 5, 0)], SHAPE, policy))
     assert batch.event_GE[0, 0] == whole.event_GE[0, start] and not batch.event_GE[0, 1:].any()
-    assert (batch.start_B[0], batch.seen_B[0]) == (start, start + 1)
+    assert batch.seen_B.tolist() == [start + 1, 1, 1, 1]
     assert batch.start_B.tolist() == [start, 0, 0, 0]
 
 

@@ -3,33 +3,49 @@
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 import torch
+from torch.nn.modules.module import register_module_forward_hook
 
 from annotate.runtime.signals import StopRequest
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
-from kanachan.data.played_games import PlayedGame
+from kanachan.data.external_sort import keyed_schema
+from kanachan.inference.policy import Policy
+from kanachan.models.kv_cache import CachedNetwork
 from kanachan.play.agent import SeededSampler
 from kanachan.play.agent_factory import make_agent
 from kanachan.play.agent_spec import parse_agent
-from kanachan.play.inference_server import InferenceServer, RemoteNetwork, _Networks, _Opening
+from kanachan.play.batch_shapes import CachedRow, Shape, batches_of_shape
+from kanachan.play.inference_server import InferenceServer, SharedNetworks, devices_of_servers, inference_servers
 from kanachan.play.match import Precision
 from kanachan.play.policy_agent import PolicyAgent
+from kanachan.play.remote_network import Opening, Part, RemoteNetwork, ServerAddress, _arrays
 from kanachan.play.roller import Roller
 from kanachan.play.selfplay import SelfPlay
+from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
+
+SHAPE = Shape(112, 112, 19, 64, rows=8)
+NUM_ROWS = SHAPE.rows * (1 + 4 + SHAPE.tiles + SHAPE.new)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[InferenceServer]:
-    with closing(InferenceServer("cpu")) as started:
-        yield started
+def server() -> Iterator[ServerAddress]:
+    with inference_servers(["cpu"]) as (address,):
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +59,14 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
-def played(roller: Roller, *numbers: int) -> list[tuple[int, PlayedGame]]:
-    return sorted(roller(iter(numbers), StopRequest()))
+def played(roller: Roller, *numbers: int) -> dict[int, list[str]]:
+    """Returns the rows of games by their number; decisions of several seats at a time come in any order."""
+    schema = keyed_schema(roller.selfplay.vocabulary, hidden=True, behaviour=True)
+    games = {}
+    for number, game in roller(iter(numbers), StopRequest()):
+        rows = pa.ipc.read_record_batch(pa.py_buffer(game.rows), schema).to_pylist()
+        games[number] = sorted(map(str, rows))
+    return games
 
 
 @pytest.mark.parametrize(
@@ -56,7 +78,7 @@ def played(roller: Roller, *numbers: int) -> list[tuple[int, PlayedGame]]:
     ],
 )
 def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_at_a_time(
-    server: InferenceServer,
+    server: ServerAddress,
     weights: dict[str, str],
     vocabulary: Vocabulary,
     prior: str,
@@ -67,41 +89,98 @@ def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_
     settings = SelfPlay(vocabulary=vocabulary, players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0)
     roller = Roller(selfplay=replace(settings, precision=precision))
     expected = played(roller, 0, 1)
-    assert all(game.rows and game.failure is None for _, game in expected)
+    assert all(expected.values())
     with ThreadPoolExecutor(2) as workers:
-        remote = replace(roller, server=server.address)
-        found = list(workers.map(lambda number: played(remote, number), (0, 1)))
-    assert [game for of_worker in found for game in of_worker] == expected
+        remote = replace(roller, server=server)
+        one, other = workers.map(lambda number: played(remote, number), (0, 1))
+    assert one | other == expected
 
 
-def test_the_networks_are_not_in_the_worker(server: InferenceServer, weights: dict[str, str]) -> None:
+def test_the_networks_are_not_in_the_worker(server: ServerAddress, weights: dict[str, str]) -> None:
     spec = parse_agent(weights["imitation"])
-    agent = make_agent(spec, SeededSampler(0, "A"), FOUR_PLAYERS, "cuda:7", server=server.address)
+    agent = make_agent(spec, SeededSampler(0, "A"), FOUR_PLAYERS, "cuda:7", server=server)
     assert isinstance(agent, PolicyAgent)
     (network,) = agent.policy._networks
     assert isinstance(network, RemoteNetwork) and not list(network.parameters())
 
 
+def connected(networks: SharedNetworks, messages: Sequence[Any]) -> Connection:
+    """Returns a worker's end of a connection through which the messages have been received."""
+    ours, theirs = Pipe()
+    for message in messages:
+        ours.send(message)
+    Thread(target=networks.receive, args=(theirs,), daemon=True).start()
+    while networks._inbox.qsize() < len(messages):
+        pass
+    return ours
+
+
 @pytest.mark.parametrize("use_bf16", [False, True])
-def test_workers_share_a_network_and_no_cache(use_bf16: bool, weights: dict[str, str]) -> None:
-    networks, opening = _Networks(torch.device("cpu")), _Opening(weights["imitation"], 100, 100, use_bf16)
-    one, other = networks._opened(opening), networks._opened(opening)
-    assert all(a is b for a, b in zip(one.parameters(), other.parameters(), strict=True))
-    for network, num_slots in ((one, 2), (other, 3)):
-        network.reserve(num_slots)
-    pairs = list(zip(one._layers, other._layers, strict=True))
-    assert all(len(a) == 300 and len(b) == 400 and a.data_ptr() != b.data_ptr() for a, b in pairs)
+def test_rows_of_several_workers_are_computed_in_one_pass_with_the_bits_of_rows_alone(
+    use_bf16: bool, weights: dict[str, str]
+) -> None:
+    policy, opening = Policy.load(weights["imitation"]), Opening(weights["imitation"], 112, NUM_ROWS, use_bf16)
+    observations = [annotation.observation for annotation in random_annotations(9, seed=4, games=2)]
+    sent: list[list[Any]] = []
+    for first in range(0, 9, 3):  # three workers, each of which calls its slots 1, 2 and 3
+        rows = [CachedRow(observation, 1 + slot, 0) for slot, observation in enumerate(observations[first : first + 3])]
+        (batch,) = batches_of_shape(rows, SHAPE, policy)
+        sent.append([opening, 4, [Part(SHAPE, _arrays(batch))]])
+
+    def outputs(workers: list[list[Any]]) -> tuple[list[Any], int]:
+        """Returns what the workers receive, and the number of passes."""
+        networks, passes = SharedNetworks(torch.device("cpu")), 0
+
+        def count(module: Any, *_: Any) -> None:
+            nonlocal passes
+            passes += isinstance(module, CachedNetwork)
+
+        connections = [connected(networks, messages) for messages in workers]
+        with register_module_forward_hook(count):
+            Thread(target=networks.compute, daemon=True).start()
+            return [[connection.recv() for _ in range(3)][2][0] for connection in connections], passes
+
+    merged, passes = outputs(sent[:2])
+    assert passes == 1
+    whole, passes = outputs(sent)
+    assert passes == 2  # nine rows do not fit into eight
+    alone = [outputs([messages])[0][0] for messages in sent]
+    for found, expected in zip([*merged, *whole], [*alone[:2], *alone], strict=True):
+        assert all(map(np.array_equal, found, expected))
 
 
-def test_an_error_in_the_server_is_raised_in_the_worker(server: InferenceServer, tmp_path: Path) -> None:
-    network = RemoteNetwork(server.address, str(tmp_path / "nothing"))
+def test_slots_of_a_worker_that_has_ended_are_given_to_others(weights: dict[str, str]) -> None:
+    networks, opening = SharedNetworks(torch.device("cpu")), Opening(weights["imitation"], 112, NUM_ROWS, False)
+    one, other = (connected(networks, [opening, num_slots]) for num_slots in (3, 4))
+    Thread(target=networks.compute, daemon=True).start()
+    assert [worker.recv() for worker in (one, one, other, other)] == [None] * 4
+    (loaded,) = networks._loaded.values()
+    assert loaded.num_slots == 1 + 2 + 3 and not loaded.free
+    one.close()
+    while not loaded.free:
+        time.sleep(0.01)
+    third = connected(networks, [opening, 4])
+    assert [third.recv(), third.recv()] == [None, None]
+    assert loaded.num_slots == 1 + 3 + 3 and not loaded.free
+
+
+def test_there_is_a_server_for_each_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 8)
+    assert devices_of_servers("auto", 16) == devices_of_servers("cuda", 8) == [f"cuda:{gpu}" for gpu in range(8)]
+    assert devices_of_servers("cuda", 2) == ["cuda:0", "cuda:1"]
+    assert devices_of_servers("cuda:1", 16) == ["cuda:1"]
+
+
+def test_an_error_in_the_server_is_raised_in_the_worker(server: ServerAddress, tmp_path: Path) -> None:
+    network = RemoteNetwork(server, str(tmp_path / "nothing"))
     with pytest.raises(ValueError, match="nothing: no such file"):
         network.with_cache(1, 1, use_bf16=False)
 
 
 def test_a_server_that_was_killed_is_reported(weights: dict[str, str]) -> None:
     with closing(InferenceServer("cpu")) as server:
-        network = RemoteNetwork(server.address, weights["imitation"]).with_cache(100, 100, use_bf16=False)
+        address = server.address()
+        network = RemoteNetwork(address, weights["imitation"]).with_cache(100, 100, use_bf16=False)
         process = server._process
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
@@ -109,12 +188,13 @@ def test_a_server_that_was_killed_is_reported(weights: dict[str, str]) -> None:
         with pytest.raises(OSError, match="the process that computes the networks has ended"):
             network.reserve(2)
         with pytest.raises(OSError, match="the process that computes the networks has ended"):
-            RemoteNetwork(server.address, weights["imitation"])
+            RemoteNetwork(address, weights["imitation"])
 
 
 def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     server = InferenceServer("cpu")
+    server.address()
     assert len(list(tmp_path.iterdir())) == 1
     server.close()
     assert list(tmp_path.iterdir()) == [] and not server._process.is_alive()

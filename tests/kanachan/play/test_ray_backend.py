@@ -28,13 +28,13 @@ def cluster() -> Iterator[RayCluster]:
 
 
 def test_every_unit_has_its_result(cluster: RayCluster) -> None:
-    assert sorted(RayBackend(PairsOfSquares(), cluster, 2).results(range(12))) == SQUARES
+    assert sorted(RayBackend([PairsOfSquares()], cluster, 2).results(range(12))) == SQUARES
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_units_of_a_killed_worker_are_done_by_another(cluster: RayCluster, tmp_path: Path, workers: int) -> None:
     lines: list[str] = []
-    backend = RayBackend(Squares(tmp_path, kills=(3,)), cluster, workers, report=lines.append)
+    backend = RayBackend([Squares(tmp_path, kills=(3,))], cluster, workers, report=lines.append)
     assert sorted(backend.results(range(12))) == SQUARES
     (line,) = lines
     assert line.startswith("a worker was lost (its process was killed, or its machine failed); its work will be done")
@@ -43,7 +43,7 @@ def test_the_units_of_a_killed_worker_are_done_by_another(cluster: RayCluster, t
 
 
 def test_the_error_of_a_stream_ends_the_run(cluster: RayCluster, tmp_path: Path) -> None:
-    results = RayBackend(Squares(tmp_path, fails=(3,)), cluster, 1).results(range(12))
+    results = RayBackend([Squares(tmp_path, fails=(3,))], cluster, 1).results(range(12))
     with pytest.raises(ValueError, match="^number 3: the engine has stopped$"):
         list(results)
 
@@ -51,7 +51,7 @@ def test_the_error_of_a_stream_ends_the_run(cluster: RayCluster, tmp_path: Path)
 def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) -> None:
     stop = StopRequest()
     num_results = 0
-    for _ in RayBackend(Squares(tmp_path, seconds=0.01), cluster, 1).results(range(10**9), stop):
+    for _ in RayBackend([Squares(tmp_path, seconds=0.01)], cluster, 1).results(range(10**9), stop):
         num_results += 1
         stop(signal.SIGTERM, None) if num_results == 1 else None
     assert num_results <= 2
@@ -60,7 +60,7 @@ def test_a_stop_request_ends_the_results(cluster: RayCluster, tmp_path: Path) ->
 def refused(address: str) -> str:
     start = time.monotonic()
     with pytest.raises(ValueError) as error:
-        make_backend("ray", PairsOfSquares(), 2, address)
+        make_backend("ray", [PairsOfSquares()], 2, address)
     assert time.monotonic() - start < 20
     return str(error.value)
 

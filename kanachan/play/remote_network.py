@@ -1,0 +1,129 @@
+"""A network that another process computes (`kanachan.play.inference_server`), in a worker."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from multiprocessing.connection import Client
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from kanachan.data.batch import Batch
+from kanachan.models.kv_cache import IncrementalBatch
+from kanachan.models.transformer import Network, Output
+from kanachan.play.batch_shapes import Shape
+
+_ENDED = "the process that computes the networks has ended (killed, out of memory?)"
+
+
+class ServerAddress(NamedTuple):
+    """Where a worker finds a server."""
+
+    path: str
+    """of its socket"""
+    key: bytes
+    """that both sides prove to know"""
+    device: str
+    """the kind of device that computes"""
+
+
+class Opening(NamedTuple):
+    """The first message of a worker: the network that it needs."""
+
+    weights: str
+    num_events: int
+    num_rows: int
+    use_bf16: bool
+
+
+class Part(NamedTuple):
+    """Rows of one shape that a worker sends."""
+
+    shape: Shape
+    arrays: dict[str, Any]
+    """the fields of their `IncrementalBatch`"""
+
+
+class RemoteNetwork(Network):
+    """A network that a server computes: outputs only.
+
+    Args:
+        weights: file or name, as the server finds it.
+
+    Raises:
+        OSError: the server has ended.
+    """
+
+    def __init__(self, server: ServerAddress, weights: str) -> None:
+        nn.Module.__init__(self)
+        self.device_type = server.device
+        self._weights = weights
+        self._num_requested = 0
+        self._outputs: list[Any] = []
+        try:
+            self._server = Client(server.path, authkey=server.key)
+        except OSError:
+            raise OSError(_ENDED) from None
+
+    def with_cache(self, num_events: int, num_rows: int, *, use_bf16: bool) -> "RemoteNetwork":
+        """Loads the network, with a cache as of `CachedNetwork`, and returns this one.
+
+        Raises:
+            ValueError: the weights cannot be read.
+        """
+        self._send(Opening(self._weights, num_events, num_rows, use_bf16))
+        self._receive()
+        return self
+
+    def reserve(self, num_slots: int) -> None:
+        """Allocates the cache of `num_slots` slots; cached values are preserved.
+
+        Raises:
+            ValueError: the device has too little memory.
+        """
+        self._send(num_slots)
+        self._receive()
+
+    def request(self, batches: Sequence[tuple[Shape, IncrementalBatch]]) -> None:
+        """Sends batches; call `forward` for each, filled up or not, in the same order."""
+        self._send([Part(shape, _arrays(batch)) for shape, batch in batches])
+
+    def forward(self, batch: Batch) -> Output:
+        if not self._outputs:
+            self._outputs = self._receive()
+        candidate_BAK, summary_BK = map(torch.from_numpy, self._outputs.pop(0))
+        padding = len(batch) - len(candidate_BAK)
+        candidate_BAK, summary_BK = (
+            F.pad(candidate_BAK, (0, 0, 0, 0, 0, padding)),
+            F.pad(summary_BK, (0, 0, 0, padding)),
+        )
+        return Output(candidate_BAK, summary_BK, batch.candidate_BA != 0)
+
+    def _send(self, message: Any) -> None:
+        try:
+            self._server.send(message)
+        except OSError:
+            raise OSError(_ENDED) from None
+
+    def _receive(self) -> Any:
+        try:
+            answer = self._server.recv()
+        except (EOFError, OSError):
+            raise OSError(_ENDED) from None
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def _arrays(batch: IncrementalBatch) -> dict[str, Any]:
+    """Returns the fields of a batch, tensors as arrays: torch would send them by files that both sides open."""
+    values = {field.name: getattr(batch, field.name) for field in fields(batch)}
+    return {name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in values.items()}
+
+
+def batch_of_arrays(values: dict[str, Any]) -> IncrementalBatch:
+    """Returns the batch that was sent as arrays."""
+    tensors = {name: torch.from_numpy(value) for name, value in values.items() if isinstance(value, np.ndarray)}
+    return IncrementalBatch(**{**values, **tensors})
