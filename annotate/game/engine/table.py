@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from riichienv import ActionType, GameRule, Phase, RiichiEnv
 
+from annotate.game.engine.faults import best_win_of_first_turn, withhold_dora
 from annotate.game.engine.options import Move, Options, reader_of
 from annotate.game.engine.points import Points
 from annotate.game.progression import CALLS, call_token
@@ -24,7 +25,7 @@ from annotate.vocabulary import Vocabulary
 _MODES = {4: "4p-red", 3: "3p-red"}  # without the length
 
 # attributes of the engine's classes are slow to look up
-_DISCARD, _ANKAN, _KAKAN = ActionType.DISCARD, ActionType.ANKAN, ActionType.KAKAN
+_DISCARD, _ANKAN, _KAKAN, _TSUMO = ActionType.DISCARD, ActionType.ANKAN, ActionType.KAKAN, ActionType.TSUMO
 _PAYS_NOTHING = frozenset((ActionType.DISCARD, ActionType.PASS, ActionType.CHI, ActionType.PON))
 """actions by which nothing is paid, unless riichi was just declared or the round ends; they end it on the last tile, on
 four equal winds, on a fourth riichi and after four kans alone"""
@@ -200,11 +201,8 @@ class Table:
         return events
 
     def withhold_dora(self) -> None:
-        """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
-
-        The engine would reveal it before the win on the second kakan. Tenhou does not: the kan is not completed.
-        """
-        self._env.pending_kan_dora_count = 0
+        """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed."""
+        withhold_dora(self._env)
 
     def step(self, moves: Mapping[int, Move]) -> None:
         """Plays one move for each seat of `turns`."""
@@ -220,6 +218,9 @@ class Table:
             self._shown = action.consume_tiles if action.action_type == _ANKAN else ()
             if action.action_type == _KAKAN:
                 num_dora = len(self.turns[0].dora_indicators)
+            elif action.action_type == _TSUMO and self.turns[0].observation.forced_tedashi:
+                seat = self.turns[0].seat
+                moves = {seat: (best_win_of_first_turn(self._env, seat, action), None)}
         observations = self._env.step({seat: action for seat, (action, _) in moves.items()})
         for seat, (_, riichi_discard) in moves.items():
             if riichi_discard is not None:

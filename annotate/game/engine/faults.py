@@ -1,0 +1,45 @@
+"""The known faults of riichienv 0.4.11, and what is done about each. `tests/annotate/game/engine/test_faults.py` fails as
+soon as a newer engine has mended one, so that it can go from here.
+
+In all arguments `env` is riichienv's RiichiEnv.
+"""
+
+from typing import Any
+
+from riichienv import ActionType
+
+
+def withhold_dora(env: Any) -> None:
+    """Leaves the indicator of an earlier kan face down; to be called before a kakan that is going to be robbed.
+
+    The engine would reveal it before the win on the second kakan. Tenhou does not: the kan is not completed.
+    """
+    env.pending_kan_dora_count = 0
+
+
+def best_win_of_first_turn(env: Any, seat: int, action: Any) -> Any:
+    """Returns the action by which the dealer wins with the tiles dealt, and makes `env` pay the most for it.
+
+    None of the 14 tiles is the last one, so that four concealed triplets wait for the pair and nine gates for nine
+    tiles. The engine knows this of thirteen orphans only, and takes the tile that it has drawn last for the others.
+
+    Args:
+        action: the win that the engine offers.
+    """
+
+    def win_with(table: Any, tile: int) -> Any:
+        table.drawn_tile = tile
+        actions = table.get_observation(seat).legal_actions()
+        return next((found for found in actions if found.action_type == ActionType.TSUMO), None)
+
+    def score_with(tile: int) -> int:
+        table = env.clone()
+        win = win_with(table, tile)
+        if win is None:
+            return -1
+        table.step({seat: win})
+        return int(table.scores()[seat])
+
+    drawn = env.drawn_tile
+    best = max((drawn, *env.hands[seat]), key=score_with)  # of equal ones the drawn tile
+    return action if best == drawn else win_with(env, best)
