@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal, NamedTuple
 
+from annotate.game.corrections import corrected
 from annotate.game.grading import ranks_of
 from annotate.game.origin import Origin
 from annotate.game.tiles import MJAI_NAMES, unseen_tiles
@@ -47,7 +48,7 @@ class Offer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game.
+    """Events from start_kyoku to the last hora or ryukyoku, without end_kyoku and end_game, corrected.
 
     Where a record contains only what several winners were paid together, the last hora has it and the others no deltas.
     Where it contains the scores after the round, the last event has them as `scores`.
@@ -66,12 +67,29 @@ class Round:
     """(after, seat), as in `Offer`: where the server played for a seat, as its player was not connected or let the time
     run out. Such a choice is part of the round, but not a decision. Empty where the format does not record it"""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "events", corrected(self.events))
+
     @property
     def name(self) -> str:
         """Wind, number of the round and honba for people, e.g. "East 1-0"."""
         start = self.events[0]
         wind = {"E": "East", "S": "South", "W": "West", "N": "North"}[start["bakaze"]]
         return f"{wind} {start['kyoku']}-{start['honba']}"
+
+
+class LostRound(NamedTuple):
+    """A round that a reader left out."""
+
+    place: int
+    """how many of the rounds that were read come before it"""
+    problem: str
+    """names its place in the file and what is wrong"""
+    name: str | None = None
+    """as `Round.name`, if it is known"""
+
+    def __str__(self) -> str:
+        return self.problem if self.name is None else f"{self.name}: {self.problem}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +104,7 @@ class Game:
     style: int
     """0 East only, 1 East and South"""
     rounds: tuple[Round, ...]
+    """those that can be read"""
     room: int | None
     """0 Bronze ... 4 Throne"""
     grades: tuple[int, ...] | None
@@ -98,6 +117,10 @@ class Game:
     """why the last round or the end of the game is missing, if it is"""
     origin: Origin = field(default=Origin(), compare=False)
     """who played it, when and where"""
+    lost: tuple[LostRound, ...] = ()
+    """rounds with a fault, in order"""
+    notes: tuple[str, ...] = ()
+    """for the report: what was passed over"""
 
     @property
     def play(self) -> str:
@@ -113,6 +136,12 @@ class Unreadable:
 
     problem: str
     """names the line"""
+
+
+def require_a_round(rounds: Sequence[Round], lost: Sequence[LostRound]) -> None:
+    """Raises ValueError with the first problem if all rounds of a game have one."""
+    if lost and not rounds:
+        raise ValueError(lost[0].problem)
 
 
 def all_readable(games: Iterable[Game | Unreadable]) -> list[Game]:

@@ -31,14 +31,7 @@ NAGASHI = "nagashimangan"
 
 
 def round_delta(events: Sequence[Event], num_seats: int) -> list[int]:
-    """Computes the change of each seat's score in a round, riichi sticks included.
-
-    Args:
-        events: the round; its last event may have the scores after it instead of what was paid.
-    """
-    last = events[-1]
-    if "deltas" not in last and "scores" in last:
-        return [after - before for before, after in zip(events[0]["scores"], last["scores"], strict=True)]
+    """Computes the change of each seat's score in a round, riichi sticks included."""
     delta = [0] * num_seats
     for event in events:
         if event["type"] == "reach_accepted":

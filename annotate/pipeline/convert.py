@@ -10,7 +10,7 @@ from annotate.game.record import Game, Unreadable
 from annotate.pipeline.outputs import encode_text
 from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
-from annotate.replay.replay import ReplayResult, annotate_game
+from annotate.replay.replay import ReplayResult, annotate_game, fault_of_ours
 from annotate.runtime.garbage import no_search_for_cycles
 
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
@@ -69,7 +69,7 @@ def annotate_record(
     except ValueError as error:
         record_report.leave_out(str(error))
     except Exception as error:
-        record_report.leave_out(f"{record.name}: {_fault(error)}", is_fault=True)
+        record_report.leave_out(f"{record.name}: {fault_of_ours(error)}", is_fault=True)
     return annotated, record_report
 
 
@@ -85,21 +85,16 @@ def _annotated(
         data = encode(result.annotations)
     except Exception as error:
         report = Report(games=1)
-        report.leave_out(f"{file}: the whole game {game.id}: {_fault(error)}", is_fault=True)
+        report.leave_out(f"{file}: the whole game {game.id}: {fault_of_ours(error)}", is_fault=True)
         return _skipped(game, file, report)
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
     report.automatic = result.automatic
     for text in result.left_out:
-        report.leave_out(f"{file}: {text}")
+        report.leave_out(f"{file}: {text}", is_fault=text in result.faults)
     report.differences = [f"{file}: {text}" for text in result.differences]
     report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
     return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)
-
-
-def _fault(error: Exception) -> str:
-    """Returns the message of a fault of ours, which leaves out no other game but fails the run in the end."""
-    return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
 
 
 def lacks_end(game: Game) -> bool:

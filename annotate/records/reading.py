@@ -293,7 +293,8 @@ def _is_mjai(text: str) -> bool:
         event = json.loads(text.lstrip().split("\n", 1)[0])
     except (ValueError, RecursionError):
         return False
-    return isinstance(event, dict) and "type" in event
+    first = event[0] if isinstance(event, list) and event else event
+    return isinstance(first, dict) and "type" in first
 
 
 def _stem(name: str) -> str:

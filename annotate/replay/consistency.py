@@ -54,30 +54,19 @@ def agreed_events(recorded: Sequence[Event], abort: str | None, table: Table) ->
     start, scores = recorded[0]["scores"], table.scores
     changes = [after - before for before, after in zip(start, scores, strict=True)]
     ending = recorded[-1]
-    if winners and "deltas" not in ending and "scores" not in ending:
+    if winners and "deltas" not in ending:
         raise Disagreement("the record does not contain what was paid")
-    if "deltas" not in ending and "scores" in ending:
-        ending = {**ending, "deltas": _payments(recorded, changes)}
-    events = [*recorded[:-1], ending]
-    _require_same("change of the scores", round_delta(events, num_seats), changes)
+    _require_same("change of the scores", round_delta(recorded, num_seats), changes)
     _require_same("scores after the round", list(ending.get("scores", scores)), scores)
     # a riichi that wins gets its stick back, so that the scores do not show whether it was paid
     _require_same("riichi paid for by", _riichi_paid(recorded), _riichi_to_pay(recorded, abort))
     if winners:
-        return events
-    _require_same("deposits", leftover_deposits(events), table.deposits)
-    reason = abort or _reason_of_draw(events, table.left)
+        return list(recorded)
+    _require_same("deposits", leftover_deposits(recorded), table.deposits)
+    reason = abort or _reason_of_draw(recorded, table.left)
     if ending.get("reason") in _REASONS:
         _require_same("reason of the draw", ending["reason"], reason)
     return [*recorded[:-1], {"deltas": [0] * num_seats, **ending, "reason": reason}]
-
-
-def _payments(recorded: Sequence[Event], changes: Sequence[int]) -> list[int]:
-    """Returns what the last event must pay for the scores to change by `changes`: riichi sticks and the payments to
-    other winners are in events before it."""
-    nothing_more = {**recorded[-1], "deltas": [0] * len(changes)}
-    before = round_delta([*recorded[:-1], nothing_more], len(changes))
-    return [change - paid for change, paid in zip(changes, before, strict=True)]
 
 
 def _riichi_paid(events: Sequence[Event]) -> list[int]:

@@ -5,10 +5,11 @@ checked, as platforms differ: only that its final scores are those that were rea
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from annotate.game.corrections import STICK
 from annotate.game.grading import ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import ENOUGH, START_SCORE, Event, Round
@@ -17,7 +18,6 @@ from annotate.game.tiles import WINDS
 from annotate.replay.consistency import Disagreement
 from annotate.vocabulary import VOCABULARIES
 
-STICK = 1000
 _UNIT = 100
 """all payments are multiples of it; the score of each seat at the start is a multiple of STICK"""
 _NUM_DRAWS = {vocabulary.num_seats: vocabulary.num_live for vocabulary in VOCABULARIES.values()}
@@ -102,18 +102,21 @@ class RoundSequence:
     in doubt, the start of the next one is trusted if it comes later and no points were lost.
     """
 
-    def __init__(self, rounds: Sequence[Round], style: int) -> None:
+    def __init__(self, rounds: Sequence[Round], style: int, lost: Collection[int] = ()) -> None:
         """
         Args:
             rounds: of a game, at least one.
             style: 0 East only, 1 East and South.
+            lost: places among `rounds` before which the reader left out others, so that what follows is not known.
         """
         starts = [start_of(recorded.events) for recorded in rounds]
         self.missing: list[str] = []
         """messages about where rounds are missing"""
         self._last_number = len(starts[0].scores) * (style + 1) - 1
         self._points = Counter(start.points for start in starts).most_common(1)[0][0]
-        self._starts_after = dict(zip(map(id, rounds), starts[1:], strict=False))
+        self._starts_after = {id(rounds[i - 1]): starts[i] for i in range(1, len(rounds)) if i not in lost}
+        self._follow_lost = {id(rounds[i]) for i in lost if i < len(rounds)}
+        self._has_lost_end = len(rounds) in lost
         self._before = ""
         """name of the previous round"""
         self._expected: Start | None = None
@@ -130,14 +133,19 @@ class RoundSequence:
         """Advances by the next round, whose replay is the body of the context.
 
         Raises:
-            Disagreement: that of the replay, or the round does not follow from those before.
+            Disagreement: that of the replay, or the round does not follow from those before. After any other error
+                the game goes on as well.
         """
+        if id(recorded) in self._follow_lost:
+            self._expected, self._is_over = None, False
         try:
             yield
-        except Disagreement:
+            problem = self._enter(recorded)
+        except Exception:
             self._skip(recorded)
             raise
-        self._enter(recorded)
+        if problem is not None:
+            raise Disagreement(problem)
 
     def end(self, scores: Sequence[int]) -> None:
         """Compares the game's final scores with those reached.
@@ -147,7 +155,7 @@ class RoundSequence:
         """
         if sum(scores) != self._points:
             raise Disagreement(f"the final scores {list(scores)} add up to {sum(scores)}, {self._points} expected")
-        if self._expected is None or scores_at_end(self._expected) == tuple(scores):
+        if self._has_lost_end or self._expected is None or scores_at_end(self._expected) == tuple(scores):
             return
         reached = list(scores_at_end(self._expected))
         if self._is_over or self._is_broken:
@@ -156,19 +164,19 @@ class RoundSequence:
             f"rounds are missing: after {self._before} the scores are {reached}, at the end {list(scores)}"
         )
 
-    def _enter(self, recorded: Round) -> None:
+    def _enter(self, recorded: Round) -> str | None:
+        """Advances by a round that has replayed; returns why it does not follow from those before, None if it does."""
         found, expected = start_of(recorded.events), self._expected
         expected = expected or self._corrected_start(recorded, found)
         problem = self._problem(recorded, found, expected)
         self._is_broken = problem is not None
         if problem is None:
             self._advance(recorded, found)
-            return
-        if expected is None:
+        elif expected is None:
             self._skip(recorded)
         elif self._starts_after.get(id(recorded)) != expected:  # else it should not be there at all
             self._advance(recorded, expected)
-        raise Disagreement(problem)
+        return problem
 
     def _skip(self, recorded: Round) -> None:
         """Advances by a round that did not start or end as recorded."""

@@ -35,6 +35,8 @@ class ReplayResult:
     """rounds that replayed"""
     left_out: list[str] = field(default_factory=list)
     """"round: why" for each skipped round"""
+    faults: list[str] = field(default_factory=list)
+    """those of them that a fault of this program costs"""
     num_unknown: int = 0
     """choices that the record cannot show, because another seat's call or ron came first"""
     automatic: Counter[str] = field(default_factory=Counter)
@@ -75,7 +77,8 @@ def annotate_game(
         grades: for games whose record has none; one, or one for each seat.
         writes_hidden: adds the hidden field.
     """
-    report = ReplayResult(game.id)
+    report = ReplayResult(game.id, notes=list(game.notes))
+    report.left_out += list(map(str, game.lost))
     if game.incomplete is not None:
         report.left_out.append(game.incomplete)
     if not game.rounds:
@@ -88,13 +91,17 @@ def annotate_game(
         report.notes.append("wall unknown: the hidden field holds hands alone")
     writer = ObservationEncoder(game.vocabulary, room, game.style, grades, writes_hidden)
     game_part = _end_of_game(game, report, room, grades)
-    course = RoundSequence(game.rounds, game.style)
+    course = RoundSequence(game.rounds, game.style, {lost.place for lost in game.lost})
     for recorded in game.rounds:
         try:
             with course.through(recorded):
                 replayed = _replay_under_any(recorded, game.rules, writer)
         except Disagreement as error:
             report.left_out.append(f"{recorded.name}: {error}")
+            continue
+        except Exception as error:  # no fault of ours costs more than its round
+            report.faults.append(f"{recorded.name}: {fault_of_ours(error)}")
+            report.left_out.append(report.faults[-1])
             continue
         report.num_rounds += 1
         report.wins[recorded.name] = replayed.wins
@@ -109,9 +116,15 @@ def annotate_game(
     try:
         course.end(game.final_scores or final_scores(game.rounds[-1].events))
     except Disagreement as error:
-        return ReplayResult(game.id, left_out=[*report.left_out, f"the whole game: {error}"])
+        left_out = [*report.left_out, f"the whole game: {error}"]
+        return ReplayResult(game.id, left_out=left_out, faults=report.faults, notes=list(game.notes))
     report.left_out += course.missing
     return report
+
+
+def fault_of_ours(error: Exception) -> str:
+    """Returns the message of a fault of this program, which leaves out no more than the round or game with it."""
+    return f"a fault of this program, please report it with the file: {type(error).__name__}: {error}"
 
 
 def annotation_of(

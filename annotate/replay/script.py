@@ -44,7 +44,6 @@ class Script:
         self._next = 0
         self._num_added = 1
         """number of events that the table has"""
-        self._forced_tedashi: Event | None = None
         self._table = table
         self.abort: str | None = None
         """the reason of a draw that players chose or caused by their choices"""
@@ -66,7 +65,7 @@ class Script:
         place = self._place = self._place_of_trigger(turns)
         for event in self._events[self._num_added : place + 1]:
             if event["type"] != "tsumo":  # nobody else sees it
-                self._table.add_event(event if event is not self._forced_tedashi else {**event, "tsumogiri": False})
+                self._table.add_event(event)
         self._num_added = place + 1
         self._check_seen(turns[0], place)
         self._offered.compare(place, turns)
@@ -127,13 +126,13 @@ class Script:
         if event["actor"] != turn.seat:
             raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
         if kind == "dahai":
-            return self._discard(turn, event)
+            return self._choice(turn, event)
         if kind == "reach":
             discard = self._peek()
             self._next += 1
             if discard["type"] != "dahai" or discard["actor"] != turn.seat:
                 raise Disagreement(f"riichi is followed by {in_words(discard)}")
-            return self._discard(turn, discard, is_riichi=True)
+            return self._choice(turn, discard, is_riichi=True)
         if kind in ("ankan", "kita") or (kind == "hora" and event["target"] == turn.seat):
             return self._choice(turn, event)
         if kind == "kakan":
@@ -142,11 +141,6 @@ class Script:
                 self._table.withhold_dora()
             return self._choice(turn, event)
         raise Disagreement(f"seat {turn.seat} is to act, but the record continues with {in_words(event)}")
-
-    def _discard(self, turn: Turn, event: Event, is_riichi: bool = False) -> Choice:
-        if event["tsumogiri"] and turn.observation.forced_tedashi:
-            self._forced_tedashi = event
-        return self._choice(turn, event, is_riichi)
 
     def _claims(self, turns: list[Turn]) -> dict[int, Choice]:
         claims, outcome = self._next_claims(turns)

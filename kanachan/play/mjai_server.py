@@ -6,17 +6,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
 from annotate.game.record import Event
-from annotate.records.mjai.reader import parse_event, require_seats, seen_event
+from annotate.records.mjai.dialects import ERROR, HELLO, NO_MOVES, Completion, events_of_line, require_red_fives
+from annotate.records.mjai.events import require_seats, seen_event
 from kanachan.play.mortal_meta import NOTHING_TO_DO
 
 if TYPE_CHECKING:
     from kanachan.play.mjai_bot import MjaiBot
 
 PROGRAM = "kanachan-bot"
+_JOIN: Event = {"type": "join", "name": "kanachan", "room": "default"}
+"""answers the greeting of the reference server"""
 
 
 class Bot:
-    """Answers every line of a game, invalid ones included.
+    """Answers every line of a game, invalid ones included; a line may hold an array of events, of which the last one is
+    answered.
 
     Args:
         is_reviewing: every answer has `meta`, and none is an error, at which the review would end.
@@ -29,17 +33,22 @@ class Bot:
         """whether all lines since the last error were errors too"""
         self._nothing: Event = {"type": "none", "meta": NOTHING_TO_DO} if is_reviewing else {"type": "none"}
         self._is_in_game = False
+        self._was_greeted = False
+        """whether the server assigns the seat, by start_game"""
+        self._completion = Completion(player.num_seats)
 
     def answer(self, line: str) -> Event:
         """Returns the answer to one line."""
         try:
-            event = parse_event(line)
+            events = events_of_line(line)
         except ValueError as error:
             return self._refused(str(error))
-        try:
-            answer = self._answer(event)
-        except ValueError as error:
-            return self._refused(f"{event['type'][:40]}: {error}")
+        answer: Event | None = None
+        for event in events:
+            try:
+                answer = self._answer(event, is_last=event is events[-1])
+            except ValueError as error:
+                return self._refused(f"{event['type'][:40]}: {error}")
         self._has_failed = False
         return answer or self._nothing
 
@@ -52,28 +61,39 @@ class Bot:
         self._has_failed = True
         return self._nothing
 
-    def _answer(self, event: Event) -> Event | None:
+    def _answer(self, event: Event, is_last: bool) -> Event | None:
         kind = event["type"]
         if kind == "start_game":
+            self._start_game(event)
+        elif kind == HELLO:
+            self._was_greeted = True
+            return _JOIN
+        elif kind in ("end_game", "end_kyoku", ERROR):
             self._player.leave_round()
-            self._is_in_game = False
-            require_seats(event, self._player.num_seats)
-            if type(event.get("id")) is int and event["id"] != self._player.seat:
-                raise ValueError(f"the id is {event['id']}, but this program plays seat {self._player.seat}")
-            self._is_in_game = True
-        elif kind in ("end_game", "end_kyoku"):
-            self._player.leave_round()
-            self._is_in_game = self._is_in_game and kind != "end_game"
+            self._is_in_game = self._is_in_game and kind == "end_kyoku"
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            self._player.start_round(seen_event(event, self._player.num_seats))
-        elif kind != "none":
+            self._player.start_round(seen_event(event, self._player.num_seats, self._completion))
+        elif kind not in NO_MOVES:
             if not self._player.is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")
-            seen = seen_event(event, self._player.num_seats)
-            return self._player.follow(seen, event.get("can_act") is not False)
+            seen = seen_event(event, self._player.num_seats, self._completion)
+            return self._player.follow(seen, is_last and event.get("can_act") is not False)
         return None
+
+    def _start_game(self, event: Event) -> None:
+        self._player.leave_round()
+        self._is_in_game = False
+        require_red_fives(event)
+        require_seats(event, self._player.num_seats)
+        seat = event.get("id")
+        if type(seat) is int and self._was_greeted and 0 <= seat < self._player.num_seats:
+            self._player.seat = seat
+        if type(seat) is int and seat != self._player.seat:
+            raise ValueError(f"the id is {seat}, but this program plays seat {self._player.seat}")
+        self._completion = Completion(self._player.num_seats)
+        self._is_in_game = True
 
 
 def serve(bot: Bot, lines: Iterable[bytes], output: TextIO) -> None:

@@ -138,8 +138,9 @@ def rounds_of(game: Game, report: ReplayResult) -> list[ReviewedRound]:
     for annotation in report.annotations:
         of_round.setdefault(_key_of_annotation(annotation, game.vocabulary), []).append(annotation)
     return [
-        ReviewedRound(game, index, recorded, report.wins[recorded.name], of_round[key])
+        ReviewedRound(game, index + before, recorded, report.wins[recorded.name], of_round[key])
         for index, recorded in enumerate(game.rounds)
+        for before in [sum(lost.place <= index for lost in game.lost)]
         if (key := key_of_record(recorded)) in of_round
     ]
 

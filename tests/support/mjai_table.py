@@ -9,7 +9,7 @@ from annotate.game.engine.table import Turn
 from annotate.game.features import ObservationEncoder
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
-from annotate.records.mjai.reader import seen_event
+from annotate.records.mjai.events import seen_event
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 
 V = FOUR_PLAYERS

@@ -1,5 +1,6 @@
-"""The known faults of riichienv 0.4.11, and what is done about each. `tests/annotate/game/engine/test_faults.py` fails as
-soon as a newer engine has mended one, so that it can go from here.
+"""The known faults of riichienv 0.4.11, and what is done about each.
+
+`tests/annotate/game/engine/test_faults.py` fails as soon as a newer engine has mended one, so that it can go from here.
 
 In all arguments `env` is riichienv's RiichiEnv.
 """

@@ -76,11 +76,13 @@ def fields_of(num_seats: int) -> Fields:
     hands = f"{num_seats} hands of 13 tiles or ?", _list(num_seats, _list(13, _is_tile_or_hidden))
     start = [replace(f, expected=hands[0], check=hands[1]) if f.name == "tehais" else f for f in events["start_kyoku"]]
     actor, target = _seats(num_seats)
+    scores = replace(_points("scores", num_seats), optional=True)
+    paid = replace(_points("deltas", num_seats, "delta"), optional=True), scores
     seen = events | {
         "start_kyoku": tuple(start),
         "tsumo": (actor, replace(_PAI, expected="a tile or ?", check=_is_tile_or_hidden)),
-        "hora": (actor, target),
-        "ryukyoku": (),
+        "hora": (actor, target, *paid),
+        "ryukyoku": paid,
     }
     header = (
         Field("id", "a text", lambda value: type(value) is str, optional=True),
@@ -105,7 +107,8 @@ def _seats(num_seats: int) -> list[Field]:
 
 def _events(num_seats: int) -> dict[str, tuple[Field, ...]]:
     actor, target = _seats(num_seats)
-    scores, deltas = _points("scores", num_seats), _points("deltas", num_seats, "delta")
+    scores = _points("scores", num_seats)
+    paid = replace(_points("deltas", num_seats, "delta"), optional=True), replace(scores, optional=True)
     ura = Field(
         "ura_markers", "a list of tiles", _list(None, _is_tile), aliases=("uradora_markers",), optional=True, default=()
     )
@@ -129,14 +132,16 @@ def _events(num_seats: int) -> dict[str, tuple[Field, ...]]:
         "dora": (_DORA,),
         "reach": (actor,),
         "reach_accepted": (actor,),
-        "hora": (actor, target, replace(_PAI, optional=True), deltas, ura),
-        "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), deltas),
+        "hora": (actor, target, replace(_PAI, optional=True), *paid, ura),
+        "ryukyoku": (Field("reason", "a text", lambda value: type(value) is str, optional=True), *paid),
     }
     if num_seats == 3:
         return events | {"kita": (actor, replace(_PAI, optional=True, default="N"))}
     return events | {"chi": (actor, target, _PAI, _consumed(2))}
 
 
+PAYMENTS = ("deltas", "scores")
+"""of hora and ryukyoku, which have one of them, or both"""
 WALL = Field("wall", "a list of tiles", _list(None, _is_tile), optional=True)
 """in start_kyoku's "kanachan": the tiles that were not dealt, in the order of the wall"""
 

@@ -7,28 +7,34 @@ Whether the moves are possible is not checked here but by replaying.
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from annotate.game import grading, results
-from annotate.game.mjai_actions import KITA
 from annotate.game.origin import Origin, log_in, players_of
 from annotate.game.record import (
     ENOUGH,
     START_SCORE,
     Event,
     Game,
+    LostRound,
     Round,
     Rules,
     Unreadable,
     require_gain_of_first,
     whole_wall,
 )
-from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, Field, fields_of, normalised
-from annotate.records.strict_json import objects_of, parse_json
-from annotate.vocabulary import NUMS_OF_SEATS, vocabulary_of_seats
-
-_PER_SEAT = ("scores", "tehais", "deltas", "delta")
-"""fields with an element for each seat, or for each of four where a game of three has an empty one"""
+from annotate.records.mjai.dialects import (
+    ERROR,
+    NO_MOVES,
+    Completion,
+    events_of_line,
+    require_red_fives,
+    style_of,
+)
+from annotate.records.mjai.events import kind_of_event, num_seats_of, round_event, start_kyoku, without_empty_seat
+from annotate.records.mjai.fields import HIDDEN, WALL, WINDS, fields_of, normalised
+from annotate.records.strict_json import objects_of
+from annotate.vocabulary import vocabulary_of_seats
 
 
 @dataclass(slots=True)
@@ -48,14 +54,31 @@ class _Draft:
     wall: tuple[str, ...] | None = None
     """wall of that round"""
     end: Event | None = None
+    error: str | None = None
+    """the message by which the game ended before its end"""
+    lost: list[LostRound] = field(default_factory=list)
+    is_round_lost: bool = False
+    """whether events are passed over until the next round"""
+    unknown: set[str] = field(default_factory=set)
+    """types of events that were passed over"""
+    completion: Completion = field(default_factory=lambda: Completion(4))
+
+    def lose_round(self, problem: str) -> None:
+        """Leaves out the round that is being read."""
+        if not self.is_round_lost:
+            name = Round(tuple(self.events)).name if self.events else None
+            self.lost.append(LostRound(len(self.rounds), problem, name))
+        self.events, self.is_round_lost = [], True
+        self.completion.forget()
 
 
 def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
-    """Reads the games of a file, in their order. After one that cannot be read, lines up to the next start_game are
-    skipped.
+    """Reads the games of a file, in their order. A fault within a round costs that round; after a game that cannot be
+    read at all, lines up to the next start_game are skipped. An error of the server ends a game; other messages that
+    are no part of a game are passed over, and named unless they are known.
 
     The id of a game is start_game's `kanachan.id`, else its `id` if that is a text, else `name` and a checksum of
-    the game's lines, so that no two games share one. Its style, where `kanachan.style` does not give it, follows from
+    the game's lines, so that no two games share one. Its style, where start_game does not state it, follows from
     its end: East only if nobody is below 0 points, the last round is E4 ... S3 (of three players E3 ... S2), where a
     longer game cannot end, and all rounds are possible in an East game; else East and South.
 
@@ -77,53 +100,6 @@ def mjai_games(text: str, name: str) -> Iterator[Game | Unreadable]:
         raise ValueError("no start_game")
 
 
-def seen_event(event: Event, num_seats: int) -> Event:
-    """Checks an event of a round as a seat at the table sees it; tiles that it cannot see may be "?", and a table of
-    three may have an empty fourth seat.
-
-    Raises:
-        ValueError: names the field; or it is not an event of a round of so many players.
-    """
-    kind = _kind(event)
-    seen = fields_of(num_seats).seen
-    if kind not in seen:
-        raise ValueError(_unknown(kind, num_seats))
-    if kind == "start_kyoku":
-        _require_scores(event.get("scores"), num_seats)
-        return _start_kyoku(_without_empty_seat(event, num_seats), seen[kind])
-    return {"type": kind, **normalised(event, seen[kind])}
-
-
-def require_seats(start_game: Event, num_seats: int) -> None:
-    """Raises ValueError if the names in a start_game are too few; three players may have four."""
-    names = start_game.get("names")
-    if type(names) is list and len(names) in NUMS_OF_SEATS and len(names) < num_seats:
-        _refuse(len(names), num_seats)
-
-
-def _require_scores(scores: Any, num_seats: int) -> None:
-    """Raises ValueError if the scores are of another number of players; a fourth of 0 points is none of three."""
-    if type(scores) is list and len(scores) in NUMS_OF_SEATS:
-        found = len(scores) - (len(scores) > num_seats and scores[-1] == 0)
-        if found != num_seats:
-            _refuse(found, num_seats)
-
-
-def _refuse(found: int, num_seats: int) -> NoReturn:
-    raise ValueError(f"a game of {found} players: these weights play games of {num_seats}")
-
-
-def parse_event(line: str) -> Event:
-    """Parses one line, an object with a type. Raises ValueError if it is something else."""
-    try:
-        event = parse_json(line)
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from None
-    if type(event) is not dict or type(event.get("type")) is not str:
-        raise ValueError('an mjai event, an object with a "type", expected')
-    return event
-
-
 class _Reader:
     """Reads the lines of a file and yields its games."""
 
@@ -139,17 +115,23 @@ class _Reader:
     def read_line(self, line: str, number: int, *, is_unended: bool) -> Iterator[Game | Unreadable]:
         """Reads a line; `is_unended`: it has no line feed."""
         try:
-            event = parse_event(line)
+            events = events_of_line(line)
         except ValueError as error:
             # a file that is still being written, or was cut off, ends in the middle of a line
             self._is_cut_off = is_unended and self._draft is not None
             if not self._is_cut_off:
+                if self._draft is not None and self._draft.events and self._draft.events[-1]["type"] == "ryukyoku":
+                    _finish_round(self._draft, "")
                 yield from self._lose(f"line {number}: {error}")
             return
+        for event in events:
+            yield from self._read_event(event, line, number)
+
+    def _read_event(self, event: Event, line: str, number: int) -> Iterator[Game | Unreadable]:
         if event["type"] == "start_game":
             yield from self.end_game()
             self._is_lost = False
-        if self._is_lost:
+        if self._is_lost or (self._draft is None and event["type"] in (*NO_MOVES, ERROR)):
             return
         try:
             self._draft = _add(event, line, number, self._draft)
@@ -162,17 +144,21 @@ class _Reader:
         if draft is None:
             return
         self.has_read = True
+        if draft.lost and not draft.rounds:
+            yield Unreadable(draft.lost[0].problem)
+            return
         try:
             yield _game(draft, self._name, self._is_cut_off)
         except ValueError as error:
             yield Unreadable(f"the game from line {draft.line}: {error}")
 
     def _lose(self, problem: str) -> Iterator[Game | Unreadable]:
-        """Yields a problem and discards the game that is being read; one that has ended is yielded before it."""
+        """Leaves out the round that is being read; outside of any game, or after its end, yields a problem."""
         if self._is_lost:
             return
         if self._draft is not None and self._draft.end is None:
-            self._draft = None
+            self._draft.lose_round(problem)
+            return
         yield from self.end_game()
         self.has_read = self._is_lost = True
         yield Unreadable(problem)
@@ -185,60 +171,63 @@ def _add(event: Event, line: str, number: int, draft: _Draft | None) -> _Draft:
         draft = _start_game(event, number)
     elif draft is None:
         raise ValueError("before any start_game")
+    elif kind in NO_MOVES or draft.error is not None:
+        return draft
+    elif kind == ERROR:
+        draft.error = draft.error or f"line {number}: error: {str(event.get('message', ''))[:200]}"
+        return draft
     elif draft.end is not None:
         raise ValueError("after end_game")
     draft.content.update(line.strip().encode() + b"\n")
-    if kind == "start_kyoku" and not (draft.rounds or draft.events):
-        draft.num_seats = _num_seats(event)
-    event = _without_empty_seat(event, draft.num_seats)
+    if kind == "start_kyoku" and not (draft.rounds or draft.events or draft.lost):
+        draft.num_seats = num_seats_of(event)
+        draft.completion = Completion(draft.num_seats)
+    event = without_empty_seat(event, draft.num_seats)
     if kind == "end_game":
         if "scores" in event:
             normalised(event, (fields_of(draft.num_seats).scores,))
-        if not _finish_round(draft):
-            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
+        _finish_round(draft, f"line {number}: {kind}")
         draft.end = event
     elif kind == "start_kyoku":
-        if not _finish_round(draft):
-            raise ValueError(f"{Round(tuple(draft.events)).name} has not ended")
-        if HIDDEN in str(event.get("tehais")):
-            raise ValueError('hands are hidden ("?"): a record that shows all hands is needed')
-        draft.events = [_start_kyoku(event, fields_of(draft.num_seats).events[kind])]
-        rest = normalised(_own_part(event), (WALL,))
-        draft.wall = whole_wall(draft.events[0], rest["wall"], vocabulary_of_seats(draft.num_seats)) if rest else None
+        _finish_round(draft, f"line {number}: {kind}")
+        draft.is_round_lost = False
+        _start_round(draft, event)
     elif kind == "end_kyoku":
-        if not _finish_round(draft):
+        if draft.events and draft.events[-1]["type"] not in ("hora", "ryukyoku"):
             raise ValueError("the round has neither hora nor ryukyoku")
-    elif kind not in ("start_game", "none"):  # "none" is a player's pass, not an event
-        draft.events.append(_round_event(event, draft.events, draft.num_seats))
+        _finish_round(draft, "")
+    elif kind != "start_game":
+        _add_to_round(draft, event)
     return draft
 
 
+def _start_round(draft: _Draft, event: Event) -> None:
+    if HIDDEN in str(event.get("tehais")):
+        raise ValueError('hands are hidden ("?"): a record that shows all hands is needed')
+    start = start_kyoku(draft.completion.completed(event), fields_of(draft.num_seats).events["start_kyoku"])
+    rest = normalised(_own_part(event), (WALL,))
+    draft.wall = whole_wall(start, rest["wall"], vocabulary_of_seats(draft.num_seats)) if rest else None
+    draft.events = [start]
+    draft.completion.follow(start)
+
+
+def _add_to_round(draft: _Draft, event: Event) -> None:
+    known = {*fields_of(3).events, *fields_of(4).events}
+    if kind_of_event(event) not in known:
+        draft.unknown.add(event["type"])
+    elif not draft.is_round_lost:
+        found = round_event(draft.completion.completed(event), draft.events, draft.num_seats)
+        draft.completion.follow(found)
+        # the scores after the round are those of the payments, which stand for themselves
+        draft.events.append({k: v for k, v in found.items() if k != "scores" or "deltas" not in found})
+
+
 def _start_game(event: Event, number: int) -> _Draft:
+    require_red_fives(event)
     own, names = _own_part(event), event.get("names")
     lengths = {len(values) for values in (own.get("grades"), own.get("grading_deltas"), names) if type(values) is list}
     num_seats = 3 if 3 in lengths else 4
     return _Draft(number, event, normalised(own, fields_of(num_seats).header), num_seats)
-
-
-def _num_seats(start: Event) -> int:
-    """Returns the number of seats of a game by the start of a round: three have three scores, or a fourth hand that is
-    empty, or hidden with a score of 0."""
-    scores, hands = start.get("scores"), start.get("tehais")
-    if type(scores) is list and len(scores) == 3:
-        return 3
-    if type(hands) is not list or len(hands) != 4:
-        return 3 if type(hands) is list and len(hands) == 3 else 4
-    is_empty = [type(hand) is list and all(tile == HIDDEN for tile in hand) for hand in hands]
-    has_no_score = type(scores) is list and scores[3:] == [0]
-    has_three = is_empty == [False, False, False, True] and (hands[3] == [] or has_no_score)
-    return 3 if has_three else 4
-
-
-def _without_empty_seat(event: Event, num_seats: int) -> Event:
-    if num_seats == 4:
-        return event
-    lists = {name: event[name][:3] for name in _PER_SEAT if type(event.get(name)) is list and len(event[name]) == 4}
-    return {**event, **lists}
 
 
 def _own_part(event: Event) -> Event:
@@ -249,45 +238,15 @@ def _own_part(event: Event) -> Event:
     return part
 
 
-def _start_kyoku(event: Event, fields: Sequence[Field]) -> Event:
-    start = normalised(event, fields)
-    if start["oya"] != start["kyoku"] - 1:
-        raise ValueError(
-            f"oya is {start['oya']}, but the dealer of kyoku {start['kyoku']} is seat {start['kyoku'] - 1}"
-        )
-    return {"type": "start_kyoku", **start}
-
-
-def _round_event(event: Event, events: Sequence[Event], num_seats: int) -> Event:
-    kind = _kind(event)
-    fields = fields_of(num_seats).events
-    if kind not in fields:
-        raise ValueError(_unknown(kind, num_seats))
-    if not events:
-        raise ValueError("outside of a round")
-    if events[-1]["type"] == "ryukyoku" or (events[-1]["type"] == "hora" and kind != "hora"):
-        raise ValueError("after the end of the round")
-    return {"type": kind, **normalised(event, fields[kind])}
-
-
-def _kind(event: Event) -> str:
-    kind: str = event["type"]
-    return "kita" if kind in KITA else kind
-
-
-def _unknown(kind: str, num_seats: int) -> str:
-    is_known = kind in ("chi", "kita")
-    return f"not possible with {num_seats} players" if is_known else "an unknown type of event"
-
-
-def _finish_round(draft: _Draft) -> bool:
-    """Moves the round that is being read to the finished ones; returns False if it has no end yet."""
-    if draft.events:
-        if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
-            return False
-        draft.rounds.append(Round(tuple(draft.events), wall=draft.wall))
-        draft.events = []
-    return True
+def _finish_round(draft: _Draft, where: str) -> None:
+    """Moves the round that is being read to the finished ones, or leaves it out if it has no end yet."""
+    if not draft.events:
+        return
+    if draft.events[-1]["type"] not in ("hora", "ryukyoku"):
+        draft.lose_round(f"{where}: {Round(tuple(draft.events)).name} has not ended")
+        return
+    draft.rounds.append(Round(tuple(draft.events), wall=draft.wall))
+    draft.events = []
 
 
 def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
@@ -295,9 +254,15 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
     final_scores = None
     if incomplete is None and draft.end is not None:
         scores = draft.end.get("scores")
-        final_scores = results.final_scores(draft.rounds[-1].events) if scores is None else tuple(scores)
+        if scores is not None:
+            final_scores = tuple(scores)
+        elif draft.lost and draft.lost[-1].place == len(draft.rounds):
+            incomplete = "end_game has no scores, and the last round is left out"
+        else:
+            final_scores = results.final_scores(draft.rounds[-1].events)
     rules: tuple[Rules, ...] = (draft.header["rules"],) if "rules" in draft.header else ("tenhou", "mjsoul")
-    style = draft.header.get("style", _style(draft.rounds, final_scores, draft.num_seats))
+    stated = draft.header.get("style", style_of(draft.start))
+    style = _style(draft.rounds, final_scores, draft.num_seats) if stated is None else stated
     room = draft.header.get("room")
     grades = tuple(draft.header["grades"]) if "grades" in draft.header else None
     deltas = tuple(draft.header["grading_deltas"]) if "grading_deltas" in draft.header else None
@@ -317,6 +282,8 @@ def _game(draft: _Draft, name: str, is_cut_off: bool) -> Game:
         grading_deltas=deltas,
         incomplete=incomplete,
         origin=_origin(draft, name),
+        lost=tuple(draft.lost),
+        notes=(f"events of unknown types passed over: {', '.join(sorted(draft.unknown))[:200]}",) * bool(draft.unknown),
     )
 
 
@@ -332,14 +299,14 @@ def _origin(draft: _Draft, name: str) -> Origin:
 def _close(draft: _Draft, is_cut_off: bool) -> str | None:
     """Ends a game that has no end_game at its last whole round; returns why the game is incomplete, if it is."""
     if draft.end is None:
-        reason = "the file is cut off" if is_cut_off else "there is no end_game"
+        reason = draft.error or ("the file is cut off" if is_cut_off else "there is no end_game")
         if draft.events and draft.events[-1]["type"] == "ryukyoku":
-            _finish_round(draft)
+            _finish_round(draft, "")
         if draft.events:
             # after a win another winner of the same tile might have followed
             return f"{reason}; the record stops in {Round(tuple(draft.events)).name}"
         return f"{reason}; the record stops after {draft.rounds[-1].name if draft.rounds else 'start_game'}"
-    return None if draft.rounds else "it holds no round"
+    return None if draft.rounds or draft.lost else "it holds no round"
 
 
 def _game_id(draft: _Draft, name: str) -> str:

@@ -13,7 +13,7 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import choice_of_event, events_of_option
 from annotate.game.record import Event, Game, Round, Rules
 from annotate.game.seat_view import SeatTable
-from annotate.records.mjai.reader import seen_event
+from annotate.records.mjai.events import seen_event
 from annotate.records.reading import read_games
 from annotate.replay.script import Script
 from annotate.replay.walls import wall_of

@@ -46,16 +46,14 @@ def written(folder: Path, *arguments: str) -> list[str]:
 def test_every_game_of_a_file_that_cannot_be_read_is_left_out_and_named_and_no_other(
     game: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bad = [
-        line.replace('"type":"tsumo"', '"type":"bonus"').replace('"type": "tsumo"', '"type": "bonus"') for line in game
-    ]
+    bad = [line.replace('"tehais"', '"hands"') for line in game]
     path = write(tmp_path / "games.jsonl", bad, game, bad)
 
     assert written(tmp_path, path) == written(tmp_path, write(tmp_path / "alone.jsonl", game))
 
     report = capsys.readouterr().err
     assert "2 left out" in report
-    assert all(f"{path}: line {number}: bonus" in report for number in (3, 2 * len(game) + 3))
+    assert all(f"{path}: line {number}: start_kyoku" in report for number in (2, 2 * len(game) + 2))
 
 
 def test_explain_counts_the_decisions_of_games_that_can_be_read(

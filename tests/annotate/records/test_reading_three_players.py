@@ -133,8 +133,8 @@ def test_tenhou_json_without_words_shows_three_players_by_the_empty_seat_or_by_n
 def test_a_chi_among_three_players_is_refused_with_its_line() -> None:
     events = WRITERS["mjai"](whole(1)).decode().splitlines()
     chi = {"type": "chi", "actor": 1, "target": 0, "pai": "1p", "consumed": ["2p", "3p"]}
-    with pytest.raises(ValueError, match="line 4: chi: not possible with 3 players"):
-        read("\n".join([*events[:3], json.dumps(chi), *events[3:]]).encode(), "game.jsonl")
+    game = read("\n".join([*events[:3], json.dumps(chi), *events[3:]]).encode(), "game.jsonl")
+    assert [str(lost) for lost in game.lost] == ["East 1-0: line 4: chi: not possible with 3 players"]
 
 
 def test_whole_games_show_norths_in_every_role() -> None:

@@ -57,8 +57,8 @@ def test_a_round_starts_with_the_deal() -> None:
 
 
 def test_a_discard_is_tsumogiri_if_it_is_the_very_tile_drawn() -> None:
-    moves = events("<T53/>", "<D53/>", "<U54/>", "<E55/>")
-    assert [move["tsumogiri"] for move in moves if move["type"] == "dahai"] == [True, False]
+    moves = events("<T53/>", "<D0/>", "<U54/>", "<E54/>", "<V56/>", "<F57/>")
+    assert [move["tsumogiri"] for move in moves if move["type"] == "dahai"] == [False, True, False]
 
 
 def test_a_discard_after_a_call_is_no_tsumogiri() -> None:

@@ -136,7 +136,7 @@ def test_scores_without_payments_must_be_the_engines() -> None:
     script, hands, more = ENDINGS["two winners"]
     *events, ending = without_payments(play_round(script, hands, **more).round.events)
     scores = [ending["scores"][0] - 100, ending["scores"][1] + 100, *ending["scores"][2:]]
-    with pytest.raises(Disagreement, match="scores after the round: record"):
+    with pytest.raises(Disagreement, match="change of the scores: record"):
         replay_round(Round((*events, {**ending, "scores": scores})), "mjsoul", writer_of())
 
 

@@ -327,3 +327,33 @@ def test_a_real_game_is_reviewed(weights: dict[StageName, Path]) -> None:
     player = MjaiBot(Policy.load(weights["imitation"]), 2, "tenhou", ObservationEncoder(V, 4, 1, (14,) * 4))
     found = answers(Bot(player, True), stream(2, [r.events for r in game.rounds], is_open=True))
     assert "error" not in {answer["type"] for answer in found}
+
+
+def test_an_array_of_events_is_answered_once(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
+    lines = stream(0, rounds[:1])
+    bots = [bot_of(weights["imitation"], 0) for _ in "ab"]
+    single = [bots[0].answer(json.dumps(event)) for event in lines]
+    places = [i for i, found in enumerate(single) if found["type"] not in ("none", "error")][:5]
+    assert len(places) == 5
+    first = 0
+    for place in places:
+        together = bots[1].answer(json.dumps(lines[first : place + 1]))
+        assert without_time(together) == without_time(single[place])
+        first = place + 1
+
+
+def without_time(answer: Event) -> Event:
+    return {**answer, "meta": {key: value for key, value in answer["meta"].items() if key != "eval_time_ns"}}
+
+
+def test_the_reference_server_is_joined_and_assigns_the_seat(
+    weights: dict[StageName, Path], rounds: list[list[Event]]
+) -> None:
+    player = MjaiBot(Policy.load(weights["imitation"]), 0, "mjsoul", ObservationEncoder(V, 4, 1, (14,) * 4))
+    bot = Bot(player)
+    hello = {"type": "hello", "protocol": "mjsonp", "protocol_version": 3}
+    assert bot.answer(json.dumps(hello))["type"] == "join"
+    start, *events = [{k: v for k, v in e.items() if k != "scores"} for e in stream(2, rounds[:1])]
+    found = answers(bot, [{**start, "id": 2}, *events])
+    assert "error" not in {answer["type"] for answer in found}
+    assert {answer["actor"] for answer in found if "actor" in answer} == {2}

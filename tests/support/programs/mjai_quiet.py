@@ -7,7 +7,7 @@ import sys
 
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.seat_view import SeatTable
-from annotate.records.mjai.reader import seen_event
+from annotate.records.mjai.events import seen_event
 from annotate.vocabulary import FOUR_PLAYERS as V
 
 

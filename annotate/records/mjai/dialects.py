@@ -1,0 +1,107 @@
+"""What the dialects of mjai leave out and add; the reader of records and the bot both go by this.
+
+Names of fields that differ are in the table of fields (`annotate.records.mjai.fields`), with those that may be missing.
+Everything else that an event or a game has besides is passed over.
+"""
+
+from typing import Any
+
+from annotate.game.corrections import STICK
+from annotate.game.record import START_SCORE, Event
+from annotate.records.strict_json import parse_json
+
+HELLO, ERROR = "hello", "error"
+"""the greeting of the reference server, and the message by which servers end a game"""
+NO_MOVES = ("none", HELLO, "join")
+"""types of messages that are no part of a game: a pass, and those by which programs meet"""
+_STYLES: dict[str, dict[Any, int]] = {"kyoku_first": {4: 0, 0: 1}, "gametype": {"tonpu": 0, "tonnan": 1}}
+"""fields of start_game, and the style 0 East only, 1 East and South, by their value: of akochan and mjai-reviewer, and
+of the reference server"""
+_PAID = ("hora", "ryukyoku")
+
+
+def events_of_line(line: str) -> list[Event]:
+    """Parses a line: an object with a type or, as some drivers send, an array of them.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    try:
+        found = parse_json(line)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}") from None
+    events = found if type(found) is list and found else [found]
+    if not all(type(event) is dict and type(event.get("type")) is str for event in events):
+        raise ValueError('an mjai event, an object with a "type", expected')
+    return events
+
+
+def style_of(start_game: Event) -> int | None:
+    """Returns the style that a start_game states, None if it states none."""
+    for name, styles in _STYLES.items():
+        value = start_game.get(name)
+        if type(value) in (int, str) and value in styles:
+            return styles[value]
+    return None
+
+
+def require_red_fives(start_game: Event) -> None:
+    """Raises ValueError if a start_game states that there are none."""
+    if start_game.get("aka_flag") is False:
+        raise ValueError("a game without red fives (aka_flag): this rule variant is not supported")
+
+
+class Completion:
+    """Adds what the events of one game leave out, as far as it follows from those before.
+
+    The reference server's start_kyoku has no scores, others of its time no deposits or dealer; its first rounds start
+    with the usual scores. Discards may lack whether the tile was drawn.
+    """
+
+    def __init__(self, num_seats: int) -> None:
+        self.scores: list[int] | None = [START_SCORE[num_seats]] * num_seats
+        """how the next round starts, or as they are now; None: not known"""
+        self.deposits = 0
+        self._drawn: Any = None
+
+    def completed(self, event: Event) -> Event:
+        """Returns an event with what it leaves out."""
+        kind = event["type"]
+        if kind == "start_kyoku":
+            return self._start(event)
+        if kind == "dahai" and "tsumogiri" not in event:
+            return {**event, "tsumogiri": self._drawn is not None and event.get("pai") == self._drawn}
+        return event
+
+    def follow(self, event: Event) -> None:
+        """Applies an event that has been checked."""
+        kind = event["type"]
+        self._drawn = event["pai"] if kind == "tsumo" else None
+        if kind == "start_kyoku":
+            self.scores, self.deposits = list(event["scores"]), event["kyotaku"]
+        elif kind == "reach_accepted":
+            self.deposits += 1
+            if self.scores is not None:
+                self.scores[event["actor"]] -= STICK
+        elif kind in _PAID:
+            self.deposits = 0 if kind == "hora" else self.deposits
+            if "scores" in event:
+                self.scores = list(event["scores"])
+            elif self.scores is not None and "deltas" in event:
+                self.scores = [score + paid for score, paid in zip(self.scores, event["deltas"], strict=True)]
+            else:
+                self.scores = None
+
+    def forget(self) -> None:
+        """Lets a round go whose end is not known."""
+        self.scores = None
+
+    def _start(self, event: Event) -> Event:
+        found: Event = {"kyotaku": self.deposits} if "kyoutaku" not in event and self.scores is not None else {}
+        if self.scores is not None:
+            found["scores"] = list(self.scores)
+        if type(event.get("kyoku")) is int:
+            found["oya"] = event["kyoku"] - 1
+        elif type(event.get("oya")) is int:
+            found["kyoku"] = event["oya"] + 1
+        return {**found, **event}

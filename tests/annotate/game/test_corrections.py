@@ -1,0 +1,68 @@
+"""Events of a round are corrected where a record states them wrongly, and whatever follows a record can follow them."""
+
+from dataclasses import replace
+
+import pytest
+
+import annotate.replay.continuity as continuity
+from annotate.game.corrections import corrected
+from annotate.game.hands import Hands
+from annotate.game.record import Game, LostRound, Round
+from annotate.replay.replay import ReplayResult, annotate_game
+from tests.support.rounds import DULL, game_of, play_round
+
+
+def annotated(*rounds: Round, game: Game | None = None) -> ReplayResult:
+    return annotate_game(game or game_of(*rounds))
+
+
+@pytest.mark.parametrize("script", ["0 discard 1m", "0 riichi 5z"])
+def test_a_first_discard_of_the_dealer_that_is_marked_as_drawn_is_from_the_hand(script: str) -> None:
+    hands = ["123m456p789s1125z" if "riichi" in script else DULL[0], *DULL[1:]]
+    recorded = play_round(script, hands, "2z" if "riichi" in script else "5z").round
+    place = next(i for i, event in enumerate(recorded.events) if event["type"] == "dahai")
+    wrong = list(recorded.events)
+    wrong[place] = {**wrong[place], "tsumogiri": True}
+    assert wrong[place]["pai"] != wrong[1]["pai"]
+    assert Round(tuple(wrong)).events == recorded.events
+    hands_after = Hands(recorded.events[0])
+    for event in Round(tuple(wrong)).events:
+        hands_after.follow(event)
+
+
+def test_a_round_drawn_with_nobody_tenpai_is_read_with_such_a_mark() -> None:
+    recorded = play_round("", DULL, "5z").round
+    wrong = [*recorded.events]
+    wrong[2] = {**wrong[2], "pai": "1m", "tsumogiri": True}
+    plain = [*recorded.events]
+    plain[2] = {**plain[2], "pai": "1m", "tsumogiri": False}
+    found = [annotated(Round(tuple(events))) for events in (wrong, plain)]
+    assert found[0] == found[1]
+
+
+def test_later_marks_are_left_as_they_are() -> None:
+    events = play_round("", DULL).events
+    assert [e.get("tsumogiri") for e in corrected(events)[3:]] == [e.get("tsumogiri") for e in events[3:]]
+
+
+def test_a_fault_of_this_program_costs_the_round_and_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = [play_round("0 kyushu", ["19m19p19s1234z258p"], "5m").round for _ in range(1)]
+
+    def fail(*arguments: object) -> None:
+        raise AssertionError("made up")
+
+    monkeypatch.setattr(continuity, "start_after", fail)
+    report = annotated(*rounds)
+    assert report.num_rounds == 0
+    (text,) = report.faults
+    assert text in report.left_out
+    assert text.startswith("East 1-0: a fault of this program") and text.endswith("AssertionError: made up")
+
+
+def test_a_round_that_a_reader_left_out_is_named_and_costs_no_other() -> None:
+    first, second = play_round("", DULL).round, play_round("", DULL).round
+    game = game_of(first, second)
+    lost = replace(game, rounds=(first,), lost=(LostRound(1, "East 2-0: line 7: made up"),), final_scores=None)
+    report = annotated(game=lost)
+    assert report.num_rounds == 1
+    assert report.left_out == ["East 2-0: line 7: made up"]
