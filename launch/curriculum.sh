@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the reference experiment: trains the four stages on one folder of shards, each from the encoder of the previous
-# one, evaluates them on the test split, measures the effect of calibration and advantage-weighted policies, and draws
-# reliability diagrams. After an interruption the same command resumes; --fresh may be added later, all else must stay.
+# one, evaluates them on the test split, measures the effect of calibration, and draws reliability diagrams. After an
+# interruption the same command resumes; --fresh may be added later, all else must stay.
 #
 #   launch/curriculum.sh SHARDS [options] [-- SETTINGS of kanachan-train, for all stages]
 #     --output DIR          folder of the runs (default: runs/curriculum)
@@ -93,20 +93,18 @@ play() {
     kanachan-selfplay "$out/$from@0.7=0.85" rule=0.15 --explore 0.05 -n "$selfplay" -o "$games"
 }
 
-# Lines: the stages in their order, those with values, and those whose probabilities can be calibrated.
+# Lines: the stages in their order, and those whose probabilities can be calibrated.
 mapfile -t stage_lines < <(python - <<'PYTHON'
 from kanachan.objectives.networks import objective_class
 from kanachan.objectives.stages import STAGES
 
 print(*STAGES)
-print(*(stage for stage in STAGES if objective_class(stage).has_value))
 print(*(stage for stage in STAGES if objective_class(stage).temperatures))
 PYTHON
 )
-((${#stage_lines[@]} == 3)) || fail "the stages of the curriculum cannot be read"
+((${#stage_lines[@]} == 2)) || fail "the stages of the curriculum cannot be read"
 read -ra stages <<<"${stage_lines[0]}"
-read -ra with_values <<<"${stage_lines[1]}"
-read -ra calibrated <<<"${stage_lines[2]}"
+read -ra calibrated <<<"${stage_lines[1]}"
 first_stage=${stages[0]} later_stages=("${stages[@]:1}")
 
 later=(--run.steps "$later_steps" --data.batch 64 --data.micro_batch 32 --run.validate_every 200)
@@ -147,7 +145,7 @@ if ! is_made "$out/evaluation.json" || [[ ! -f $out/evaluation.of || $(<"$out/ev
 fi
 
 # unless_stopped STATUS TEXT: continues after the status 1, by which commands report that networks that have hardly
-# learned anything cannot be calibrated or re-weighted. Ctrl-C and other signals end the script.
+# learned anything cannot be calibrated. Ctrl-C and other signals end the script.
 unless_stopped() {
     (($1 == 1)) || exit "$1"
     say "$2"
@@ -164,12 +162,5 @@ calibrate() {
 for stage in "${calibrated[@]}"; do
     calibrate "$stage"
 done
-if ! is_made "$out/policies.txt"; then
-    say "evaluating advantage-weighted policies: imitation re-weighted by the values, up to a divergence of 0.05 nats"
-    imitation=$out/$first_stage
-    kanachan-evaluate --compare "$imitation" "${with_values[@]/#/$out/}" "$shards" --prior "$imitation" \
-        --divergence 0.05 --json "$out/policies.json" --force >"$out/policies.part" &&
-        mv "$out/policies.part" "$out/policies.txt" || unless_stopped $? "there are no advantage-weighted policies"
-fi
-say "results (in full: $out/evaluation.txt, calibration-*.txt, policies.txt, reliability.png)"
+say "results (in full: $out/evaluation.txt, calibration-*.txt, reliability.png)"
 python "$CHECKOUT/launch/reports/results.py" "$out/evaluation.json"

@@ -19,7 +19,8 @@ from kanachan.cli.options import (
     add_table_options,
     require_policies,
 )
-from kanachan.cli.policy_options import add_options, check_options, with_prior
+from kanachan.models.reference import shipped_name
+from kanachan.objectives.stages import REWARD
 from kanachan.play.agent_spec import NamedWeights
 from kanachan.play.mjai_server import PROGRAM, Bot, serve, write_answer
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from annotate.game.record import Event
     from kanachan.inference.policy import Policy
     from kanachan.play.mjai_bot import AdaptToRound, MjaiBot
-    from kanachan.play.rank_forecast import RankForecast
 
 REVIEW_MODE = "MORTAL_REVIEW_MODE"
 _DESCRIPTION = f"""Plays at an mjai table: reads one event a line from standard input, and writes one answer a line to
@@ -42,42 +42,36 @@ line that is not an event, or cannot follow the lines before it, is answered by 
 all others until the next round or game starts. With {REVIEW_MODE}=1 in the environment, as mjai-reviewer sets it, a
 line at which the seat cannot act is answered with "meta":{{"mask_bits":0}}, and so is an error, which is reported on
 standard error; the last line of the output has model_tag and phi_matrix: for each round, by seat, the probabilities of
-the final ranks at the seat's first decision (by weights of the stage rank; else from the scores alone). mjai-reviewer
-requires a program whose only argument is the seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
+the final ranks at its start, from the scores by the reward predictor of the package. mjai-reviewer requires a program
+whose only argument is the seat: a script with the line exec {PROGRAM} WEIGHTS "$1"."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    check_options(parser, arguments)
     if arguments.sample is not None and not arguments.sample > 0:
         parser.error(f"--sample must be positive, not {arguments.sample}")
     require_positive(parser, arguments, "threads")
     if arguments.seed < 0:
         parser.error(f"--seed must not be negative, not {arguments.seed}")
-    if arguments.rank_weights is not None and os.environ.get(REVIEW_MODE) != "1":
-        parser.error(f"--rank-weights has an effect only in review mode ({REVIEW_MODE}=1)")
     return run_cleanly(PROGRAM, lambda: _run(arguments))
 
 
 def _run(arguments: argparse.Namespace) -> None:
     named = NamedWeights.parse(arguments.weights)
-    if arguments.prior is not None and (named.is_int8 or named.rollouts):
-        modifier = "!int8" if named.is_int8 else "!adapt"
-        raise ValueError(f"{arguments.weights}: {modifier} is for weights that play alone, not with --prior")
-    require_policies(named.weights, arguments.prior, arguments.rank_weights)
+    require_policies(named.weights)
     # Heavy imports come only now, after the arguments have been found valid.
     import torch
 
     from annotate.game.features import ObservationEncoder
-    from kanachan.play.mjai_bot import MjaiBot
+    from kanachan.inference.reward_predictor import RewardPredictor
+    from kanachan.play.mjai_bot import MjaiBot, final_ranks
 
     torch.set_num_threads(arguments.threads)
     policy = _policy(arguments)
     style = STYLES.index(arguments.style)
     is_reviewing = os.environ.get(REVIEW_MODE) == "1"
-    forecast = _forecast(arguments, policy, style) if is_reviewing else None
     grades = _grades_of(arguments, policy.vocabulary)
     encoder = ObservationEncoder(policy.vocabulary, arguments.room, style, grades)
     player = MjaiBot(
@@ -87,14 +81,16 @@ def _run(arguments: argparse.Namespace) -> None:
         encoder,
         sampling=arguments.sample,
         seed=arguments.seed,
-        forecast=forecast,
         adapt=_adapt(arguments, policy, style, grades),
     )
     _warm_up(MjaiBot(policy, arguments.seat, arguments.rules, encoder))
-    serve(Bot(player, is_reviewing), sys.stdin.buffer, sys.stdout)
-    if forecast is not None:
+    bot = Bot(player, is_reviewing)
+    serve(bot, sys.stdin.buffer, sys.stdout)
+    if is_reviewing:
+        predictor = RewardPredictor.load(shipped_name(REWARD, policy.vocabulary.num_seats))
+        matrices = [final_ranks(predictor, start, arguments.room, style, grades) for start in bot.starts]
         tag = f"kanachan-{policy.card['stage']}-{policy.card['steps']}"
-        write_answer({"model_tag": tag, "phi_matrix": [matrix.tolist() for matrix in forecast.matrices]}, sys.stdout)
+        write_answer({"model_tag": tag, "phi_matrix": matrices}, sys.stdout)
 
 
 def _warm_up(player: "MjaiBot") -> None:
@@ -115,10 +111,7 @@ def _policy(arguments: argparse.Namespace) -> "Policy":
     if named.is_int8:
         report_int8(PROGRAM, arguments.weights)
         return with_int8(Policy.load(named.weights), arguments.weights)
-    policy = Policy.load(named.weights, chosen_device(arguments.device))
-    if arguments.prior is None:
-        return policy
-    return with_prior(policy, arguments.weights, arguments.prior, arguments.temperature)
+    return Policy.load(named.weights, chosen_device(arguments.device))
 
 
 def _adapt(
@@ -143,17 +136,6 @@ def _adapt(
         return adapter.adapted(adapter.adapt(opening, deal).additions)
 
     return adapted
-
-
-def _forecast(arguments: argparse.Namespace, policy: "Policy", style: int) -> "RankForecast":
-    from kanachan.inference.policy import Policy
-    from kanachan.play.rank_forecast import RankForecast, predicts_ranks, require_ranks
-
-    if arguments.rank_weights is not None:
-        weights = Policy.load(arguments.rank_weights, policy.device)
-        return RankForecast(require_ranks(weights, arguments.rank_weights), style)
-    values = getattr(policy, "value", policy)
-    return RankForecast(values if predicts_ranks(values) else None, style)
 
 
 def _grades_of(arguments: argparse.Namespace, vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -189,12 +171,6 @@ def _parser() -> argparse.ArgumentParser:
         "--sample", type=float, metavar="T", help="sample an option from the softmax of the scores divided by T"
     )
     choice.add_argument("--seed", type=int, default=0, help="of the samples (default: %(default)s)")
-    add_options(parser)
-    parser.add_argument(
-        "--rank-weights",
-        metavar="WEIGHTS",
-        help="in review mode: weights of the stage rank for phi_matrix, unless WEIGHTS are of that stage",
-    )
     parser.add_argument(
         "--threads",
         type=int,

@@ -30,7 +30,6 @@ from kanachan.cli.options import (
     require_policies,
     require_weights,
 )
-from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
 from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path, load_baseline
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
@@ -54,24 +53,19 @@ the same against a baseline that sees only scores and round (--baseline); likeli
 Intervals are of 95 %, from resampling whole games. If a rank network is among those named, grading
 networks are compared with the points expected from its rank probabilities. With --predictions, probabilities of
 any program for annotation lines are measured on the same decisions, and their differences from the first of
-WEIGHTS. With --prior, every network with values is also measured as a policy, as imitation is: that of
-imitation, re-weighted by the network's advantages. With --compare, the metrics of all further networks and
-policies minus those of the first, with intervals of the differences. """
+WEIGHTS. With --compare, the metrics of all further networks minus those of the first, with intervals of the
+differences. """
 
 
 @dataclass(frozen=True)
 class _Subject:
-    """A network or a policy to be measured, and its names in the report."""
+    """A network or a file of probabilities to be measured, and its names in the report."""
 
     letter: str
     path: str
     objective: "Objective"
     policy: "Policy | None"
     """None for a file of probabilities"""
-    values: "_Subject | None" = None
-    """for a policy from values: the network that predicts them; `path` is then that of the prior"""
-    temperature: float | None = None
-    """for a policy from values: the temperature of their advantages"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,11 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "limit", "bootstrap")
-    check_options(parser, arguments)
     check_gain_options(parser, arguments)
-    if arguments.average_suits and arguments.prior is not None:
-        parser.error("--average-suits does not go with --prior")
-    if arguments.compare and arguments.prior is None and len(arguments.weights) < 2 and not arguments.predictions:
+    if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
     return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
 
@@ -129,7 +120,6 @@ def _parser() -> argparse.ArgumentParser:
         help="evaluate every network under all suit permutations (six; of three players two), and measure the mean of "
         "its predictions",
     )
-    add_options(parser, held_out="SHARDS")
     add_gain_options(parser)
     add_batch_option(parser, "a network")
     add_device_option(parser)
@@ -149,7 +139,6 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     require_weights(*arguments.weights)
     baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
     require_weights(baseline)
-    require_policies(arguments.prior)
     if are_reward_predictors(arguments):
         evaluate_reward_predictors(arguments)
         return
@@ -188,8 +177,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         print(_report(header, held_out.note, evaluations, comparisons), flush=True)
     finally:  # the metrics are written even where the reader of the table has gone (`| head`)
         if arguments.json is not None:
-            entries = _entries(evaluations, comparisons)
-            write_json(Path(arguments.json), {**header, "weights": list(entries.values())})
+            write_json(Path(arguments.json), {**header, "weights": _entries(evaluations, comparisons)})
 
 
 def _check_paths(arguments: argparse.Namespace) -> None:
@@ -198,8 +186,6 @@ def _check_paths(arguments: argparse.Namespace) -> None:
         require_exists(path)
     if not Path(arguments.shards).is_file():
         shards_of(arguments.shards, arguments.split)
-    if arguments.divergence is not None:
-        shards_of(arguments.shards, "validation")
     check_json_option(arguments, *arguments.predictions)
 
 
@@ -252,29 +238,17 @@ def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[
 
 
 def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
-    """Loads the networks, and after them the policies from their values."""
+    """Loads the networks."""
     from kanachan.inference.policy import Policy, chosen_device
 
     device = chosen_device(arguments.device)
-    is_alone = len(arguments.weights) == 1 and arguments.prior is None and not arguments.predictions
+    is_alone = len(arguments.weights) == 1 and not arguments.predictions
     loaded = [(path, Policy.load(path, device)) for path in arguments.weights]
     networks = [
         _Subject("" if is_alone else letter(i), path, policy.objective, policy)
         for i, (path, policy) in enumerate(loaded)
     ]
-    if arguments.average_suits:
-        networks = [_average_suits(s) for s in networks]
-    if arguments.prior is None:
-        return networks
-    policies = []
-    for s in networks:
-        if s.policy is not None and s.objective.has_value:
-            policy = reweighted_policy(PROGRAM, s.policy, s.path, arguments.shards, arguments)
-            temperature = policy.advantage_temperature
-            policies.append(_Subject(f"{s.letter}*", arguments.prior, policy.objective, policy, s, temperature))
-    if not policies:
-        raise ValueError("--prior needs values, which none of WEIGHTS predicts: name one of a later stage")
-    return networks + policies
+    return [_average_suits(s) for s in networks] if arguments.average_suits else networks
 
 
 def _average_suits(subject: _Subject) -> _Subject:
@@ -322,9 +296,6 @@ def _report(
 
 def _origin(subject: _Subject) -> list[str]:
     """Returns the cells stage, encoder from, steps, weights."""
-    if subject.values is not None:
-        reweighted = f"re-weighted by {subject.values.letter}, temperature {subject.temperature:,.4g}"
-        return [subject.objective.stage, "", "", f"{subject.path}, {reweighted}"]
     if subject.policy is None:
         return [subject.objective.stage, "", "", f"{subject.path}, probabilities"]
     card = subject.policy.card
@@ -334,18 +305,15 @@ def _origin(subject: _Subject) -> list[str]:
 
 def _entries(
     evaluations: dict[_Subject, "Evaluation"], comparisons: dict[_Subject, "Comparison"]
-) -> dict[_Subject, dict[str, Any]]:
-    """Returns what is written for each network; a policy from its values is a part of that."""
-    entries: dict[_Subject, dict[str, Any]] = {}
+) -> list[dict[str, Any]]:
+    """Returns the metrics to write for each network or file."""
+    entries = []
     reference = next(iter(evaluations))
     for s, evaluation in evaluations.items():
         metrics = _metrics(evaluation)
         if s in comparisons:
             metrics["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
-        if s.values is None:
-            entries[s] = {"path": s.path, **_about(s), **metrics}
-        else:
-            entries[s.values]["policy"] = plain({"prior": s.path, "temperature": s.temperature, **metrics})
+        entries.append({"path": s.path, **_about(s), **metrics})
     return entries
 
 

@@ -16,8 +16,6 @@ from annotate.vocabulary import Vocabulary
 from annotate.words import describe, describe_action
 from kanachan.cli.environment import set_environment
 from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_option, require_policies
-from kanachan.cli.policy_options import add_options, check_options, reweighted_policy
-from kanachan.data.shard_folder import shards_of
 from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
@@ -30,26 +28,15 @@ _DESCRIPTION = """Evaluates a network on decisions. To every annotation line one
 comma-separated number for every candidate, in the order of field 4. After imitation it is the probability that the
 player takes the action (the numbers of a line add up to 1); after round_delta the expected change of the actor's score
 in the round, in points; after rank the expected points of the final rank, by the table the network was trained with;
-after grading the expected grading points. Numbers have enough digits to distinguish 32-bit floats. With --prior they
-are the probabilities of a policy: those of imitation, each multiplied by exp(advantage / temperature), then scaled to
-add up to 1; the advantage is the value that WEIGHTS predict for the action minus their mean for imitation."""
+after grading the expected grading points. Numbers have enough digits to distinguish 32-bit floats."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
-    _check(parser, arguments)
-    return run_cleanly(PROGRAM, lambda: _predict(arguments))
-
-
-def _check(parser: argparse.ArgumentParser, arguments: argparse.Namespace) -> None:
     require_positive(parser, arguments, "batch")
-    if arguments.prior is None and arguments.held_out is not None:
-        parser.error("--held-out needs --prior")
-    check_options(parser, arguments)
-    if (arguments.divergence is None) != (arguments.held_out is None):
-        parser.error("--divergence and --held-out need each other")
+    return run_cleanly(PROGRAM, lambda: _predict(arguments))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -71,8 +58,6 @@ def _parser() -> argparse.ArgumentParser:
         help="in words: the situation, and the candidates from the best to the worst, the action taken "
         "marked; after rank also the probability of every rank",
     )
-    group = add_options(parser, held_out="--held-out")
-    group.add_argument("--held-out", metavar="SHARDS", help="with --divergence: folder made by kanachan-pack")
     add_force_option(parser)
     add_batch_option(parser)
     add_device_option(parser)
@@ -80,20 +65,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _predict(arguments: argparse.Namespace) -> None:
-    require_policies(arguments.weights, arguments.prior)
+    require_policies(arguments.weights)
     if arguments.lines != "-":
         require_exists(arguments.lines)
-    if arguments.held_out is not None:
-        shards_of(arguments.held_out, "validation")
     check_output(
         arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True, force=arguments.force
     )
     # Heavy imports come only now, after the arguments have been found valid.
     from kanachan.inference.policy import Policy, chosen_device
 
-    policy: Policy = Policy.load(arguments.weights, chosen_device(arguments.device))
-    if arguments.prior is not None:
-        policy = reweighted_policy(PROGRAM, policy, arguments.weights, arguments.held_out, arguments)
+    policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     size = arguments.batch * _BATCHES_AT_ONCE
     with writing_text(arguments.output) as output:
         is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would appear among the lines

@@ -25,7 +25,6 @@ from kanachan.cli.options import (
     require_policies,
     require_vocabulary,
 )
-from kanachan.cli.policy_options import add_options, check_options, with_prior
 from kanachan.models.reference import NAME, is_reference_name, resolved
 from kanachan.review.seats import chosen_seats
 
@@ -45,7 +44,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = _parser()
     arguments = parser.parse_args(argv)
     require_positive(parser, arguments, "batch", "game")
-    check_options(parser, arguments)
     if not 0 <= arguments.threshold <= 1:
         parser.error(f"--threshold must be 0 ... 1, not {arguments.threshold}")
     return run_cleanly(PROGRAM, lambda: _review(arguments))
@@ -88,7 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         "played, 0 ... 1, or of their values as a share of a large difference in this game (default: %(default)s)",
     )
     parser.add_argument("--game", type=int, metavar="N", help="which game (from 1) of a record that holds several")
-    add_options(parser, values="the last of WEIGHTS, in a separate column")
     add_assumptions(parser)
     add_batch_option(parser, "a network")
     add_device_option(parser)
@@ -99,10 +96,10 @@ def _review(arguments: argparse.Namespace) -> None:
     address = parse_address(arguments.record) if is_address(arguments.record) else None
     if address is not None:
         _locate(arguments, address)
-    require_policies(*arguments.weights, arguments.prior)
+    require_policies(*arguments.weights)
     _check_outputs(arguments)
     game, record = _game(arguments.record, arguments.game)
-    require_vocabulary(game.vocabulary, record, *arguments.weights, arguments.prior)
+    require_vocabulary(game.vocabulary, record, *arguments.weights)
     if address is not None:
         game = _addressed(game, address, record)
     given = arguments.seat
@@ -197,16 +194,8 @@ def _reviewers(arguments: argparse.Namespace) -> "list[Reviewer]":
     from kanachan.review.models import Reviewer
 
     device = chosen_device(arguments.device)
-    paths = [*arguments.weights, *([] if arguments.prior is None else [arguments.prior])]
-    names = _names(paths)
-    reviewers = [
-        Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=False)
-    ]
-    if arguments.prior is not None:
-        value = reviewers[-1]
-        policy = with_prior(value.policy, arguments.weights[-1], arguments.prior, arguments.temperature)
-        reviewers.append(Reviewer(f"{Path(names[-1]).name} \u00d7 {value.name}", policy))
-    return reviewers
+    names = _names(arguments.weights)
+    return [Reviewer(name, Policy.load(path, device)) for name, path in zip(names, arguments.weights, strict=True)]
 
 
 def _names(paths: Sequence[str]) -> list[str]:

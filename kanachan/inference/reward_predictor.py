@@ -70,7 +70,7 @@ class RewardPredictor:
         parts = []
         for first in range(0, len(games), _GAMES_AT_ONCE):
             row_GT, is_round_GT = games.grid(np.arange(first, min(first + _GAMES_AT_ONCE, len(games))))
-            parts.append(_at(self._of(state.at(torch.from_numpy(row_GT))), torch.from_numpy(is_round_GT)))
+            parts.append(_at(self.of_states(state.at(torch.from_numpy(row_GT))), torch.from_numpy(is_round_GT)))
         return _joined(parts)
 
     @torch.no_grad()
@@ -92,11 +92,13 @@ class RewardPredictor:
         parts = []
         for first in range(0, len(columns), _DECISIONS_AT_ONCE):
             rows = slice(first, first + _DECISIONS_AT_ONCE)
-            of_seats, seats = self._of(whole.at(rows)), seat_B[rows]
+            of_seats, seats = self.of_states(whole.at(rows)), seat_B[rows]
             parts.append(_at(of_seats, (torch.arange(len(seats)), seats)))
         return _joined(parts)
 
-    def _of(self, state: RoundState) -> Outcome:
+    @torch.no_grad()
+    def of_states(self, state: RoundState) -> Outcome:
+        """Predicts the outcome for every seat [X, S, …], on the CPU."""
         device = next(self.network.parameters()).device
         outcome = self.objective.outcome(self.network(state.each(lambda column: column.to(device))))
         return outcome.each(Tensor.cpu)

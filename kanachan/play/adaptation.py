@@ -106,7 +106,7 @@ class Adapter:
         self.config = config
         self._policy = policy
         self._network = LowRankNetwork(policy.network).eval()
-        self._roller = CachedPolicy([policy], use_bf16=use_bf16)
+        self._roller = CachedPolicy(policy, use_bf16=use_bf16)
 
     def adapt(self, opening: Opening, deal: SeenDeal) -> Adapted:
         """Returns additions for the round that begins so, for the seat of `deal`."""

@@ -9,7 +9,7 @@ from kanachan.inference.choice import Action
 from kanachan.play.adaptation import AdaptationConfig, Adapter
 from kanachan.play.agent import ActRequest, GameKey, SeededSampler
 from kanachan.play.agent_spec import AgentSpec
-from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policies, seat_of
+from kanachan.play.policy_agent import CachedPolicy, PolicyAgent, load_policy, seat_of
 
 
 class AdaptingAgent(PolicyAgent):
@@ -61,11 +61,11 @@ def load_adapting_agent(
         ValueError: weights that cannot be read, of another vocabulary or without probabilities.
     """
     assert spec.rollouts is not None
-    (policy,) = load_policies(spec, vocabulary, device)
+    policy = load_policy(spec, vocabulary, device)
     config = AdaptationConfig(rollouts=spec.rollouts)
     try:
         adapter = Adapter(policy, config, use_bf16=use_bf16)
     except ValueError as error:
         raise ValueError(f"{spec.text}: {error}") from None
-    cached = CachedPolicy([policy], use_bf16=use_bf16, rank=config.low_rank)
+    cached = CachedPolicy(policy, use_bf16=use_bf16, rank=config.low_rank)
     return AdaptingAgent(cached, sampler, spec.temperature, explore, adapter)

@@ -32,7 +32,7 @@ def make_agent(
         server: a process that computes the networks; None: this one does.
 
     Raises:
-        ValueError: the weights cannot be read, or not be used together; or a program cannot be started.
+        ValueError: the weights cannot be read, or a program cannot be started.
     """
     if spec.kind == "random":
         return RandomAgent(sampler)

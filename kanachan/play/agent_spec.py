@@ -23,9 +23,6 @@ SPEC_HELP = f"""A PLAYER is one of
   WEIGHTS!adapt=K, WEIGHTS!adapt=K@T
                                     imitation WEIGHTS adapted to each round when it begins, by K roll-outs of it from
                                     deals that agree with the own hand: seconds for a round, where K is 32
-  WEIGHTS+VALUES~POINTS             imitation WEIGHTS re-weighted by the advantages of VALUES, weights of a later
-                                    stage, at a temperature in POINTS (see kanachan-predict): the most probable action
-  WEIGHTS+VALUES~POINTS@T           sampled instead
   mjai:COMMAND                      a program that speaks mjai over standard input and output, started once for each
                                     seat; {{seat}} in COMMAND is replaced by the seat; without it the seat is appended
                                     (mjai does not transmit rules, room and grades: COMMAND must specify them, as
@@ -33,10 +30,9 @@ SPEC_HELP = f"""A PLAYER is one of
 """
 _TAIL = re.compile(r"(?P<rest>.+)@(?P<temperature>[0-9.eE+-]+)")
 _INT8 = "!int8"
-_ADAPT = re.compile(r"(?P<weights>.+)!adapt=(?P<rollouts>[^~]*)")
+_ADAPT = re.compile(r"(?P<weights>.+)!adapt=(?P<rollouts>.*)")
 _LEAST_ROLLOUTS = 2
 """their outcomes are compared with each other"""
-_ADVANTAGE = re.compile(r"(?P<weights>.+)\+(?P<values>.+)~(?P<points>[0-9.eE+-]+|inf)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +44,6 @@ class AgentSpec:
     temperament: str = TEMPERAMENTS[0].name
     command: tuple[str, ...] = ()
     weights: str = ""
-    values: str | None = None
-    points: float = math.inf
-    """temperature of the advantages"""
     temperature: float | None = None
     """None: the action of the highest score"""
     is_int8: bool = False
@@ -61,7 +54,7 @@ class AgentSpec:
     @property
     def files(self) -> list[str]:
         """The weights files or run folders, or their names."""
-        return [path for path in (self.weights, self.values) if path]
+        return [self.weights] if self.weights else []
 
 
 class NamedWeights(NamedTuple):
@@ -138,13 +131,6 @@ def _parse_policy(text: str) -> AgentSpec:
     if not _names_weights(text) and (match := _TAIL.fullmatch(text)):
         rest, temperature = match["rest"], _positive(match["temperature"], text)
     named = NamedWeights.parse(rest)
-    if not _names_weights(named.weights) and (match := _ADVANTAGE.fullmatch(named.weights)):
-        parts = [named, *(NamedWeights.parse(match[part]) for part in ("weights", "values"))]
-        for modifier, is_given in ((_INT8, [p.is_int8 for p in parts]), ("!adapt", [p.rollouts for p in parts])):
-            if any(is_given):
-                raise ValueError(f"{text}: {modifier} is for WEIGHTS alone, not together with VALUES")
-        points = _positive(match["points"], text)
-        return AgentSpec(text, "policy", "", (), match["weights"], match["values"], points, temperature)
     return AgentSpec(
         text,
         "policy",

@@ -1,6 +1,6 @@
 """A seat at an mjai table whose decisions a policy makes: events in, actions and predictions out.
 
-Shapes: A options of a turn.
+Shapes: A options of a turn, R ranks.
 """
 
 import time
@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from annotate.game.deals import SeenDeal
 from annotate.game.engine.hand_evaluator import shanten
@@ -18,13 +20,14 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.mjai_actions import events_of_option
 from annotate.game.record import Event, Rules
 from annotate.game.seat_view import SeatTable
+from annotate.game.tiles import WINDS
 from annotate.observation import Observation
 from annotate.runtime.json_output import rounded
-from kanachan.inference.advantage_policy import AdvantagePolicy
+from kanachan.data.round_state import RoundState
 from kanachan.inference.choice import Prediction, choose
 from kanachan.inference.policy import Policy
+from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.play.mortal_meta import mask_values
-from kanachan.play.rank_forecast import RankForecast
 
 AdaptToRound = Callable[[Event, SeenDeal], Policy]
 """returns the policy that is adapted to the round of mjai's start_kyoku, given what the seat was dealt"""
@@ -55,7 +58,6 @@ class MjaiBot:
         encoder: of the room, the style and the grades.
         sampling: None takes the option of the highest score; else one is sampled, with probabilities proportional to
             exp(score / sampling).
-        forecast: is given the decisions.
         adapt: returns the policy that plays a round, before the seat's first decision in it; None: `policy`.
     """
 
@@ -68,17 +70,14 @@ class MjaiBot:
         *,
         sampling: float | None = None,
         seed: int = 0,
-        forecast: RankForecast | None = None,
         adapt: AdaptToRound | None = None,
     ) -> None:
         self.policy = policy
         self.seat = seat
-        self._values = policy.value if isinstance(policy, AdvantagePolicy) else None
         self._rules: Rules = rules
         self._encoder = encoder
         self._sampling = sampling
         self._random = np.random.default_rng(seed)
-        self._forecast = forecast
         self._adapt = adapt
         self._of_round: Policy | None = None
         """the policy that is adapted to the round"""
@@ -104,8 +103,6 @@ class MjaiBot:
     def start_round(self, start: Event) -> None:
         """Starts a round with mjai's start_kyoku."""
         self.leave_round()
-        if self._forecast is not None:
-            self._forecast.start_round(start)
         self._start, self._deal, self._of_round = start, None, None
         self._table = SeatTable.of_start(self._rules, start, self.seat, self._encoder.vocabulary)
 
@@ -146,24 +143,18 @@ class MjaiBot:
                 prediction = Prediction(evaluation.score, None, None, None)
                 self._chosen = choose(tokens, prediction, self._sampling, self._uniform()).token
         else:
-            observation = self._encoder.observation(turn, self._table.progression)
-            evaluation = self._evaluate(observation)
+            evaluation = self._evaluate(self._encoder.observation(turn, self._table.progression))
             self._tokens, self._evaluation = tokens, evaluation
-            if self._forecast is not None:
-                self._forecast.see(observation, self.seat)
         events = events_of_option(turn, self._chosen, self._encoder.vocabulary)
         return {**events[-1 if after_reach else 0], "meta": self._meta(turn, evaluation, after_reach)}
 
     def _evaluate(self, observation: Observation) -> Evaluation:
         start = time.perf_counter_ns()
-        policy, values = self._policy_of_round(), self._values
+        policy = self._policy_of_round()
         uniform = self._uniform()
         (action,) = policy.act([observation], self._sampling, None if uniform is None else [uniform])
         self._chosen, own = action.token, action.prediction
         assert own is not None
-        valued: Prediction | None = own if own.probability is None else None
-        if values is not None:
-            (valued,) = values.evaluate([observation])
         score = own.score.astype(np.float64)
         if own.probability is None:
             quality = score / policy.objective.scale
@@ -175,8 +166,8 @@ class MjaiBot:
             score=own.score,
             quality=quality,
             probability=own.probability,
-            expected_points=None if valued is None else valued.score,
-            rank_probability=None if valued is None else valued.rank_probability,
+            expected_points=own.score if own.probability is None else None,
+            rank_probability=own.rank_probability,
             eval_time_ns=time.perf_counter_ns() - start,
         )
 
@@ -214,6 +205,29 @@ class MjaiBot:
         if evaluation.rank_probability is not None:
             meta["rank_probabilities"] = [[rounded(p) for p in row] for row in evaluation.rank_probability.tolist()]
         return meta
+
+
+def final_ranks(
+    predictor: RewardPredictor, start: Event, room: int, style: int, grades: Sequence[int]
+) -> list[list[float]]:
+    """Predicts the probabilities of the final ranks of every seat at the start of a round, mjai's start_kyoku."""
+
+    def tensor(value: int) -> Tensor:
+        return torch.tensor([value])
+
+    state = RoundState(
+        score_XS=torch.tensor([start["scores"]]),
+        grade_XS=torch.tensor([grades]),
+        wind_X=tensor(WINDS[start["bakaze"]]),
+        dealer_X=tensor(start["kyoku"] - 1),
+        honba_X=tensor(start["honba"]),
+        deposits_X=tensor(start["kyotaku"]),
+        room_X=tensor(room),
+        style_X=tensor(style),
+    )
+    order_SO = predictor.of_states(state).order_log_probability[0].exp()  # place 0 is the seat
+    rank_SR = predictor.network.orders.rank_probability(order_SO, torch.zeros(len(order_SO), dtype=torch.int64))
+    return rank_SR.tolist()
 
 
 def _candidate(events: Sequence[Event], after_reach: bool) -> Event:

@@ -36,6 +36,8 @@ class Bot:
         self._was_greeted = False
         """whether the server assigns the seat, by start_game"""
         self._completion = Completion(player.num_seats)
+        self.starts: list[Event] = []
+        """mjai's start_kyoku of each round so far"""
 
     def answer(self, line: str) -> Event:
         """Returns the answer to one line."""
@@ -74,7 +76,9 @@ class Bot:
         elif kind == "start_kyoku":
             if not self._is_in_game:
                 raise ValueError("before any start_game")
-            self._player.start_round(seen_event(event, self._player.num_seats, self._completion))
+            start = seen_event(event, self._player.num_seats, self._completion)
+            self.starts.append(start)
+            self._player.start_round(start)
         elif kind not in NO_MOVES:
             if not self._player.is_in_round:
                 raise ValueError("outside of a round, or after an error in it: start_kyoku or start_game expected")

@@ -7,7 +7,6 @@ actions of a player never depend on how many games advance together.
 Shapes: as in kanachan.models.kv_cache.
 """
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +21,6 @@ from annotate.game.record import Event
 from annotate.observation import Observation
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.choice import Action, Prediction
 from kanachan.inference.int8_network import Int8Network, with_int8
 from kanachan.inference.policy import DEFAULT_BATCH, NetworkPolicy, Policy, chosen_device
@@ -53,34 +51,24 @@ class CachedPolicy(Policy):
     Its predictions have scores and values; the other fields are None, for speed.
 
     Args:
-        policies: one, or imitation and values; copies of their networks cache the events.
-        points: the temperature of the advantages, where there are two.
+        policy: a copy of its network caches the events.
         use_bf16: multiply in bf16; networks with int8 matrices do not.
         rank: of the additions that seats may have (`set_additions`); 0: none.
-
-    Raises:
-        ValueError: the two cannot be used together.
     """
 
-    def __init__(
-        self, policies: Sequence[NetworkPolicy], points: float = math.inf, *, use_bf16: bool = False, rank: int = 0
-    ) -> None:
-        first = policies[0]
-        super().__init__(first.objective, actor_first=first.actor_first, card=first.card, device=first.device)
+    def __init__(self, policy: NetworkPolicy, *, use_bf16: bool = False, rank: int = 0) -> None:
+        super().__init__(policy.objective, actor_first=policy.actor_first, card=policy.card, device=policy.device)
         # of the device that computes
-        self.is_remote = isinstance(first.network, RemoteNetwork)
+        self.is_remote = isinstance(policy.network, RemoteNetwork)
         """whether a server computes, which merges rows of several workers"""
-        kind = first.network.device_type if isinstance(first.network, RemoteNetwork) else self.device.type
-        is_int8 = isinstance(first.network, Int8Network)
+        kind = policy.network.device_type if isinstance(policy.network, RemoteNetwork) else self.device.type
+        is_int8 = isinstance(policy.network, Int8Network)
         rows = _ROWS["cpu" if kind == "cpu" else "gpu"]
         self._shapes = shapes_of(self.vocabulary.max_progression, rows, has_middle=is_int8)
         num_rows = max(s.rows * (1 + self.vocabulary.num_seats + s.tiles + s.new) for s in self._shapes)
         sizes = self.vocabulary.max_progression, num_rows
-        self._networks = [_with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank) for policy in policies]
-        prior, *values = (
-            policy.with_network(network) for policy, network in zip(policies, self._networks, strict=True)
-        )
-        self._policy: Policy = AdvantagePolicy(prior, values[0], points) if values else prior
+        self._network = _with_cache(policy.network, *sizes, use_bf16=use_bf16, rank=rank)
+        self._policy = policy.with_network(self._network)
         self._seats: dict[Hashable, _Seat] = {}
         self._num_slots = 0
         """of seats"""
@@ -124,9 +112,8 @@ class CachedPolicy(Policy):
         self, batches: Sequence[tuple[Shape, IncrementalBatch]]
     ) -> Iterator[tuple[NDArray[np.float32], Sequence[float | None]]]:
         """Yields score_BA and value_B of each batch."""
-        for network in self._networks:
-            if isinstance(network, RemoteNetwork):
-                network.request(batches)
+        if isinstance(self._network, RemoteNetwork):
+            self._network.request(batches)
         for shape, batch in batches:
             output, value_B = self.output_and_value(filled([batch], shape.rows).to(self.device))
             score_BA = self.objective.score(output)[: len(batch)].float().cpu().numpy()
@@ -164,24 +151,21 @@ class CachedPolicy(Policy):
         """Sets the additions with which the network scores the actions of a seat, until it is given others or
         forgotten."""
         slot = self._cached(seat).slot
-        for network in self._networks:
-            assert isinstance(network, CachedLowRankNetwork)
-            network.set_additions(slot, additions)
+        assert isinstance(self._network, CachedLowRankNetwork)
+        self._network.set_additions(slot, additions)
 
     def _make_room(self) -> None:
         before, self._num_slots = self._num_slots, max(2 * self._num_slots, _FIRST_SLOTS)
         self._free = list(range(before + 1, self._num_slots + 1))
-        for network in self._networks:
-            network.reserve(1 + self._num_slots)  # slot 0 is for padding
+        self._network.reserve(1 + self._num_slots)  # slot 0 is for padding
 
     def forget(self, seat: Hashable) -> None:
         """Frees the slot of a seat."""
         removed = self._seats.pop(seat, None)
         if removed is not None:
             self._free.append(removed.slot)
-            for network in self._networks:
-                if isinstance(network, CachedLowRankNetwork):
-                    network.set_additions(removed.slot, None)
+            if isinstance(self._network, CachedLowRankNetwork):
+                self._network.set_additions(removed.slot, None)
 
 
 def _with_cache(
@@ -252,16 +236,15 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def load_policies(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> list[NetworkPolicy]:
+def load_policy(spec: AgentSpec, vocabulary: Vocabulary, device: str) -> NetworkPolicy:
     """Loads the weights of a specification.
 
     Raises:
         ValueError: weights that cannot be read, or of another vocabulary.
     """
-    loaded = [Policy.load(path, "cpu" if spec.is_int8 else chosen_device(device)) for path in spec.files]
-    for each in loaded:
-        if each.vocabulary.fingerprint != vocabulary.fingerprint:
-            raise ValueError(f"{spec.text}: made for the vocabulary {each.vocabulary.name}, not {vocabulary.name}")
+    loaded = Policy.load(spec.weights, "cpu" if spec.is_int8 else chosen_device(device))
+    if loaded.vocabulary.fingerprint != vocabulary.fingerprint:
+        raise ValueError(f"{spec.text}: made for the vocabulary {loaded.vocabulary.name}, not {vocabulary.name}")
     return loaded
 
 
@@ -278,21 +261,16 @@ def load_policy_agent(
     """Loads the agent of a specification with weights.
 
     Args:
-        server: computes the networks, but those with int8 matrices; None: this process does.
+        server: computes the network, unless it has int8 matrices; None: this process does.
 
     Raises:
-        ValueError: weights that cannot be read, of another vocabulary, or that cannot be used together.
+        ValueError: weights that cannot be read, or of another vocabulary.
         OSError: the server has ended.
     """
     server = None if spec.is_int8 else server
-    loaded = load_policies(spec, vocabulary, device if server is None else "cpu")
+    loaded = load_policy(spec, vocabulary, device if server is None else "cpu")
     if server is not None:
-        pairs = zip(loaded, spec.files, strict=True)
-        loaded = [each.with_network(RemoteNetwork(server, path)) for each, path in pairs]
+        loaded = loaded.with_network(RemoteNetwork(server, spec.weights))
     if spec.is_int8:
-        loaded = [with_int8(each, spec.text) for each in loaded]
-    try:
-        policy = CachedPolicy(loaded, spec.points, use_bf16=use_bf16)
-    except ValueError as error:
-        raise ValueError(f"{spec.text}: {error}") from None
-    return PolicyAgent(policy, sampler, spec.temperature, explore)
+        loaded = with_int8(loaded, spec.text)
+    return PolicyAgent(CachedPolicy(loaded, use_bf16=use_bf16), sampler, spec.temperature, explore)

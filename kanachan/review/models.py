@@ -14,7 +14,6 @@ import numpy as np
 from annotate.annotation import Annotation
 from annotate.runtime.json_output import rounded
 from kanachan.evaluation.decision_metrics import KINDS
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.review.predictions import ReviewedPrediction
 
@@ -106,13 +105,11 @@ def _answer(reviewer: Reviewer, prediction: ReviewedPrediction, chosen: int, sca
 
 
 def _standing(policy: Policy) -> Data:
-    """Returns what the card of a network contains of its comparison with the scores alone, and a caveat. A re-weighted
-    policy has those of its values."""
-    judged = policy.value if isinstance(policy, AdvantagePolicy) else policy
-    verdict = (judged.card.get("evaluation") or {}).get("verdict")
+    """Returns what the card of a network contains of its comparison with the scores alone, and a caveat."""
+    verdict = (policy.card.get("evaluation") or {}).get("verdict")
     found: Data = {"caveat": None, "caveat_kind": None, "evaluation": None}
     if verdict is None:
-        has_value = judged.objective.has_value
+        has_value = policy.objective.has_value
         return {**found, "caveat": _NOT_EVALUATED, "caveat_kind": "not_evaluated"} if has_value else found
     less = verdict.get("less_scores")
     if less is not None:

@@ -7,7 +7,6 @@ from annotate.annotation import Annotation
 from annotate.game.record import Game
 from annotate.replay.replay import ReplayResult
 from annotate.words import ROOMS, STYLES
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.danger import FITTED_SEATS
 from kanachan.review.danger import dangers
 from kanachan.review.models import Reviewer, answers_of, model_of
@@ -94,9 +93,8 @@ def _player(game: Game, seat: int) -> Data:
 
 
 def _default_model(policies: Sequence[Any]) -> int:
-    """Returns the index of the opinion to show first: a re-weighted policy, else the first policy, else values."""
-    reweighted = [i for i, policy in enumerate(policies) if isinstance(policy, AdvantagePolicy)]
-    return reweighted[0] if reweighted else policy_index(policies) or 0
+    """Returns the index of the opinion to show first: the first policy, else values."""
+    return policy_index(policies) or 0
 
 
 def _review_of_seat(

@@ -90,7 +90,7 @@ class _Way:
     use_bf16: bool = False
 
     def player(self, letter: str) -> Agent:
-        return PolicyAgent(CachedPolicy([self.policy], use_bf16=self.use_bf16), SeededSampler(0, letter))
+        return PolicyAgent(CachedPolicy(self.policy, use_bf16=self.use_bf16), SeededSampler(0, letter))
 
 
 def measure_arena(model: ModelConfig, repeats: int, *, with_bf16: bool, with_int8: bool) -> list[Estimate]:

@@ -33,7 +33,7 @@ OTHERS = {
     ".venv/bin/pip",
 }
 """programs that are not ours"""
-OPTIONS_OF_OTHERS = {"--mortal-exe"}
+OPTIONS_OF_OTHERS = {"--mortal-exe", "--temperature"}
 FENCE = re.compile(r"(?ms)^```(\w*)\n(.*?)^```")
 
 

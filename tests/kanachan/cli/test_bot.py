@@ -66,22 +66,17 @@ def test_games_over_pipes_are_the_games_of_the_network_itself(
 
 
 @pytest.mark.parametrize(
-    "weights, options, message",
+    "weights, message",
     [
-        ("reference!adapt=0", [], "a number of roll-outs, at least 2, expected behind !adapt="),
-        ("reference!int8!adapt=8", [], "int8 matrices cannot be adapted"),
-        ("reference/rank!adapt=8", [], "only weights of imitation"),
-        (
-            "reference/rank!adapt=8",
-            ["--prior", "reference", "--temperature", "10"],
-            "!adapt is for weights that play alone",
-        ),
+        ("reference!adapt=0", "a number of roll-outs, at least 2, expected behind !adapt="),
+        ("reference!int8!adapt=8", "int8 matrices cannot be adapted"),
+        ("reference/rank!adapt=8", "only weights of imitation"),
     ],
 )
 def test_weights_that_cannot_be_adapted_are_refused(
-    weights: str, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    weights: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([weights, "0", *options]) == 1
+    assert main([weights, "0"]) == 1
     assert message in capsys.readouterr().err
 
 
@@ -102,12 +97,15 @@ def test_the_program_reviews_a_game(
     lines = [json.dumps(event) for event in stream(1, rounds[:2], is_open=True)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO("\n".join(lines).encode())))
     monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    options = ["--rank-weights", str(weights["rank"]), "--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
+    options = ["--rules", "mjsoul", "--grades", "9,10,11,12", "--room", "3"]
     assert main([str(weights["imitation"]), "1", *options]) == 0
     *found, last = map(json.loads, capsys.readouterr().out.splitlines())
     assert len(found) == len(lines) and "error" not in {answer["type"] for answer in found}
     assert last["model_tag"] == "kanachan-imitation-20"
-    assert np.array(last["phi_matrix"]).shape == (2, 4, 4)
+    matrix = np.array(last["phi_matrix"])
+    assert matrix.shape == (2, 4, 4)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(matrix.sum(axis=2), 1, atol=1e-5)
 
 
 @pytest.mark.slow
@@ -130,9 +128,6 @@ def test_each_line_is_answered_at_once_and_the_end_of_input_ends_the_program(
     [
         (["4"], "SEAT"),
         (["0", "--grades", "1,2"], "4 grades"),
-        (["0", "--prior", "x"], "--prior needs --temperature"),
-        (["0", "--prior", "x", "--temperature", "0"], "--temperature must be positive, not 0"),
-        (["0", "--temperature", "5"], "--temperature needs --prior"),
         (["0", "--sample", "0"], "--sample"),
     ],
 )
@@ -142,11 +137,6 @@ def test_wrong_options_are_refused(options: list[str], message: str, capsys: pyt
     assert message in capsys.readouterr().err
 
 
-def test_missing_weights_and_weights_that_predict_no_ranks_are_named(
-    weights: dict[StageName, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_weights_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nowhere", "0"]) == 1
     assert "nowhere" in capsys.readouterr().err
-    monkeypatch.setenv("MORTAL_REVIEW_MODE", "1")
-    assert main([str(weights["rank"]), "0", "--rank-weights", str(weights["imitation"])]) == 1
-    assert "stage rank" in capsys.readouterr().err

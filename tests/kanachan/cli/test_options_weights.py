@@ -66,9 +66,9 @@ def test_arena(tmp_path: Path) -> None:
         "--json",
         str(tmp_path / "a.json"),
     ]
-    assert arena.main(["reference+reference/rank~10@0.5", "random", *options]) == 0
+    assert arena.main(["reference/rank@0.5", "random", *options]) == 0
     assert json.loads((tmp_path / "a.json").read_text())["match"]["players"] == [
-        "reference+reference/rank~10@0.5",
+        "reference/rank@0.5",
         "random",
     ]
 

@@ -14,7 +14,6 @@ from annotate.words import describe_action
 from kanachan.cli.review import main
 from kanachan.data.columns import columns_of_annotations
 from kanachan.evaluation.decision_metrics import KINDS
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
 from kanachan.objectives.stages import STAGES
 from kanachan.review.page import embedded, page
@@ -134,17 +133,6 @@ def test_the_page_loads_nothing(reviewed: Reviewed) -> None:
     assert not re.search(r"url\(|@import|fetch\(|XMLHttpRequest", reviewed.page)
 
 
-def test_imitation_can_be_shown_as_values_shift_it(reviewed: Reviewed, tmp_path: Path) -> None:
-    data, (imitation, grading) = tmp_path / "out.json", (reviewed.weights[stage] for stage in ("imitation", "grading"))
-    command = [str(reviewed.record), grading, "--prior", imitation, "--temperature", "50", "--seat", str(SEAT)]
-    assert main([*command, "-o", str(tmp_path / "out.html"), "--json", str(data)]) == 0
-    review = json.loads(data.read_text())
-    policy = AdvantagePolicy(Policy.load(imitation), Policy.load(grading), 50)
-    assert [model["name"] for model in review["models"]] == ["grading", "imitation \u00d7 grading"]
-    for decision, prediction in zip(review["decisions"], policy.predictions(reviewed.annotations), strict=True):
-        assert decision["answers"][1]["shown"] == pytest.approx(prediction.shown.tolist(), rel=1e-3, abs=1e-4)
-
-
 def test_weights_whose_folders_have_one_name_are_distinguished(reviewed: Reviewed, tmp_path: Path) -> None:
     paths = [str(written(tmp_path / run / "imitation", seed=seed).parent) for seed, run in enumerate("ab")]
     data = tmp_path / "out.json"
@@ -198,9 +186,6 @@ def test_the_policy_is_the_opinion_to_start_with(reviewed: Reviewed, tmp_path: P
         assert main([*command, "--json", str(data)]) == 0
         review = json.loads(data.read_text())
         assert (review["policy_model"], review["default_model"]) == expected
-    shifted = [str(reviewed.record), imitation, rank, "--prior", imitation, "--temperature", "50", "--seat", "0"]
-    assert main([*shifted, "-o", str(tmp_path / "out.html"), "--force", "--json", str(data)]) == 0
-    assert json.loads(data.read_text())["default_model"] == 2
 
 
 def test_values_of_actions_that_imitation_hardly_takes_are_not_compared(reviewed: Reviewed) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kanachan.cli.review import main
 from kanachan.review.page import embedded
-from tests.support.review_runs import SEAT, Reviewed
+from tests.support.review_runs import Reviewed
 from tests.support.reviewed import events_of, write_record
 from tests.support.rounds import V3
 from tests.support.tiny_weights import written
@@ -38,7 +38,6 @@ def test_weights_for_another_number_of_players_are_refused_with_those_that_fit(
     three = f"{of_three}: a game of 3 players, but reference is for games of 4: give weights for 3 players"
     for record, given, why in (
         (reviewed.record, [weights], f"{four} (vocabulary kanachan-4p), such as reference"),
-        (reviewed.record, ["reference/rank", "--prior", weights, "--temperature", "9"], four),
         (of_three, ["reference"], f"{three} (vocabulary kanachan-3p), "),
         (of_three, [weights, "reference"], three),
     ):
@@ -105,24 +104,12 @@ def test_a_page_overwrites_neither_its_record_nor_its_data(
         ["--seat", "0", "--threshold", "20"],
         ["--seat", "0", "--game", "0"],
         ["--seat", "0", "--batch", "0"],
-        ["--seat", "0", "--prior", "none"],
-        ["--seat", "0", "--prior", "none", "--temperature", "-3"],
-        ["--seat", "0", "--temperature", "3"],
     ),
 )
 def test_wrong_options_are_refused_before_anything_is_read(arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["none.xml", "none", "-o", "none.html", *arguments])
     assert exit_.value.code == 2
-
-
-def test_a_prior_that_has_no_probabilities_is_named(
-    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rank, grading = reviewed.weights["rank"], reviewed.weights["grading"]
-    command = [str(reviewed.record), grading, "--prior", rank, "--temperature", "50", "--seat", str(SEAT)]
-    assert main([*command, "-o", str(tmp_path / "out.html")]) == 1
-    assert f"{grading} with --prior {rank}: a network after rank is not a prior" in capsys.readouterr().err
 
 
 def test_a_review_replaces_no_file_without_force(

@@ -22,7 +22,6 @@ from kanachan.data.pack_options import Packing
 from kanachan.evaluation.temperature_scaling import certainty_metrics, collect_logits, fitted_temperature
 from kanachan.inference.policy import Policy, stacked
 from kanachan.models.weights import read_weights, write_weights
-from kanachan.play.rank_forecast import by_weights
 from tests.support.random_annotations import random_annotations, seat_of
 from tests.support.tiny_weights import written
 
@@ -202,12 +201,13 @@ def test_the_order_of_the_seats_has_a_separate_temperature(tmp_path: Path, capsy
     assert evaluate([str(path), str(tmp_path / "shards"), "--split", "validation", "--json", str(out), *DRAWS]) == 0
     (entry,) = json.loads(out.read_text())["weights"]
     assert entry["log_likelihood"]["order"]["situation"]["value"] == pytest.approx(-after, abs=1e-5)
-    seat = seat_of(annotations[0])
-    rank_SR = by_weights(Policy.load(path), annotations[0].observation, seat)
+    policy = Policy.load(path)
+    batch = policy.batch(columns_of_annotations(annotations[:1], FOUR_PLAYERS))
+    rank_R = policy.objective.baseline_rank_probability(policy.output(batch), batch)[0]
     flat_O = probability_O ** (3 / card["summary_temperature"])
     first_O = np.array([order[0] for order in ORDERS])
     expected = [flat_O[first_O == rank].sum() / flat_O.sum() for rank in range(4)]
-    np.testing.assert_allclose(rank_SR[seat], expected, atol=1e-5)
+    np.testing.assert_allclose(rank_R, expected, atol=1e-5)
 
 
 def test_the_temperature_is_the_one_of_least_loss() -> None:

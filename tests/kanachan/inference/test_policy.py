@@ -1,7 +1,6 @@
 """Predictions of a policy do not depend on how it is evaluated."""
 
 import math
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from annotate.annotation import format_line
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import StageName
 from kanachan.data.batch import batch_of_annotations
@@ -19,7 +17,6 @@ from kanachan.data.shards import open_shards
 from kanachan.inference.policy import Policy, chosen_device
 from kanachan.objectives.stages import STAGES
 from tests.support.packed import packed
-from tests.support.paths import ROOT
 from tests.support.random_annotations import random_annotations
 from tests.support.tiny_weights import written
 
@@ -108,20 +105,6 @@ def test_a_device_that_does_not_exist_is_refused() -> None:
     for name in ("abacus", "cuda:99"):
         with pytest.raises(ValueError, match=f"--device {name}"):
             chosen_device(name)
-
-
-def test_the_example_of_the_documents_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = ROOT / "docs" / "policies.md"
-    found = re.search(r"<!-- policy -->\s*```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert found is not None
-    written(tmp_path / "runs" / "imitation")
-    (tmp_path / "annotations.txt").write_text("".join(format_line(a) + "\n" for a in ANNOTATIONS))
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(compile(found[1], str(page), "exec"), names)
-    predictions = names["predictions"]
-    assert isinstance(predictions, list)
-    assert [len(p.score) for p in predictions] == [len(a.actions) for a in ANNOTATIONS]
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ import torch
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.evaluation.decision_metrics import DecisionMeter
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.behaviour import Behaviour, divergence
 from kanachan.inference.policy import NetworkPolicy, Policy
 from kanachan.inference.suit_averaging import SuitAverage
@@ -59,10 +58,6 @@ def policies(folder: Path) -> tuple[NetworkPolicy, NetworkPolicy]:
     """Returns imitation and values."""
     found = (Policy.load(written(folder / stage, stage), ELSEWHERE) for stage in ("imitation", "round_delta"))
     return next(found), next(found)
-
-
-def test_imitation_weighted_by_values(batch: Batch, tmp_path: Path) -> None:
-    evaluate_elsewhere(AdvantagePolicy(*policies(tmp_path), temperature=100.0), batch)
 
 
 def test_the_mean_of_suit_permutations(batch: Batch, tmp_path: Path) -> None:

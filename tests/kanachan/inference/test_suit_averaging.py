@@ -62,12 +62,6 @@ def test_a_network_that_was_trained_without_suit_permutations_is_refused(
     assert f"{out}: trained with data.exchange_suits=false" in capsys.readouterr().err
 
 
-def test_the_mean_cannot_be_combined_with_a_prior(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        evaluate(["values", "shards", "--prior", "imitation", "--divergence", "0.1", "--average-suits"])
-    assert "--average-suits does not go with --prior" in capsys.readouterr().err
-
-
 def test_the_mean_is_measured_and_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shards, weights = packed(tmp_path / "shards", train=60, test=40), written(tmp_path / "network")
     likelihoods = []

@@ -81,11 +81,9 @@ def test_a_player_of_the_arena_may_be_a_name_with_a_temperature() -> None:
     assert parse_agent("reference").files == ["reference"]
     spec = parse_agent("reference@0.5")
     assert (spec.files, spec.temperature) == (["reference"], 0.5)
-    spec = parse_agent("reference+reference/rank~10@2")
-    assert (spec.weights, spec.values, spec.points, spec.temperature) == ("reference", "reference/rank", 10, 2)
 
 
-@pytest.mark.parametrize("text", ["reference/nope", "reference/nope@2", "reference+reference/nope~10"])
+@pytest.mark.parametrize("text", ["reference/nope", "reference/nope@2"])
 def test_a_player_of_a_name_that_is_not_shipped_is_refused_with_those_that_are(text: str) -> None:
     with pytest.raises(ValueError, match="reference/nope: not among the weights of this package, which are reference"):
         parse_agent(text)

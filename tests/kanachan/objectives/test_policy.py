@@ -9,7 +9,6 @@ from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.cli import calibrate, evaluate, export, predict
 from kanachan.cli.review import main as review
 from kanachan.config import MODEL_SIZES, DataConfig, StageName, TrainConfig
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.int8_network import with_int8
 from kanachan.inference.policy import Policy
 from kanachan.models.weights import read_weights
@@ -82,13 +81,9 @@ def test_it_plays_and_reviews_games(weights: dict[StageName, Path], tmp_path: Pa
     assert (model["stage"], model["unit"]) == (POLICY, "probability")
 
 
-def test_values_can_be_weighted_with_it_and_its_matrices_be_int8(
-    weights: dict[StageName, Path], tmp_path: Path
-) -> None:
-    policy, values = Policy.load(weights[POLICY]), Policy.load(written(tmp_path, "rank"))
-    assert AdvantagePolicy(policy, values, 10.0).stage == POLICY
+def test_its_matrices_can_be_int8(weights: dict[StageName, Path]) -> None:
     pytest.importorskip("onnxruntime", reason="the extra `onnx` is not installed")
-    assert with_int8(policy, "policy").stage == POLICY
+    assert with_int8(Policy.load(weights[POLICY]), "policy").stage == POLICY
 
 
 def test_its_encoder_is_exported(weights: dict[StageName, Path], tmp_path: Path) -> None:

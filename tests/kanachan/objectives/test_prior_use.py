@@ -39,7 +39,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 @pytest.mark.parametrize("use_bf16", [False, True], ids=["fp32", "bf16"])
 def test_in_play_the_prior_is_added_to_cached_networks(policy: NetworkPolicy, use_bf16: bool) -> None:
     observations = [annotation.observation for annotation in ANNOTATIONS]
-    cached = CachedPolicy([policy], use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
+    cached = CachedPolicy(policy, use_bf16=use_bf16).evaluate(observations, list(range(len(observations))))
     for ours, theirs in zip(cached, policy.evaluate(observations), strict=True):
         np.testing.assert_allclose(ours.score, theirs.score, atol=3 if use_bf16 else 1e-2)
         assert ours.value == pytest.approx(theirs.value, abs=3 if use_bf16 else 1e-2)

@@ -36,7 +36,7 @@ def adapter(policy: NetworkPolicy, **settings: Any) -> Adapter:
 
 
 def rounds(policy: NetworkPolicy, num: int) -> list[PlayedRound]:
-    player = PolicyAgent(CachedPolicy([policy]), SeededSampler(0, "A"), 2.0)
+    player = PolicyAgent(CachedPolicy(policy), SeededSampler(0, "A"), 2.0)
     walls = DEAL.walls(num, "test", V)
     return [each for each in play_rounds(OPENING, walls, {"A": player}, ("A",) * 4, V) if each is not None]
 
@@ -100,7 +100,7 @@ def test_actions_of_better_rounds_become_more_probable(policy: NetworkPolicy) ->
     used = adapter(policy, rollouts=8, steps=10, learning_rate=0.02, points=1e3)
     adapted = used.adapted(used.adapt(OPENING, DEAL).additions)
     walls = DEAL.walls(8, f"rollouts/{_seed(used)}", V)
-    player = PolicyAgent(CachedPolicy([policy]), SeededSampler(_seed(used), "A"), 2.0)
+    player = PolicyAgent(CachedPolicy(policy), SeededSampler(_seed(used), "A"), 2.0)
     played = [each for each in play_rounds(OPENING, walls, {"A": player}, ("A",) * 4, V) if each is not None]
     delta_K = torch.tensor([float(each.delta[DEAL.seat]) for each in played])
     assert delta_K.std() > 0

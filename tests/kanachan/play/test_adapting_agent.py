@@ -51,7 +51,7 @@ def first_moves(player: Agent, moves: int) -> tuple[list[ActRequest], list[int]]
 def test_without_steps_it_plays_as_the_unadapted_network(weights: Path) -> None:
     policy = Policy.load(weights)
     config = AdaptationConfig(rollouts=2, steps=0)
-    cached = CachedPolicy([policy], rank=config.low_rank)
+    cached = CachedPolicy(policy, rank=config.low_rank)
     agent = AdaptingAgent(cached, SeededSampler(0, "A"), 0.8, 0.0, Adapter(policy, config))
     plain = make_agent(parse_agent(f"{weights}@0.8"), SeededSampler(0, "A"), V)
     _, chosen = first_moves(agent, 60)
@@ -61,7 +61,7 @@ def test_without_steps_it_plays_as_the_unadapted_network(weights: Path) -> None:
 def test_with_steps_it_plays_otherwise(weights: Path) -> None:
     policy = Policy.load(weights)
     config = AdaptationConfig(rollouts=4, learning_rate=0.1)
-    cached = CachedPolicy([policy], rank=config.low_rank)
+    cached = CachedPolicy(policy, rank=config.low_rank)
     agent = AdaptingAgent(cached, SeededSampler(0, "A"), None, 0.0, Adapter(policy, config))
     plain = make_agent(parse_agent(str(weights)), SeededSampler(0, "A"), V)
     assert first_moves(agent, 40)[1] != first_moves(plain, 40)[1]

@@ -12,7 +12,6 @@ from annotate.game.record import Event
 from annotate.vocabulary import FOUR_PLAYERS as V
 from annotate.vocabulary import THREE_PLAYERS as V3
 from annotate.vocabulary import VOCABULARIES, Vocabulary
-from kanachan.config import StageName
 from kanachan.data.columns import columns_of_observations
 from kanachan.inference.choice import Action
 from kanachan.inference.int8_network import with_int8
@@ -27,8 +26,7 @@ from tests.support.matches import mjai
 from tests.support.tiny_weights import written
 
 INT8 = ("int8",) if find_spec("onnxruntime") else ()  # the extra `onnx`
-KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "advantage", "adapted", "mjai", *INT8)
-VALUES: dict[str, StageName] = {V.name: "rank", V3.name: "round_delta"}
+KINDS = ("random", "rule", "greedy", "sampled", "absolute seats", "adapted", "mjai", *INT8)
 Requests = dict[tuple[GameKey, int, int], ActRequest]
 
 
@@ -49,14 +47,12 @@ def names_of(tmp_path_factory: pytest.TempPathFactory, names: Names) -> Mapping[
 
 def _names(folder: Path, vocabulary: Vocabulary) -> Names:
     imitation = written(folder / "imitation", vocabulary=vocabulary)
-    values = written(folder / "values", VALUES[vocabulary.name], seed=1, vocabulary=vocabulary)
     return {
         "random": "random",
         "rule": "rule:careful",
         "greedy": str(imitation),
         "sampled": f"{imitation}@0.7",
         "absolute seats": str(written(folder / "absolute", actor_first=False, vocabulary=vocabulary)),
-        "advantage": f"{imitation}+{values}~20",
         "adapted": f"{imitation}!adapt=2@0.7",
         "mjai": mjai(),
         "int8": f"{imitation}!int8",
@@ -158,7 +154,7 @@ def scores_of(policy: Policy, requests: Sequence[ActRequest]) -> list[np.ndarray
     return [prediction.score for prediction in policy.predict(policy.batch(columns))]
 
 
-@pytest.mark.parametrize("kind", ["greedy", "absolute seats", "advantage"])
+@pytest.mark.parametrize("kind", ["greedy", "absolute seats"])
 def test_a_policy_takes_the_action_of_the_highest_score(kind: str, names: Names) -> None:
     _, watched = played(names[kind], GAMES[:1], together=1, most=60)
     for (key, request), score_A in zip(
@@ -170,13 +166,9 @@ def test_a_policy_takes_the_action_of_the_highest_score(kind: str, names: Names)
 
 def plain_policy(name: str) -> Policy:
     """Returns the policy of a specification, without cached events."""
-    from kanachan.inference.advantage_policy import AdvantagePolicy
-
     spec = parse_agent(name)
-    policies = [Policy.load(path) for path in spec.files]
-    if spec.is_int8:
-        policies = [with_int8(policy, name) for policy in policies]
-    return policies[0] if len(policies) == 1 else AdvantagePolicy(*policies, spec.points)
+    policy = Policy.load(spec.weights)
+    return with_int8(policy, name) if spec.is_int8 else policy
 
 
 @pytest.mark.parametrize(

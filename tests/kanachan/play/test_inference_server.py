@@ -85,7 +85,7 @@ def test_games_are_the_same_as_with_networks_in_the_process_for_several_workers_
     values: str,
     precision: Precision,
 ) -> None:
-    players = (f"{weights[prior]}@0.7", f"{weights[prior]}+{weights[values]}~20@1", "rule")
+    players = (f"{weights[prior]}@0.7", f"{weights[values]}@1", "rule")
     settings = SelfPlay(vocabulary=vocabulary, players=players, shares=(0.2, 0.2, 0.6), explore=0.05, style=0)
     roller = Roller(selfplay=replace(settings, precision=precision))
     expected = played(roller, 0, 1)
@@ -100,7 +100,7 @@ def test_the_networks_are_not_in_the_worker(server: ServerAddress, weights: dict
     spec = parse_agent(weights["imitation"])
     agent = make_agent(spec, SeededSampler(0, "A"), FOUR_PLAYERS, "cuda:7", server=server)
     assert isinstance(agent, PolicyAgent)
-    (network,) = agent.policy._networks
+    network = agent.policy._network
     assert isinstance(network, RemoteNetwork) and not list(network.parameters())
 
 

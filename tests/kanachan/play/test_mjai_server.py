@@ -15,15 +15,13 @@ from annotate.records.reading import read_games
 from annotate.simulation.simulate import rounds_of, simulate_game
 from annotate.vocabulary import is_red, tile34_of
 from kanachan.config import StageName
-from kanachan.data.columns import columns_of_annotations
-from kanachan.inference.advantage_policy import AdvantagePolicy
 from kanachan.inference.policy import Policy
-from kanachan.objectives.rank import Rank
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.reference import shipped_name
 from kanachan.objectives.stages import STAGES
-from kanachan.play.mjai_bot import MjaiBot
+from kanachan.play.mjai_bot import MjaiBot, final_ranks
 from kanachan.play.mjai_server import Bot
 from kanachan.play.mortal_meta import mask_action
-from kanachan.play.rank_forecast import RankForecast, by_scores, by_weights
 from tests.support.bots import END_OF_ROUND, START, answers, bot_of, stream
 from tests.support.mjai_table import V, hidden_from, turns
 from tests.support.rare_rounds import TENPAI
@@ -235,34 +233,14 @@ def bit_of(event: Event) -> int:
     return {"reach": 37, "pon": 41, "daiminkan": 42, "ankan": 42, "kakan": 42, "hora": 43}[event["type"]]
 
 
-def test_ranks_at_the_start_of_each_round_are_those_of_the_rank_weights(
-    weights: dict[StageName, Path], rounds: list[list[Event]]
-) -> None:
-    forecast = RankForecast(Policy.load(weights["rank"]), 0)
-    answers(bot_of(weights["imitation"], 1, forecast=forecast), stream(1, rounds))
-    assert len(forecast.matrices) == len(rounds)
-    for matrix in forecast.matrices:
-        np.testing.assert_allclose(matrix.sum(axis=0), 1, atol=1e-6)
-        np.testing.assert_allclose(matrix.sum(axis=1), 1, atol=1e-6)
-    assert not np.allclose(forecast.matrices[0], by_scores(rounds[0][0]["scores"], 4))
-
-
-def test_ranks_are_in_the_rows_of_their_seats(weights: dict[StageName, Path]) -> None:
-    policy = Policy.load(weights["rank"])
-    assert policy.actor_first and isinstance(policy.objective, Rank)
-    annotations = simulate_game(V, 5, 0, style=0).annotations
-    for seat in range(4):
-        own = next(a for a in annotations if V.sparse["seat"].token(seat) in a.sparse)
-        batch = policy.batch(columns_of_annotations([own], V))
-        wanted = policy.objective.baseline_rank_probability(policy.output(batch), batch)[0]
-        np.testing.assert_allclose(by_weights(policy, own.observation, seat)[seat], wanted, atol=1e-6)
-
-
-def test_without_rank_weights_the_leader_is_more_probably_first_the_later_it_is() -> None:
-    scores = [40_000, 30_000, 20_000, 10_000]
-    early, late = by_scores(scores, 8), by_scores(scores, 1)
-    assert early[0, 0] < late[0, 0] and late.argmax(axis=1).tolist() == [0, 1, 2, 3]
-    np.testing.assert_allclose(by_scores([25_000] * 4, 8), 0.25, atol=0.02)
+@pytest.mark.parametrize("num_seats", [3, 4])
+def test_of_seats_that_differ_in_score_the_leader_is_more_probably_first_the_later_it_is(num_seats: int) -> None:
+    predictor = RewardPredictor.load(shipped_name("reward", num_seats))
+    start = {"honba": 0, "kyotaku": 0, "scores": [45_000, 30_000, 15_000, 10_000][:num_seats], "kyoku": 1}
+    early, late = (
+        np.array(final_ranks(predictor, {**start, "bakaze": wind}, 4, 1, (14,) * num_seats)) for wind in "ES"
+    )
+    assert early[0, 0] < late[0, 0] and late.argmax(axis=1).tolist() == list(range(num_seats))
 
 
 def test_a_round_that_cannot_be_followed_is_skipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -311,14 +289,6 @@ def test_after_an_error_all_lines_are_refused_until_the_next_round(
     found = [answer["type"] for answer in answers(bot, received)]
     assert "error" not in found[:3] and set(found[3:]) == {"error"}
     assert "error" not in {answer["type"] for answer in answers(bot, [hidden_from(0, event) for event in second])}
-
-
-def test_values_re_weight_a_prior(weights: dict[StageName, Path], rounds: list[list[Event]]) -> None:
-    policy = AdvantagePolicy(Policy.load(weights["imitation"]), Policy.load(weights["rank"]), 20.0)
-    player = MjaiBot(policy, 1, "mjsoul", ObservationEncoder(V, 4, 1, (14,) * 4))
-    metas = [answer.get("meta", {}) for answer in answers(Bot(player), stream(1, rounds[:1]))]
-    whole = [meta for meta in metas if "q_values" in meta]
-    assert whole and all({"probabilities", "expected_points", "rank_probabilities"} <= meta.keys() for meta in whole)
 
 
 @pytest.mark.records

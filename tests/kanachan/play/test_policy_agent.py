@@ -17,8 +17,8 @@ SEATS = 128
 
 
 def test_a_cache_has_one_slot_for_each_seat_and_one_for_padding(tmp_path: Path) -> None:
-    cached = CachedPolicy([Policy.load(written(tmp_path))])
-    (network,) = cached._networks
+    cached = CachedPolicy(Policy.load(written(tmp_path)))
+    network = cached._network
     assert isinstance(network, CachedNetwork)
     without_seats = len(network._layers[0])
     annotations = random_annotations(SEATS, seed=1)
