@@ -167,11 +167,12 @@ class DataConfig:
     verify: bool = False
     """read all shards before training and compare them with their checksums; otherwise only their structure is
     checked"""
-    batch: int = 256
-    """decisions of an optimiser step, over all devices"""
-    micro_batch: int = 64
-    """decisions in one forward pass on one device; must divide the batch. The batch is sorted by length before it is
-    divided, so small micro-batches compute less padding"""
+    batch: int | None = None
+    """decisions of an optimiser step, over all devices; without it, 256 (reward 32 games, critic 512, policy 4,096), or
+    the next larger number that the devices can share"""
+    micro_batch: int | None = None
+    """decisions in one forward pass on one device; must divide the batch. Without it, the largest number that does: on
+    a CPU up to 64, on a GPU up to 512, fewer on one of less than 43 GB"""
     validation_batch: int = 256
     """decisions in one forward pass of a validation"""
     exchange_suits: bool = True
@@ -186,15 +187,22 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         for name in ("batch", "micro_batch", "validation_batch"):
-            require(getattr(self, name) >= 1, f"data.{name} must be at least 1, not {getattr(self, name)}")
+            value = getattr(self, name)
+            require(value is None or value >= 1, f"data.{name} must be at least 1, not {value}")
         require(
-            self.batch % self.micro_batch == 0,
+            self.batch is None or self.micro_batch is None or self.batch % self.micro_batch == 0,
             f"data.micro_batch={self.micro_batch} does not divide data.batch={self.batch}",
         )
         require(
             1 <= self.neighbours <= 1024 and self.neighbours & (self.neighbours - 1) == 0,
             f"data.neighbours must be a power of two from 1 to 1024, not {self.neighbours}",
         )
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Batch and micro-batch of a run, for which they have been chosen."""
+        assert self.batch is not None and self.micro_batch is not None
+        return self.batch, self.micro_batch
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from annotate.vocabulary import Vocabulary
 from kanachan.data.batch import Batch, TokenLayout, collate, with_hidden, with_varlen_layout
 from kanachan.data.columns import Columns, round_keys, splitmix64
-from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round, require_shareable
+from kanachan.data.sampler import EpochSampler, Stream, batches_of_rank, by_round
 from kanachan.data.shard_folder import SPLIT_ADVICE
 from kanachan.data.shards import Shards, open_shards
 from kanachan.data.symmetry import SeatRotation, suit_permutations
@@ -51,7 +51,7 @@ class TrainLoader:
 
     Args:
         batch: rows of a step, over all ranks.
-        micro_batch: rows of one yielded batch; divides `batch`.
+        micro_batch: rows of one yielded batch; all ranks get equally many.
         neighbours: rows that are sampled as one unit, parts of one or two rounds; divides BLOCK.
         varlen: for varlen attention (`kanachan.data.batch.with_varlen_layout`). Rows are not sorted by length then,
             so that all batches need about equally much memory and time.
@@ -62,7 +62,7 @@ class TrainLoader:
             batches apart from the tiles (`kanachan.data.batch.with_hidden`); None: none is.
 
     Raises:
-        ValueError: there are fewer rows than one batch, or the ranks cannot share a batch equally.
+        ValueError: there are fewer rows than one batch.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class TrainLoader:
             raise ValueError(
                 f"the {shards.split} split has {len(shards)} decisions, fewer than one batch of data.batch={batch}"
             )
-        require_shareable(batch, micro_batch, world)
+        assert batch % (micro_batch * world) == 0
         self.steps_per_epoch = len(shards) // batch
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""

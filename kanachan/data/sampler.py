@@ -80,15 +80,6 @@ class EpochSampler:
         return rows[rows < self.num_rows]
 
 
-def require_shareable(batch: int, micro_batch: int, world: int) -> None:
-    """Raises ValueError unless a batch can be divided into micro-batches of which all ranks get equally many."""
-    if batch % (micro_batch * world):
-        raise ValueError(
-            f"data.batch={batch} cannot be shared equally by {world} devices in micro-batches of "
-            f"data.micro_batch={micro_batch}: it must be a multiple of {micro_batch * world}"
-        )
-
-
 def batches_of_rank(num_rows: int, batch: int, rank: int, world: int) -> list[NDArray[np.int64]]:
     """Divides rows, of which there are at least as many as ranks, into batches of about equal size, as many for each
     rank; returns those of one rank."""

@@ -187,8 +187,12 @@ def _resumed(config: TrainConfig, given: GivenSettings, *, is_named: bool) -> Tr
         is_named: the run was named (--resume RUN), so that it may be given another length.
     """
     saved = load_config(Path(config.run.out) / CONFIG_NAME)
-    if config.run.precision == "auto":  # as it was chosen for the saved run
+    # what was chosen for the saved run
+    if config.run.precision == "auto":
         config = replace(config, run=replace(config.run, precision=saved.run.precision))
+    for name in ("batch", "micro_batch"):
+        if getattr(config.data, name) is None:
+            config = replace(config, data=replace(config.data, **{name: getattr(saved.data, name)}))
     if config.init is not None and given.on_command_line("model.size") is None:  # as --init gave them to the saved run
         taken = {name: getattr(saved.model, name) for name in SIZES if not given.has(f"model.{name}")}
         config = replace(config, model=replace(config.model, **taken))

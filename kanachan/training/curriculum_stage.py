@@ -32,7 +32,7 @@ class CurriculumStage:
             labelling=RoundLabelling(config.stage, config.objective) if config.objective.target == "round" else None,
             reads_hidden=config.objective.oracle > 0,
         )
-        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.batch, source)))
+        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
         return source
 
     @staticmethod

@@ -180,8 +180,8 @@ class LoggedModule(TrainableModule):
         groups = self.trainer.optimizers[0].param_groups
         rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
         row = {f"train/{name}": mean for name, mean in means.items()}
-        row["train/learning_rate"] = rates["decoder"]
-        if rates.get("encoder", rates["decoder"]) != rates["decoder"]:
+        rate = row["train/learning_rate"] = rates["decoder" if "decoder" in rates else "encoder"]
+        if rates.get("encoder", rate) != rate:
             row["train/encoder_learning_rate"] = rates["encoder"]
         row |= {f"train/{name}": float(norm) for name, norm in self._gradient_norms.items()}
         self._gradient_norms.clear()
@@ -231,9 +231,15 @@ class LoggedModule(TrainableModule):
         for logger in self.trainer.loggers:
             logger.log_metrics({**row, "train/samples": float(self.samples)}, step=self.trainer.global_step)
 
+    @property
+    def _micro_batches_per_step(self) -> int:
+        """Over all ranks."""
+        return self.trainer.accumulate_grad_batches * self.trainer.world_size
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         checkpoint["samples"] = self.samples
         checkpoint["batches_per_step"] = self.trainer.accumulate_grad_batches
+        checkpoint["micro_batches_per_step"] = self._micro_batches_per_step
         checkpoint["training_sums"] = self._training.state_dict(self.trainer)
         checkpoint["skipped"] = self.skipped.state_dict()
 
@@ -245,5 +251,8 @@ class LoggedModule(TrainableModule):
             added = counts["ready"] // checkpoint["batches_per_step"] * self.trainer.accumulate_grad_batches
             added -= counts["ready"]
             counts.update({name: count + added for name, count in counts.items()})
-        self._training.load_state_dict(checkpoint["training_sums"], share=1 / self.trainer.world_size)
+        # each micro-batch has the weight 1, and a step may have had more of them; earlier versions fixed their number
+        before = checkpoint.get("micro_batches_per_step", self._micro_batches_per_step)
+        share = self._micro_batches_per_step / before / self.trainer.world_size
+        self._training.load_state_dict(checkpoint["training_sums"], share)
         self.skipped.load_state_dict(checkpoint["skipped"])

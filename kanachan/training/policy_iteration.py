@@ -31,11 +31,12 @@ from kanachan.models.card import read_card
 from kanachan.models.interpolation import interpolated
 from kanachan.models.weights import CARD_NAME, read_weights, write_card, write_weights
 from kanachan.policy_config import SelfPlayConfig, needs_reward
-from kanachan.training.devices import World, devices_of, is_launched, this_rank
+from kanachan.training.devices import devices_of
 from kanachan.training.loggers import MetricsFile
 from kanachan.training.metric_names import AXIS, METRICS_NAME
 from kanachan.training.phases import Phase, PhaseStopped, run_phase
 from kanachan.training.policy_gate import Gate
+from kanachan.training.processes import World, is_launched, this_rank
 from kanachan.training.run_folder import CONFIG_NAME, ITERATION, save_config
 from kanachan.training.wandb_run import finish_wandb, wandb_group, wandb_logger, wandb_mode
 
@@ -74,7 +75,7 @@ class Iteration:
         yield "games", Phase("selfplay", self._selfplay(), (self.games / CARD_OF_SHARDS).is_file)
         if self.fits_reward:
             assert self.reward is not None
-            # the network is small, and its batches cannot be shared by any number of devices
+            # the network is small
             yield "reward", self._train("reward", self.reward, ["--run.devices", "1"])
         if self.fits_critic:
             assert self.critic is not None
@@ -154,7 +155,7 @@ def run_iterations(config: TrainConfig) -> int:
     """Runs the iterations that the folder lacks; returns the exit status.
 
     Raises:
-        ValueError: this is one of several processes, several machines are to train, the folder has more iterations, or
+        ValueError: this is one of several processes, the folder has more iterations, or
             there are too few games for all splits.
         OSError: something cannot be written, another process uses the folder, or a command failed.
     """
@@ -194,11 +195,6 @@ def _require_one_process(world: World) -> None:
             f"{world.size} processes were started for iterations (--selfplay.games), which need one: run the command "
             "without torchrun or srun. Its trainings then use all GPUs of the machine, or as many as --run.devices "
             "gives; --selfplay.backend ray plays on several machines"
-        )
-    if world.nodes > 1:
-        raise ValueError(
-            f"run.nodes={world.nodes}: iterations (--selfplay.games) train on one machine; leave it out. "
-            "--selfplay.backend ray plays on several"
         )
 
 

@@ -33,7 +33,7 @@ class PolicyStage:
     @staticmethod
     def open_data(config: TrainConfig, devices: Devices) -> DataSource:
         source = PlayedSource(config, devices)
-        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.batch, source)))
+        source.guide(HiddenShare.of_run(config, steps_of(config.run, config.data.sizes[0], source)))
         return source
 
     @staticmethod

@@ -14,7 +14,7 @@ class RewardStage:
 
     @staticmethod
     def open_data(config: TrainConfig, devices: Devices) -> DataSource:
-        return RoundSource(config.data, config.run.seed, world=devices.world.size)
+        return RoundSource(config.data, config.run.seed)
 
     @staticmethod
     def make_learner(

@@ -12,7 +12,7 @@ from kanachan.config import DataConfig
 from kanachan.data.round_batch import Games, RoundBatch
 from kanachan.data.round_columns import RoundColumns
 from kanachan.data.round_shards import open_rounds
-from kanachan.data.sampler import EpochSampler, batches_of_rank, require_shareable
+from kanachan.data.sampler import EpochSampler, batches_of_rank
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, splits_in
 from kanachan.training.data_source import Share
@@ -21,15 +21,11 @@ from kanachan.training.data_source import Share
 class RoundSource:
     """The games of the train and validation splits of `config.path`.
 
-    Args:
-        world: number of processes that share the games.
-
     Raises:
-        ValueError: there are no rounds to train on, they cannot be read, their games do not fill one batch, or a batch
-            cannot be split over the processes.
+        ValueError: there are no rounds to train on, they cannot be read, or their games do not fill one batch.
     """
 
-    def __init__(self, config: DataConfig, seed: int, *, world: int = 1) -> None:
+    def __init__(self, config: DataConfig, seed: int) -> None:
         self.config = config
         self.seed = seed
         present = splits_in(Path(config.path) / ROUNDS)
@@ -40,12 +36,12 @@ class RoundSource:
         }
         self._games = {split: Games.of(rounds) for split, rounds in self._rounds.items()}
         self._shard = open_shard_file(present["train"][0])[0]
-        if self.num_train_rows < config.batch:
+        self._batch, _ = config.sizes
+        if self.num_train_rows < self._batch:
             raise ValueError(
                 f"{config.path}: {self.num_train_rows} games to train on, fewer than one batch of "
-                f"data.batch={config.batch}: lower it"
+                f"data.batch={self._batch}: lower it"
             )
-        require_shareable(config.batch, config.micro_batch, world)
 
     @property
     def name(self) -> str:
@@ -57,7 +53,7 @@ class RoundSource:
 
     @property
     def steps_per_epoch(self) -> int:
-        return self.num_train_rows // self.config.batch
+        return self.num_train_rows // self._batch
 
     @property
     def num_train_rows(self) -> int:
@@ -127,18 +123,18 @@ class RoundLoader:
     ) -> None:
         self.step = 0
         """steps yielded since the start of the run, over all epochs"""
-        self.steps_per_epoch = len(games) // config.batch
+        self._batch, self._micro_batch = config.sizes
+        self.steps_per_epoch = len(games) // self._batch
         self._rounds = rounds
         self._games = games
-        self._config = config
         self._rank = rank
         self._world = world
-        self._identity = {**identity, "batch": config.batch, "seed": seed}
+        self._identity = {**identity, "batch": self._batch, "seed": seed}
         self._order = EpochSampler(len(games), seed, unit=1)
 
     def __len__(self) -> int:
         """Returns the micro-batches of an epoch on this rank."""
-        return self.steps_per_epoch * self._config.batch // (self._config.micro_batch * self._world)
+        return self.steps_per_epoch * self._batch // (self._micro_batch * self._world)
 
     def state_dict(self) -> dict[str, Any]:
         return {"step": self.step, **self._identity}
@@ -155,10 +151,10 @@ class RoundLoader:
 
     def __iter__(self) -> Iterator[RoundBatch]:
         epoch, first = divmod(self.step, self.steps_per_epoch)
-        batch = self._config.batch
+        batch = self._batch
         for step in range(first, self.steps_per_epoch):
             game_G = self._order.rows(epoch, step * batch, (step + 1) * batch)
-            game_MG = game_G.reshape(-1, self._config.micro_batch)[self._rank :: self._world]
+            game_MG = game_G.reshape(-1, self._micro_batch)[self._rank :: self._world]
             for number, of_micro_batch_G in enumerate(game_MG, start=1):
                 found = RoundBatch.of(self._rounds, self._games, of_micro_batch_G)
                 if number == len(game_MG):

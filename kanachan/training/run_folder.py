@@ -49,6 +49,7 @@ _PLAYED = ("backend", "address", "processes", "device")
 MAY_CHANGE = frozenset(
     [f"run.{name}" for name in (*_SHOWN, *_PLACED, *_STORED)]
     + [f"data.{name}" for name in _READ]
+    + ["data.micro_batch"]
     + [f"selfplay.{name}" for name in _PLAYED]
     + ["objective.teacher"]  # the file may have moved; that it is the same is checked where it is read
 )

@@ -25,8 +25,8 @@ class ShardSource:
         labelling: makes what computes the soft labels of a split, if there are any.
 
     Raises:
-        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, a batch cannot be
-            split over the processes, or hidden hands are to be read and there are none.
+        ValueError: there are no shards to train on, they cannot be read, they do not fill one batch, or hidden hands
+            are to be read and there are none.
     """
 
     def __init__(
@@ -122,10 +122,11 @@ class ShardSource:
         )
 
     def _batches(self, rank: int, world: int, pin: bool) -> TrainLoader:
+        batch, micro_batch = self.config.sizes
         return TrainLoader(
             self._shards["train"],
-            batch=self.config.batch,
-            micro_batch=self.config.micro_batch,
+            batch=batch,
+            micro_batch=micro_batch,
             seed=self.seed,
             exchange_suits=self.config.exchange_suits,
             actor_first=self.config.actor_first,

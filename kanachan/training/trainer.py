@@ -10,7 +10,6 @@ from typing import Any
 
 import lightning as L
 import torch
-from lightning.fabric.plugins.environments.lightning import LightningEnvironment
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.strategies import Strategy
 
@@ -19,6 +18,7 @@ from annotate.runtime.terminal import is_out_of_memory
 from kanachan.config import WEIGHTS_NAME, RunConfig, StageName, TrainConfig
 from kanachan.models.card import read_card
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD
+from kanachan.training.batch_sizes import chosen_batch
 from kanachan.training.checkpointing import (
     PREVIOUS_NAME,
     BestCheckpoint,
@@ -36,13 +36,14 @@ from kanachan.training.critic_stage import CriticStage
 from kanachan.training.curriculum_stage import CurriculumStage
 from kanachan.training.data_source import DataSource, SourceData
 from kanachan.training.deepspeed import ZERO_STAGES
-from kanachan.training.devices import Devices, World, devices_of, is_launched, this_rank
+from kanachan.training.devices import Devices, devices_of
 from kanachan.training.ema import EMA
 from kanachan.training.learner import Learner, StageKind
 from kanachan.training.logged_module import LoggedModule
 from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.policy_stage import PolicyStage
+from kanachan.training.processes import World, placement_of, this_rank
 from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
@@ -103,11 +104,10 @@ def _run(request: Request, held: ExitStack) -> int:
     devices = devices_of(config.run)
     if request.resume and is_zero:  # another process of this folder could replace the checkpoint while it is read
         held.enter_context(_locked(out))
-    # saved with the run, so that it has the same precision wherever it is resumed
-    config = replace(config, run=replace(config.run, precision="bf16" if devices.use_bf16 else "fp32"))
+    config, about_batch = _chosen_settings(config, devices, is_resumed=request.resume)
     kind = _kind(config.stage)
     data = kind.open_data(config, devices)
-    steps = steps_of(config.run, config.data.batch, data)
+    steps = steps_of(config.run, config.data.sizes[0], data)
     schedule = Schedule(config.optim.cooldown_start(steps), steps)
     resumption = _Resumption(*checkpoint_to_resume(out / CHECKPOINTS, schedule)) if request.resume else None
     _require_validation(config.run, data)
@@ -143,7 +143,7 @@ def _run(request: Request, held: ExitStack) -> int:
         stage.meter.peak = matrix_flops_per_second(strategy.root_device, devices.dtype)
     if is_zero:
         origin = f"resumed from step {resumption.step}" if resumption else learner.origin
-        _announce(config, data, learner, steps, origin, f"{summary}, wandb {mode}")
+        _announce(config, data, learner, steps, origin, about_batch, f"{summary}, wandb {mode}")
     try:
         _fit(trainer, stage, data, resumption)
     except Stopped as stopped:
@@ -154,6 +154,14 @@ def _run(request: Request, held: ExitStack) -> int:
     if is_zero:
         _finish(trainer, stage, data, best, writer)
     return 0
+
+
+def _chosen_settings(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[TrainConfig, str]:
+    """Chooses the settings that follow from the devices; returns all settings, and how the batch was chosen."""
+    # saved with the run, so that it has the same precision wherever it is resumed
+    run = replace(config.run, precision="bf16" if devices.use_bf16 else "fp32")
+    data, about_batch = chosen_batch(config, devices, is_resumed=is_resumed)
+    return replace(config, run=run, data=data), about_batch
 
 
 def _loggers(
@@ -243,6 +251,8 @@ def _metrics_file(run: RunConfig, resumption: _Resumption | None) -> MetricsFile
 def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tuple[Strategy, str]:
     """Makes the strategy; returns it and a summary of it and the devices."""
     name, reason = chosen_strategy(config.run, devices, sum(p.numel() for p in stage.network.parameters()))
+    if config.run.compile and name == "zero3":
+        raise ValueError(f"run.compile does not work with zero3 ({reason}), which shards the weights: use zero2")
     if config.optim.average and name == "zero3":
         raise ValueError("optim.average needs whole weights in every process, and zero3 shards them: use zero2")
     if config.optim.optimizer == "muon" and name in ZERO_STAGES:
@@ -250,7 +260,7 @@ def _strategy(config: TrainConfig, devices: Devices, stage: LoggedModule) -> tup
             f"optim.optimizer muon needs whole matrices in every process, and {name} ({reason}) shards them: use "
             "--run.strategy ddp, or start a run with --optim.optimizer adamw"
         )
-    strategy = make_strategy(name, config.run, devices, config.data.micro_batch)
+    strategy = make_strategy(name, config.run, devices, config.data.sizes[1])
     world, attention = devices.world, "packed" if devices.use_varlen else "padded"
     summary = f"{world.size} x {'GPU' if devices.is_gpu else 'CPU'}"
     summary += f" on {world.nodes} machines" if world.nodes > 1 else ""
@@ -267,14 +277,13 @@ def _trainer(
     files: CheckpointFiles,
 ) -> L.Trainer:
     run = config.run
-    accumulate = config.data.batch // (config.data.micro_batch * devices.world.size)
-    plugins: list[Any] = [files]
-    if devices.world.size == 1 or not is_launched():
-        plugins.append(LightningEnvironment())  # whatever Lightning infers from the variables of a cluster
+    batch, micro_batch = config.data.sizes
+    accumulate = batch // (micro_batch * devices.world.size)
+    placement = placement_of(devices.world, devices.of_this_process.index)
     return L.Trainer(
         accelerator="gpu" if devices.is_gpu else "cpu",
-        devices=devices.world.devices,
-        num_nodes=devices.world.nodes,
+        devices=placement.devices,
+        num_nodes=placement.num_nodes,
         strategy=strategy,
         precision=precision_for(strategy, devices),
         max_steps=steps,
@@ -288,7 +297,7 @@ def _trainer(
         use_distributed_sampler=False,
         logger=loggers,
         callbacks=callbacks,
-        plugins=plugins,
+        plugins=[files, placement.environment],
         default_root_dir=run.out,
         enable_checkpointing=False,
         enable_progress_bar=False,
@@ -296,19 +305,22 @@ def _trainer(
     )
 
 
-def _announce(config: TrainConfig, data: DataSource, learner: Learner, steps: int, origin: str, summary: str) -> None:
+def _announce(
+    config: TrainConfig, data: DataSource, learner: Learner, steps: int, origin: str, batch: str, summary: str
+) -> None:
     stage, samples = learner.module, learner.samples
     num_parameters = sum(parameter.numel() for parameter in stage.network.parameters())
-    length = f"steps: {steps:,} of {config.data.batch} {samples}"
+    length = f"steps: {steps:,} of {config.data.sizes[0]} {samples}"
     rows = f"an endless number of {samples}"
     if data.num_train_rows is not None:
-        length += f" ({steps * config.data.batch / data.num_train_rows:.2f} epochs)"
+        length += f" ({steps * config.data.sizes[0] / data.num_train_rows:.2f} epochs)"
         rows = f"{data.num_train_rows:,} {samples}"
     print(
         f"stage {config.stage}, {origin}\n"
         f"network: {num_parameters:,} parameters{learner.about}\n"
         f"data: {data.name}: {rows} to train on, {data.num_validation_rows:,} to validate on\n"
         f"{length}\n"
+        f"{batch}\n"
         f"devices: {summary}\n"
         f"folder: {config.run.out}",
         flush=True,

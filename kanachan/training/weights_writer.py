@@ -61,7 +61,7 @@ class WeightsWriter:
             config.objective,
             self.data.vocabulary,
             steps=step,
-            samples=step * config.data.batch,
+            samples=step * config.data.sizes[0],
             metrics=metrics,
             lineage=self._checkpoints.lineage,
             data=self.data.description,

@@ -32,9 +32,10 @@ from annotate.records.reading import Record, find_records, read_games, read_reco
 from annotate.replay.replay import annotate_game
 from annotate.runtime.terminal import require_positive, run_cleanly
 from annotate.runtime.workers import num_cores
-from kanachan.config import MODEL_SIZES, DataConfig, RunConfig
+from kanachan.config import MODEL_SIZES, RunConfig
 from kanachan.data.pack import pack
 from kanachan.data.pack_options import Packing
+from kanachan.training.batch_sizes import DEFAULT_BATCH
 from kanachan.training.devices import devices_of
 
 PARTS = ("annotate", "data", "train", "peak", "floor", "shapes", "growing", "arena", "selfplay", "bot", "three")
@@ -90,9 +91,9 @@ def _measure(arguments: argparse.Namespace) -> None:
             estimates.append(measure_data(lines, shards, arguments.repeats))
         if "train" in parts:
             model = replace(MODEL_SIZES[arguments.size], dropout=_DROPOUT)
-            estimates.append(measure_train(lines, shards, model, DataConfig.batch, arguments.repeats))
+            estimates.append(measure_train(lines, shards, model, DEFAULT_BATCH, arguments.repeats))
             if _supports_bf16():
-                estimates.append(measure_bf16(shards, model, DataConfig.batch, arguments.repeats))
+                estimates.append(measure_bf16(shards, model, DEFAULT_BATCH, arguments.repeats))
         if "peak" in parts:
             estimates += [measure_peak(shards, size, arguments.repeats) for size in SIZES]
         if "growing" in parts:

@@ -24,8 +24,9 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import DataConfig, ModelConfig, ObjectiveConfig, OptimConfig
+from kanachan.config import ModelConfig, ObjectiveConfig, OptimConfig
 from kanachan.objectives.networks import build_network
+from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 from kanachan.training.optimizers import make_optimizer
 from kanachan.training.throughput import matrix_flops_per_second
 
@@ -117,7 +118,7 @@ class _Meter(TorchDispatchMode):
 def measure_floor(shards: Path, model: ModelConfig, repeats: int, *, use_bf16: bool) -> list[Estimate]:
     """Measures microseconds of CPU time a decision, by kind of operation and of a whole step, against the least."""
     torch.set_num_threads(1)
-    batch, micro_batch = DataConfig.batch, DataConfig.micro_batch
+    batch, micro_batch = DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     network.train()
     optimizer = make_optimizer(network, OptimConfig())

@@ -18,11 +18,12 @@ from estimates import Estimate
 from loading import batches_of
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
+from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.data.columns import Columns
 from kanachan.data.shards import open_shards, rows_of_columns, write_shard
 from kanachan.objectives.networks import build_network
+from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 from kanachan.training.optimizers import make_optimizer
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -77,11 +78,11 @@ def _grown(shards: Path, size: int, folder: Path) -> Path:
 def _measure_one(folder: Path) -> dict[str, float]:
     """Measures training in this process, which has done nothing else yet."""
     torch.manual_seed(0)
-    size = DataConfig.batch
+    size = DEFAULT_BATCH
     network, objective = build_network("imitation", MODEL_SIZES["small"], ObjectiveConfig(), FOUR_PLAYERS)
     optimizer = make_optimizer(network, OptimConfig())
     start = time.perf_counter()
-    batches = batches_of(folder, size, DataConfig.micro_batch, actor_first=True)
+    batches = batches_of(folder, size, MOST_AT_ONCE_ON_CPU, actor_first=True)
     first = next(batches)
     started = time.perf_counter() - start
 
@@ -91,7 +92,7 @@ def _measure_one(folder: Path) -> dict[str, float]:
         optimizer.step()
         optimizer.zero_grad()
 
-    per_step = size // DataConfig.micro_batch
+    per_step = size // MOST_AT_ONCE_ON_CPU
     step([first, *islice(batches, per_step - 1)])
     start = time.perf_counter()
     for _ in range(_STEPS):

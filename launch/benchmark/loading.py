@@ -8,17 +8,17 @@ from estimates import Estimate, in_turns
 
 from annotate.annotation import parse_line
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import DataConfig
 from kanachan.data.batch import Batch, batch_of_annotations
 from kanachan.data.loader import TrainLoader
 from kanachan.data.shards import open_shards
+from kanachan.training.batch_sizes import DEFAULT_BATCH
 
 _NUM_BATCHES = 400
 
 
 def measure_data(lines: list[str], shards: Path, repeats: int) -> Estimate:
     """Measures decisions a second from shards to augmented batches, against parsing as many lines of text."""
-    size = DataConfig.batch
+    size = DEFAULT_BATCH
     plain_batches = min(_NUM_BATCHES // 20, len(lines) // size)
     batches = batches_of(shards, size, size)
 

@@ -11,8 +11,9 @@ from loading import batches_of
 from torch import nn
 
 from annotate.vocabulary import FOUR_PLAYERS
-from kanachan.config import MODEL_SIZES, DataConfig, ObjectiveConfig, OptimConfig
+from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
 from kanachan.objectives.networks import build_network
+from kanachan.training.batch_sizes import DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
 from kanachan.training.optimizers import make_optimizer
 from kanachan.training.throughput import NO_WORK, count_flops, matrix_flops_per_second
 
@@ -22,7 +23,7 @@ _STEPS = {"small": 8, "base": 1}
 
 def measure_peak(shards: Path, size: str, repeats: int) -> Estimate:
     """Measures floating-point operations a second of a step, by formula, next to those of a square matrix product."""
-    model, batch, micro_batch = MODEL_SIZES[size], DataConfig.batch, DataConfig.micro_batch
+    model, batch, micro_batch = MODEL_SIZES[size], DEFAULT_BATCH, MOST_AT_ONCE_ON_CPU
     network, objective = build_network("imitation", model, ObjectiveConfig(), FOUR_PLAYERS)
     optimizer = make_optimizer(network, OptimConfig())
     batches = batches_of(shards, batch, micro_batch, actor_first=True)

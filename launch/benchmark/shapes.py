@@ -7,7 +7,8 @@ import torch
 from estimates import Estimate, all_in_turns
 from training import STEPS, fresh_steps
 
-from kanachan.config import MODEL_SIZES, DataConfig, ModelConfig
+from kanachan.config import MODEL_SIZES, ModelConfig
+from kanachan.training.batch_sizes import DEFAULT_BATCH
 
 _SHAPES = ((96, 7), (160, 3), (192, 2), (256, 1))
 """width and layers of networks whose encoder blocks have about as many weights as those of `small`; their decoders, one
@@ -20,10 +21,10 @@ def measure_shapes(shards: Path, repeats: int, *, use_bf16: bool) -> list[Estima
     small = MODEL_SIZES["small"]
     models = [small, *(ModelConfig(width=width, layers=layers, feedforward=4 * width) for width, layers in _SHAPES)]
     parameters, bodies = zip(
-        *(fresh_steps(shards, model, DataConfig.batch, use_bf16=use_bf16) for model in models), strict=True
+        *(fresh_steps(shards, model, DEFAULT_BATCH, use_bf16=use_bf16) for model in models), strict=True
     )
     of_small, *others = all_in_turns(bodies, repeats, clock=time.process_time)
-    decisions = STEPS * DataConfig.batch
+    decisions = STEPS * DEFAULT_BATCH
     return [
         Estimate(
             part="shapes",

@@ -15,7 +15,7 @@ from annotate.runtime.signals import StopRequest
 from annotate.simulation.simulate import simulate
 from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
 from kanachan.cli.annotate import main as annotate_command
-from kanachan.config import DataConfig, ModelConfig, ObjectiveConfig
+from kanachan.config import ModelConfig, ObjectiveConfig
 from kanachan.data.shards import open_shards
 from kanachan.models.reference import FIRST_STAGE, shipped_name
 from kanachan.models.transformer import Network
@@ -25,6 +25,7 @@ from kanachan.play.journal import Journal
 from kanachan.play.match import Format, Match
 from kanachan.play.match_runner import MatchRunner
 from kanachan.play.workers import ExecutionConfig
+from kanachan.training.batch_sizes import DEFAULT_BATCH
 
 _MICRO_BATCH = 64
 _FORMATS: dict[int, Format] = {3: "1v2", 4: "1v3"}
@@ -112,7 +113,7 @@ def _network(model: ModelConfig, vocabulary: Vocabulary) -> tuple[Network, Objec
 
 def _training(games: _Games, model: ModelConfig) -> _Counted:
     network, objective = _network(model, games.vocabulary)
-    batch = DataConfig.batch
+    batch = DEFAULT_BATCH
     losses = (
         objective.loss(network(micro), micro)["loss"] * _MICRO_BATCH / batch
         for micro in batches_of(games.shards, batch, _MICRO_BATCH, actor_first=True)

@@ -110,7 +110,10 @@ def test_a_config_file_can_name_the_stage(tmp_path: Path) -> None:
         (["--stage", "rank", "--data.path", ".", "--run.seed", "-1"], "run.seed must be from 0 to 4294967295, not -1"),
         (["--stage", "rank", "--data.path", ".", "--objective.rank_points", "[1,.nan,0,0]"], "must be finite numbers"),
         (["--stage", "rank", "--data.path", ".", "--model.heads", "3"], "model.heads=3 does not divide"),
-        (["--stage", "rank", "--data.path", ".", "--data.micro_batch", "7"], "data.micro_batch=7 does not divide"),
+        (
+            ["--stage", "rank", "--data.path", ".", "--data.batch", "16", "--data.micro_batch", "7"],
+            "data.micro_batch=7 does not divide",
+        ),
         (["--stage", "rank", "--data.path", ".", "--config", "/no.yaml"], "/no.yaml"),
         (["--stage", "rank", "--data.path", ".", "-o", ""], "run.out is empty: name a folder"),
         (["--resume", "/no/run"], "/no/run"),
@@ -266,7 +269,7 @@ def test_a_cooldown_that_is_neither_is_refused(cooldown: float) -> None:
 
 def test_settings_out_of_range_name_the_setting() -> None:
     with pytest.raises(ValueError, match="data.micro_batch=100 does not divide data.batch=256"):
-        DataConfig(path=".", micro_batch=100)
+        DataConfig(path=".", batch=256, micro_batch=100)
     with pytest.raises(ValueError, match="model.dropout"):
         ModelConfig(dropout=1.0)
 

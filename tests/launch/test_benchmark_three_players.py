@@ -7,8 +7,9 @@ from types import ModuleType
 import pytest
 
 from annotate.vocabulary import THREE_PLAYERS
-from kanachan.config import MODEL_SIZES, DataConfig
+from kanachan.config import MODEL_SIZES
 from kanachan.data.shards import open_shards
+from kanachan.training.batch_sizes import DEFAULT_BATCH
 from tests.support.launched import LAUNCH, program_of
 
 
@@ -23,6 +24,6 @@ def test_games_of_three_are_simulated_annotated_learned_from_and_played_without_
 ) -> None:
     games = benchmark._Games.simulated(THREE_PLAYERS, 2, tmp_path)
     assert benchmark._annotating(games)() == len(open_shards(games.shards, "train")) > 100
-    assert benchmark._training(games, MODEL_SIZES["tiny"])() == benchmark.STEPS * DataConfig.batch
+    assert benchmark._training(games, MODEL_SIZES["tiny"])() == benchmark.STEPS * DEFAULT_BATCH
     assert benchmark._playing(games, 1)() > 100
     assert capfd.readouterr() == ("", "")

@@ -99,24 +99,17 @@ def test_trainings_share_the_devices_but_that_of_the_reward_predictor(tmp_path: 
     assert load_config(iteration.folder / "update.yaml").run.devices == 2
 
 
-@pytest.mark.parametrize(
-    ("environment", "nodes", "message"),
-    [
-        ({"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2"}, None, "2 processes were started"),
-        ({}, 2, "run.nodes=2: iterations .* train on one machine; leave it out"),
-    ],
-)
 def test_several_processes_are_refused_before_anything_is_written(
-    environment: dict[str, str], nodes: int | None, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in environment.items():
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     given = config(tmp_path)
-    given = replace(given, run=replace(given.run, nodes=nodes, accelerator="cpu"))
-    with pytest.raises(ValueError, match=message):
+    given = replace(given, run=replace(given.run, accelerator="cpu"))
+    with pytest.raises(ValueError, match="2 processes were started"):
         run_iterations(given)
     monkeypatch.setenv("RANK", "1")
-    assert run_iterations(given) == 1 or not environment  # the others end without a message
+    assert run_iterations(given) == 1  # the others end without a message
     assert not (tmp_path / "run").exists()
 
 

@@ -19,10 +19,11 @@ from kanachan.objectives.networks import load_network
 from kanachan.policy_config import PolicyConfig
 from kanachan.training.checkpointing import read_checkpoint
 from kanachan.training.data_source import Share
-from kanachan.training.devices import Devices, World
+from kanachan.training.devices import Devices
 from kanachan.training.metric_names import GUIDING, POLICY
 from kanachan.training.policy_gradient import Played
 from kanachan.training.policy_stage import PlayedSource
+from kanachan.training.processes import World
 from kanachan.training.tempered_network import TemperedNetwork
 from tests.kanachan.training.conftest import CARD_TEMPERATURE, EXPLORE, TEMPERATURE, PlayedGames
 from tests.support.tiny_runs import rows_of, same_weights

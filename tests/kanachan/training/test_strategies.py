@@ -17,7 +17,8 @@ from kanachan.cli import train
 from kanachan.cli.evaluate import main as evaluate
 from kanachan.config import RunConfig
 from kanachan.training.checkpointing import read_checkpoint
-from kanachan.training.devices import Devices, World, devices_of
+from kanachan.training.devices import Devices, devices_of
+from kanachan.training.processes import World
 from kanachan.training.strategies import chosen_strategy, make_strategy
 from tests.support.forked import Run, made_by_two
 from tests.support.stopped import signal_after_rows, wait_for_rows
@@ -163,55 +164,10 @@ def test_processes_that_torchrun_has_started_find_each_other(shards: Path, tmp_p
     assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
 
 
-@pytest.mark.slow
-def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path, trained: Path) -> None:
-    out = tmp_path / "slurm"
-    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("imitation", shards, out)]
-    command += ["--run.steps", str(STEPS), *QUICKLY]
-    job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "train", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
-    job |= {"SLURM_NODEID": "0", "SLURM_NTASKS_PER_NODE": "2", "SLURM_JOB_NODELIST": "localhost"}
-    job |= {"MASTER_ADDR": "127.0.0.1", "OMP_NUM_THREADS": "1", "SLURM_STEP_ID": "0"}
-    processes = [
-        subprocess.Popen(
-            command,
-            env={**os.environ, **job, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    printed = [process.communicate(timeout=120)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], printed
-    assert "2 x CPU, ddp (it fits: " in printed[0] and "devices:" not in printed[1]
-    assert losses_of(out) == pytest.approx(losses_of(trained / "imitation-plain"), rel=1e-5)
-
-
 def test_one_process_is_plain_and_several_that_fit_are_ddp() -> None:
     alone = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(1, 1))
     assert chosen_strategy(RunConfig(), alone, 10**12)[0] == "plain"
     assert chosen_strategy(RunConfig(), ON_CPU, 10**6)[0] == "ddp"
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, 0),
-        ({"RANK": "6", "LOCAL_RANK": "2"}, 2),  # torchrun
-        ({"SLURM_PROCID": "6", "SLURM_LOCALID": "3"}, 3),  # srun --distribution=cyclic
-        ({"SLURM_PROCID": "0", "SLURM_LOCALID": "0", "LOCAL_RANK": "1"}, 1),  # started by a batch script's process
-    ],
-)
-def test_every_process_of_a_machine_has_a_gpu_of_its_own(
-    environment: dict[str, str], expected: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("LOCAL_RANK", "SLURM_LOCALID"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    on_gpus = Devices(is_gpu=True, use_bf16=True, use_varlen=True, world=World(4, 2))
-    assert on_gpus.of_this_process == torch.device("cuda", expected)
-    assert ON_CPU.of_this_process == torch.device("cpu")
 
 
 def test_what_does_not_fit_is_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -262,28 +218,14 @@ def test_deepspeed_settings_that_cannot_be_read_are_named(text: str | None, mess
         make_strategy("ddp", RunConfig(deepspeed=str(path)), ON_CPU, 16)
 
 
-def test_settings_that_contradict_the_launcher_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "4", "WORLD_SIZE": "8"}.items():
-        monkeypatch.setenv(name, value)
-    assert devices_of(RunConfig(accelerator="cpu")).world == World(devices=4, nodes=2)
-    with pytest.raises(ValueError, match="--run.devices 2: torchrun has started 4; leave it out"):
-        devices_of(RunConfig(accelerator="cpu", devices=2))
-
-
-@pytest.mark.parametrize("step, world", [(None, World(2, 1)), (str((1 << 32) - 6), World(2, 1)), ("0", World(4, 2))])
-def test_only_tasks_of_srun_count_as_processes(step: str | None, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    job = {"SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_NNODES": "2"}  # as in a batch script
-    for name, value in (job if step is None else {**job, "SLURM_STEP_ID": step, "SLURM_NTASKS": "8"}).items():
-        monkeypatch.setenv(name, value)
-    run_config = RunConfig(accelerator="cpu", devices=None if step == "0" else 2)
-    assert devices_of(run_config).world == world
-
-
 def test_a_batch_that_cannot_be_split_is_refused_before_training(
     shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("imitation", shards, tmp_path / "run", "--run.devices", "4") == 1
-    assert "data.batch=32 cannot be shared equally by 4 devices" in capsys.readouterr().err
+    assert (
+        "data.batch=32 cannot be shared equally by 4 devices in micro-batches of data.micro_batch=16"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "run").exists()
 
 

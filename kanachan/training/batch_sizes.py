@@ -1,0 +1,87 @@
+"""The batch of a run and its micro-batches, from the settings, the stage and the devices."""
+
+from dataclasses import replace
+
+import torch
+
+from kanachan.config import DataConfig, TrainConfig
+from kanachan.objectives.stages import CRITIC, POLICY, REWARD
+from kanachan.training.devices import Devices
+
+DEFAULT_BATCH = 256
+_BATCH_OF_STAGE = {
+    REWARD: 32,  # games
+    CRITIC: 512,
+    POLICY: 4096,  # the outcomes of few decisions are noise
+}
+MOST_AT_ONCE_ON_CPU = 64  # sorted by length, small micro-batches compute less padding
+_MOST_AT_ONCE_ON_GPU = 512  # beyond, a GPU computes hardly faster
+_DECISIONS_PER_GB = 12  # of the largest network, in the stage that needs the most memory (docs/scaling.md)
+
+
+def chosen_batch(config: TrainConfig, devices: Devices, *, is_resumed: bool) -> tuple[DataConfig, str]:
+    """Chooses the batch and the micro-batch where they are not given; returns the settings and an explanation.
+
+    A batch that is not given is that of the stage, or the next larger one that the devices can share. A micro-batch
+    that is not given is the largest one up to a limit of the device. A resumed run keeps both, but where the devices
+    cannot share its batch in micro-batches of this size, they are smaller.
+
+    Raises:
+        ValueError: the devices cannot share the batch equally; names the nearest batches that they can.
+    """
+    data, world = config.data, devices.world.size
+    batch, micro_batch = data.batch, data.micro_batch
+    most, reason = _most_at_once(devices)
+    default = _BATCH_OF_STAGE.get(config.stage, DEFAULT_BATCH)
+    if batch is None:
+        at_once = world * (micro_batch or most)
+        micro_batches = -(-default // at_once)  # of a process
+        micro_batch = micro_batch or -(-default // (world * micro_batches))
+        batch = world * micro_batches * micro_batch
+    elif batch % world:
+        raise ValueError(_unshareable(batch, world, micro_batch, is_resumed=is_resumed))
+    if micro_batch is None:
+        micro_batch = _largest_divisor(batch // world, most)
+    elif batch % (micro_batch * world):
+        if not is_resumed:
+            raise ValueError(_unshareable(batch, world, micro_batch, is_resumed=False))
+        reason = f"{micro_batch} before, in which the devices cannot share it"
+        micro_batch = _largest_divisor(batch // world, micro_batch)
+    else:
+        reason = reason if data.micro_batch is None else "as set"
+    origin = "as set"
+    if data.batch is None:
+        origin = f"the default of stage {config.stage}"
+        if batch != default:
+            origin += f" is {default}, rounded up to what {world} devices can share"
+    chosen = f"batch: {batch:,} ({origin}), {micro_batch:,} at once on each device ({reason})"
+    return replace(data, batch=batch, micro_batch=micro_batch), chosen
+
+
+def _most_at_once(devices: Devices) -> tuple[int, str]:
+    """Returns the limit of a micro-batch that is not given, and the reason for it."""
+    if not devices.is_gpu:
+        return MOST_AT_ONCE_ON_CPU, f"at most {MOST_AT_ONCE_ON_CPU} on a CPU"
+    memory = torch.cuda.get_device_properties(devices.of_this_process).total_memory / 1e9
+    fits = 1 << (max(1, int(memory * _DECISIONS_PER_GB)).bit_length() - 1)
+    most = min(_MOST_AT_ONCE_ON_GPU, fits)
+    return most, f"at most {most} on a GPU of {memory:.0f} GB"
+
+
+def _largest_divisor(number: int, most: int) -> int:
+    return next(divisor for divisor in range(min(number, most), 0, -1) if number % divisor == 0)
+
+
+def _unshareable(batch: int, world: int, micro_batch: int | None, *, is_resumed: bool) -> str:
+    """Returns the message that the devices cannot share a batch, and what they can share instead."""
+    message = f"data.batch={batch} cannot be shared equally by {world} devices"
+    if is_resumed:  # it keeps its batch
+        fewer = _largest_divisor(batch, world)
+        more = next((n for n in range(world + 1, batch + 1) if batch % n == 0), None)
+        return f"{message}: continue the run with {fewer}{'' if more is None else f' or {more}'} (--run.devices)"
+    if micro_batch is not None:
+        message += f" in micro-batches of data.micro_batch={micro_batch}"
+    unit = world * (micro_batch or 1)
+    lower = batch // unit * unit
+    message += f": the nearest that can be shared: {f'{lower} and ' if lower else ''}{lower + unit}"
+    return message if batch % world else f"{message}; or leave the micro-batch to the program, --data.micro_batch null"

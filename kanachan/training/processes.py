@@ -1,0 +1,167 @@
+"""The processes of a run: how many there are, which one this is, and what has started them."""
+
+import os
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.fabric.utilities.rank_zero import _get_rank
+
+from kanachan.config import RunConfig
+
+_NO_STEP = 1 << 31
+"""the least SLURM_STEP_ID of a process that srun has not started"""
+
+
+@dataclass(frozen=True)
+class World:
+    """The number of processes."""
+
+    devices: int
+    """on each machine"""
+    nodes: int
+
+    @property
+    def size(self) -> int:
+        return self.devices * self.nodes
+
+
+def is_launched() -> bool:
+    """Returns whether torchrun or Slurm has started the processes of the run."""
+    return _started_processes() is not None
+
+
+def this_rank() -> int:
+    """Returns the rank of this process, before the processes are connected; 0 if there is only one."""
+    return _get_rank() or 0
+
+
+def local_rank() -> int:
+    """Returns the number of this process among those of its machine; Slurm may deal ranks out to machines in turns."""
+    return int(os.environ.get("LOCAL_RANK", os.environ.get("SLURM_LOCALID", "0")))
+
+
+def world_of(run: RunConfig, num_gpus: int | None) -> World:
+    """Counts the processes that torchrun or Slurm has started, else those that this one will start.
+
+    Args:
+        num_gpus: that this process sees; None: the run computes on CPUs.
+
+    Raises:
+        ValueError: the settings contradict the launcher, or there are fewer GPUs than processes.
+    """
+    started = _started_processes()
+    if started is None:
+        devices = run.devices or (1 if num_gpus is None else num_gpus)
+        if num_gpus is not None and devices > num_gpus:
+            raise ValueError(f"--run.devices {devices}: torch sees {num_gpus} GPUs here")
+        if run.nodes is not None and run.nodes > 1:
+            raise ValueError(
+                f"--run.nodes {run.nodes}: on several machines, srun or torchrun must start the processes "
+                "(launch/slurm/train.sbatch); leave it out"
+            )
+        return World(devices, 1)
+    launcher, world = started
+    for name, wanted, started_count in (("devices", run.devices, world.devices), ("nodes", run.nodes, world.nodes)):
+        if wanted not in (None, started_count):
+            raise ValueError(f"--run.{name} {wanted}: {launcher} has started {started_count}; leave it out")
+    if num_gpus is not None and num_gpus < world.devices and not _has_bound_gpu(num_gpus, world):
+        option = f"--nproc-per-node {num_gpus}" if launcher == "torchrun" else f"--ntasks-per-node={num_gpus}"
+        raise ValueError(
+            f"{launcher} has started {world.devices} processes on this machine, and torch sees {num_gpus} GPUs here: "
+            f"start them with {option}, or give the job more GPUs (of Slurm, --gpus-per-node={world.devices})"
+        )
+    return world
+
+
+def gpu_of_this_process(num_gpus: int) -> int:
+    """Returns the number of the GPU of this process among those that it sees."""
+    return local_rank() if num_gpus > 1 else 0
+
+
+class Placement(NamedTuple):
+    """Arguments of Lightning's trainer; without them it infers others from the variables of a cluster."""
+
+    devices: int | list[int]
+    num_nodes: int
+    environment: ClusterEnvironment
+
+
+def placement_of(world: World, gpu: int | None) -> Placement:
+    """Returns how Lightning has to place the processes of a run.
+
+    Args:
+        gpu: that this process computes on; None: it computes on a CPU.
+    """
+    if world.size == 1 or not is_launched():
+        return Placement(world.devices, world.nodes, LightningEnvironment())
+    if _is_slurms():
+        return Placement(1 if gpu is None else [gpu], world.size, SlurmTasks())
+    return Placement(world.devices, world.nodes, TorchElasticEnvironment())
+
+
+def _has_bound_gpu(num_gpus: int, world: World) -> bool:
+    """Returns whether Slurm shows every task only a GPU of its own, as with --gpus-per-task."""
+    on_machine = os.environ.get("SLURM_GPUS_ON_NODE", "")
+    return num_gpus == 1 and _is_slurms() and (not on_machine.isdigit() or int(on_machine) >= world.devices)
+
+
+def _is_slurms() -> bool:
+    return "TORCHELASTIC_RUN_ID" not in os.environ and is_launched()
+
+
+def _started_processes() -> tuple[str, World] | None:
+    environment = os.environ
+    if "TORCHELASTIC_RUN_ID" in environment:
+        local = int(environment["LOCAL_WORLD_SIZE"])
+        return "torchrun", World(local, int(environment["WORLD_SIZE"]) // local)
+    # only tasks of srun count: a batch script also has a SLURM_PROCID, but no step, or one without a number
+    if "SLURM_PROCID" not in environment or int(environment.get("SLURM_STEP_ID", _NO_STEP)) >= _NO_STEP:
+        return None
+    tasks = int(environment.get("SLURM_STEP_NUM_TASKS", environment.get("SLURM_NTASKS", "1")))
+    nodes = int(environment.get("SLURM_STEP_NUM_NODES", environment.get("SLURM_NNODES", "1")))
+    if tasks == 1:  # such as the shell of srun --pty bash
+        return None
+    by_node = environment.get("SLURM_STEP_TASKS_PER_NODE", "")  # such as 8(x2)
+    if tasks % nodes or "," in by_node:
+        raise ValueError(
+            f"srun has started {tasks} tasks on {nodes} machines{f' ({by_node})' * bool(by_node)}, and each must have "
+            "equally many: give srun --ntasks-per-node"
+        )
+    return "Slurm", World(tasks // nodes, nodes)
+
+
+class SlurmTasks(SLURMEnvironment):
+    """The tasks of a step of Slurm, for Lightning, each as a machine of its own with one device.
+
+    Lightning's own class accepts neither tasks that were started without --ntasks-per-node, nor tasks that see only
+    their own GPU, nor jobs of the name "interactive", which salloc gives.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(auto_requeue=False)
+        machines = os.environ.get("SLURM_STEP_NODELIST") or os.environ.get("SLURM_JOB_NODELIST", "127.0.0.1")
+        os.environ.setdefault("MASTER_ADDR", self.resolve_root_node_address(machines))
+
+    def world_size(self) -> int:
+        return int(os.environ.get("SLURM_STEP_NUM_TASKS", os.environ["SLURM_NTASKS"]))
+
+    def local_rank(self) -> int:
+        return 0
+
+    def node_rank(self) -> int:
+        return self.global_rank()
+
+    def validate_settings(self, num_devices: int, num_nodes: int) -> None:
+        pass
+
+    @staticmethod
+    def _validate_srun_used() -> None:
+        pass
+
+    @staticmethod
+    def _validate_srun_variables() -> None:
+        pass

@@ -1,0 +1,170 @@
+"""Every way to start processes: by Slurm, by torchrun, or plainly."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import lightning as L
+import pytest
+import torch
+
+from kanachan.config import RunConfig
+from kanachan.training.devices import Devices, devices_of
+from kanachan.training.processes import World, placement_of, this_rank
+from kanachan.training.strategies import make_strategy
+from tests.support.tiny_runs import arguments, rows_of
+
+NODE = {"SLURM_JOB_ID": "77", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NNODES": "2", "SLURM_NTASKS": "16"}
+SBATCH = {**NODE, "SLURM_JOB_NAME": "train", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+"""the script itself; it has a task, but no step"""
+STEP = {"SLURM_STEP_ID": "0", "SLURM_STEP_NUM_TASKS": "16", "SLURM_STEP_NUM_NODES": "2"}
+STEP |= {"SLURM_STEP_TASKS_PER_NODE": "8(x2)", "SLURM_STEP_NODELIST": "n[1-2]"}
+TASK = {**NODE, **STEP, "SLURM_JOB_NAME": "train", "SLURM_PROCID": "11", "SLURM_LOCALID": "3"}
+CYCLIC = {"SLURM_PROCID": "7"}  # --distribution=cyclic deals ranks out to machines in turns
+BOUND = {"SLURM_GPUS_ON_NODE": "8"}
+SHELL = {"SLURM_STEP_NUM_TASKS": "1", "SLURM_STEP_NUM_NODES": "1", "SLURM_PROCID": "0", "SLURM_LOCALID": "0"}
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "8", "WORLD_SIZE": "16", "GROUP_RANK": "1"}
+TORCHRUN |= {"RANK": "11", "LOCAL_RANK": "3", "MASTER_ADDR": "n1", "MASTER_PORT": "29500"}
+
+
+@pytest.fixture
+def gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine of eight GPUs, as far as torch is asked."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
+    monkeypatch.setattr(torch._C, "_cuda_getDeviceCount", lambda: 8, raising=False)
+    see(monkeypatch, 8)
+
+
+def see(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+
+def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("SLURM_") or name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("MASTER_ADDR", "")  # so that it is restored
+    monkeypatch.delenv("MASTER_ADDR")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("environment", "seen", "world", "rank", "gpu"),
+    [
+        ({}, 8, World(8, 1), 0, 0),  # plainly
+        ({}, 1, World(1, 1), 0, 0),
+        ({"LOCAL_RANK": "3", "MASTER_ADDR": "127.0.0.1"}, 8, World(8, 1), 3, 3),  # started by the first process
+        (SBATCH, 8, World(8, 1), 0, 0),
+        ({**SBATCH, "SLURM_STEP_ID": str((1 << 32) - 6)}, 8, World(8, 1), 0, 0),  # the step of salloc's shell
+        ({**TASK, **SHELL, "SLURM_JOB_NAME": "bash"}, 8, World(8, 1), 0, 0),  # srun --pty bash
+        ({**TASK, **SHELL}, 8, World(8, 1), 0, 0),  # srun --ntasks=1
+        ({**TASK, "SLURM_NTASKS_PER_NODE": "8"}, 8, World(8, 2), 11, 3),
+        (TASK, 8, World(8, 2), 11, 3),  # srun --ntasks=16
+        ({**TASK, **CYCLIC}, 8, World(8, 2), 7, 3),
+        ({**TASK, "SLURM_JOB_NAME": "interactive"}, 8, World(8, 2), 11, 3),  # srun inside of salloc
+        ({**TASK, **BOUND}, 1, World(8, 2), 11, 0),  # srun --gpus-per-task=1
+        (TORCHRUN, 8, World(8, 2), 11, 3),
+        ({**TASK, **SHELL, **TORCHRUN}, 8, World(8, 2), 11, 3),  # srun --ntasks-per-node=1 torchrun
+    ],
+)
+def test_every_process_has_its_rank_and_its_gpu(
+    environment: dict[str, str], seen: int, world: World, rank: int, gpu: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_only(environment, monkeypatch)
+    see(monkeypatch, seen)
+    devices = devices_of(RunConfig())
+    assert (devices.world, this_rank(), devices.of_this_process) == (world, rank, torch.device("cuda", gpu))
+    strategy = make_strategy("plain" if world.size == 1 else "ddp", RunConfig(), devices, 16)
+    placement = placement_of(world, gpu)
+    trainer = L.Trainer(
+        accelerator="gpu",
+        devices=placement.devices,
+        num_nodes=placement.num_nodes,
+        plugins=[placement.environment],
+        strategy=strategy,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    )
+    assert (trainer.global_rank, trainer.world_size) == (rank, world.size)
+    assert trainer.strategy.root_device == torch.device("cuda", gpu)
+
+
+@pytest.mark.usefixtures("gpus")
+@pytest.mark.parametrize(
+    ("environment", "seen", "message"),
+    [
+        (TASK, 4, "Slurm has started 8 processes on this machine, and torch sees 4 GPUs here: .*--ntasks-per-node=4"),
+        ({**TASK, "SLURM_GPUS_ON_NODE": "1"}, 1, "torch sees 1 GPUs here: .*--gpus-per-node=8"),
+        ({**TASK, "SLURM_STEP_TASKS_PER_NODE": "9,7"}, 8, "16 tasks on 2 machines .9,7.*: give srun --ntasks-per-node"),
+        (TORCHRUN, 4, "torchrun has started 8 processes .*: start them with --nproc-per-node 4"),
+    ],
+)
+def test_processes_that_do_not_fit_the_gpus_are_refused_in_one_line(
+    environment: dict[str, str], seen: int, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_only(environment, monkeypatch)
+    see(monkeypatch, seen)
+    with pytest.raises(ValueError, match=message):
+        devices_of(RunConfig())
+
+
+@pytest.mark.parametrize(
+    ("settings", "environment", "message"),
+    [
+        (
+            {"accelerator": "gpu"},
+            {},
+            "^--run.accelerator gpu: a GPU is expected, and torch sees none here .Torch",
+        ),
+        ({}, {"SLURM_GPUS_ON_NODE": "8"}, "^SLURM_GPUS_ON_NODE: a GPU is expected, .* --run.accelerator cpu trains on"),
+        ({"accelerator": "cpu", "nodes": 2}, {}, "--run.nodes 2: on several machines, srun or torchrun must start"),
+        ({"accelerator": "cpu", "devices": 2}, TORCHRUN, "--run.devices 2: torchrun has started 8; leave it out"),
+    ],
+)
+def test_settings_that_contradict_the_machine_or_the_launcher_are_refused(
+    settings: dict[str, object], environment: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if torch.backends.cuda.is_built() and settings.get("accelerator") != "cpu":
+        pytest.skip("with this build of torch the reason is another")
+    set_only(environment, monkeypatch)
+    with pytest.raises(ValueError, match=message):
+        devices_of(RunConfig(**settings))  # type: ignore[arg-type]
+
+
+def test_gpus_that_are_hidden_on_purpose_are_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setenv("SLURM_GPUS_ON_NODE", "8")
+    assert not devices_of(RunConfig()).is_gpu
+
+
+@pytest.mark.slow
+def test_processes_that_slurm_has_started_find_each_other(shards: Path, tmp_path: Path) -> None:
+    """In a job of salloc, without --ntasks-per-node."""
+    out = tmp_path / "slurm"
+    command = [sys.executable, "-m", "kanachan.cli.train", *arguments("imitation", shards, out, "--run.steps", "4")]
+    job = {"SLURM_JOB_ID": "77", "SLURM_JOB_NAME": "interactive", "SLURM_NTASKS": "2", "SLURM_NNODES": "1"}
+    job |= {"SLURM_JOB_NODELIST": "localhost", "SLURM_STEP_ID": "0", "OMP_NUM_THREADS": "1"}
+    processes = [
+        subprocess.Popen(
+            command,
+            env={**os.environ, **job, "SLURM_PROCID": str(rank), "SLURM_LOCALID": str(rank)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    printed = [process.communicate(timeout=120)[0] for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], printed
+    assert "2 x CPU, ddp (it fits: " in printed[0] and "devices:" not in printed[1]
+    assert len([row for row in rows_of(out) if row["train/loss"]]) == 4
+
+
+def test_a_cpu_has_no_number() -> None:
+    on_cpu = Devices(is_gpu=False, use_bf16=False, use_varlen=False, world=World(2, 1))
+    assert on_cpu.of_this_process == torch.device("cpu")
