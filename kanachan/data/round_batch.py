@@ -53,9 +53,11 @@ class RoundBatch:
     """int64: at the end, 0 first"""
     grading_GS: Tensor
     """float32: the grading points of the game"""
+    weight: Tensor
+    """float32: the number of its rounds, as a multiple of the mean of the micro-batches of its step"""
 
     @classmethod
-    def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64]) -> "RoundBatch":
+    def of(cls, rounds: RoundColumns, games: Games, game_G: NDArray[np.int64], weight: float = 1.0) -> "RoundBatch":
         """Collects some games."""
         row_GT, is_round_GT = games.grid(game_G)
         row_G = games.first_G[game_G]
@@ -64,6 +66,7 @@ class RoundBatch:
             torch.from_numpy(is_round_GT),
             torch.from_numpy(rounds.rank[row_G].astype(np.int64)),
             torch.from_numpy(rounds.grading_delta[row_G].astype(np.float32)),
+            torch.tensor(weight),
         )
 
     def __len__(self) -> int:
@@ -75,5 +78,6 @@ class RoundBatch:
     def each(self, change: Callable[[Tensor], Tensor]) -> Self:
         """Returns a copy with `change` applied to every tensor."""
         return type(self)(
-            self.state.each(change), change(self.is_round_GT), change(self.rank_GS), change(self.grading_GS)
+            self.state.each(change),
+            *map(change, (self.is_round_GT, self.rank_GS, self.grading_GS, self.weight)),
         )

@@ -54,15 +54,21 @@ class RewardObjective(nn.Module):
             orders_of: the network, for its numbering of the orders.
         """
         order_GS = true_orders(orders_of, batch.rank_GS)
-        is_round_GT = batch.is_round_GT
-        order_GTS = order_GS[:, None].expand(*is_round_GT.shape, -1)
-        grading_GTS = batch.grading_GS[:, None].expand_as(order_GTS)
-        cross_entropy = F.cross_entropy(output.order_XSO[is_round_GT].flatten(0, 1), order_GTS[is_round_GT].flatten())
-        predicted_BK, points_B = output.grading_XSK[is_round_GT].flatten(0, 1), grading_GTS[is_round_GT].flatten()
+        is_round_GTS = batch.is_round_GT[..., None].expand(-1, -1, order_GS.shape[-1])
+        order_GTS, grading_GTS = (each_GS[:, None].expand_as(is_round_GTS) for each_GS in (order_GS, batch.grading_GS))
+        # masked, not indexed: to count the rounds, a CPU would wait for a GPU
+        share_X = (is_round_GTS / is_round_GTS.sum()).flatten()
+        order_XO, predicted_XK, points_X = (
+            output.order_XSO.flatten(0, -2),
+            output.grading_XSK.flatten(0, -2),
+            grading_GTS.flatten(),
+        )
+        cross_entropy = (F.cross_entropy(order_XO, order_GTS.flatten(), reduction="none") * share_X).sum()
         if self.bins is None:
-            grading = F.mse_loss(predicted_BK[:, 0], points_B / Grading.scale)
+            grading_X = F.mse_loss(predicted_XK[:, 0], points_X / Grading.scale, reduction="none")
         else:
-            grading = F.cross_entropy(predicted_BK, self.bins.smooth(points_B))
+            grading_X = F.cross_entropy(predicted_XK, self.bins.smooth(points_X), reduction="none")
+        grading = (grading_X * share_X).sum()
         parts = {"cross_entropy": cross_entropy.detach(), "grading_points": grading.detach()}
         return {"loss": cross_entropy + self.grading_weight * grading, **parts}
 

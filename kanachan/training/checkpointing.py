@@ -30,7 +30,7 @@ LAST_NAME = "last.ckpt"
 PREVIOUS_NAME = "previous.ckpt"
 UNCOOLED_NAME = "before-cooldown.ckpt"
 _FORMAT = "format_version"
-_BATCHES_BETWEEN_STOP_CHECKS = 8  # with several processes: each check waits for the GPU
+_BATCHES_BETWEEN_STOP_CHECKS = 8  # on several GPUs: each check waits for them
 
 
 class Stopped(Exception):
@@ -210,7 +210,7 @@ class CheckpointCallback(L.Callback):
         if (batch_idx + 1) % trainer.accumulate_grad_batches:
             return
         step = trainer.global_step
-        stops = self._must_stop(trainer, step)
+        stops = self._must_stop(trainer, step, max(1, _BATCHES_BETWEEN_STOP_CHECKS // trainer.accumulate_grad_batches))
         cools = step == self.schedule.cooldown_start < self.last_step
         if stops or cools or step % self.every == 0 or step % self.validate_every == 0 or step == self.last_step:
             # Lightning calls the module after its callbacks, but the row of this step comes before the checkpoint.
@@ -230,16 +230,17 @@ class CheckpointCallback(L.Callback):
         self, trainer: L.Trainer, pl_module: L.LightningModule, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
         # During a run this step's checkpoint was written before the validation started.
-        if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx):
+        if trainer.state.fn == "fit" and self._must_stop(trainer, batch_idx, _BATCHES_BETWEEN_STOP_CHECKS):
             self._stop(trainer.global_step)
 
-    def _must_stop(self, trainer: L.Trainer, number: int) -> bool:
-        """Returns whether any process has received a signal to stop; every rank must call it at the same batches."""
+    def _must_stop(self, trainer: L.Trainer, number: int, interval: int) -> bool:
+        """Returns whether any process has received a signal to stop; every rank must call it with the same numbers, of
+        which several GPUs wait for each other at every `interval`-th."""
         is_received = self.signals.received is not None
         if trainer.world_size == 1:  # a strategy for several would ask the GPU all the same
             return is_received
         is_gpu = trainer.strategy.root_device.type == "cuda"
-        if is_gpu and number % _BATCHES_BETWEEN_STOP_CHECKS:
+        if is_gpu and number % interval:
             return False
         return trainer.strategy.reduce_boolean_decision(is_received, all=False)
 

@@ -72,6 +72,16 @@ def means_of(totals: Mapping[str, NDArray[np.float64]]) -> tuple[dict[str, float
     return {name: float(total) / weight for name, total in totals.items() if name != _WEIGHT}, weight
 
 
+def mean_over_ranks(tensor: Tensor, trainer: L.Trainer) -> Tensor:
+    """Returns the mean of a tensor over all ranks, without waiting for the device as Lightning's barrier does. Every
+    rank must call it."""
+    if trainer.world_size == 1:
+        return tensor
+    total = tensor.clone()
+    torch.distributed.all_reduce(total)
+    return total / trainer.world_size
+
+
 def _exact(addend: Addend) -> Addend:
     """Detaches a tensor and converts it to the type of sums."""
     return addend.detach().to(accumulation_dtype(addend.device)) if isinstance(addend, Tensor) else addend

@@ -27,6 +27,8 @@ from kanachan.training.trainable_module import TrainableModule
 
 PREFIX = "validation/"
 """of the names of the metrics of a validation"""
+_SHOWN = ("train/loss", "train/samples_per_second", "train/share_of_peak")
+"""on the terminal"""
 _MOMENTS = ("target", "target_square", "error_square")
 
 
@@ -156,11 +158,7 @@ class LoggedModule(TrainableModule):
             self.skipped.add(float(was_skipped))
             self._noted_step = step
         if step > self._logged_step and (step % self.log_every == 0 or step == self.total_steps):
-            row = self._log_training()
-            self.log("loss", row["train/loss"], prog_bar=True, logger=False)
-            for name in ("samples_per_second", "share_of_peak"):
-                if f"train/{name}" in row:
-                    self.log(name, row[f"train/{name}"], prog_bar=True, logger=False)
+            self._log_training()
 
     def require_finite(self, step: int) -> None:
         """Raises ValueError if too many steps in a row were skipped, or weights are no longer finite."""
@@ -175,7 +173,7 @@ class LoggedModule(TrainableModule):
         if self.trainer.global_step > self._logged_step:
             self._log_training()
 
-    def _log_training(self) -> dict[str, float]:
+    def _log_training(self) -> None:
         means, _ = means_of(self._training.take(self.trainer))
         groups = self.trainer.optimizers[0].param_groups
         rates = {group["part"]: group["lr"] for group in groups if not group.get("is_muons")}
@@ -188,9 +186,9 @@ class LoggedModule(TrainableModule):
         row["train/skipped_steps"] = self.skipped.checked_total(self.trainer.global_step)
         row |= self._speed()
         self.write(row)
+        self.shown = {name.removeprefix("train/"): row[name] for name in _SHOWN if name in row}
         self._logged_step = self.trainer.global_step
         self.meter.start()
-        return row
 
     def _speed(self) -> dict[str, float]:
         """Returns the throughput of all ranks since the last row. Every rank must call it."""
@@ -215,10 +213,11 @@ class LoggedModule(TrainableModule):
 
     def log_validation(self, row: Mapping[str, float]) -> None:
         """Writes the row of a validation; every rank must call it at its end, with the same metrics."""
-        # For callbacks and the progress bar; all ranks have the same numbers, sync_dist only avoids a warning.
+        # For callbacks; all ranks have the same numbers, sync_dist only avoids a warning. With prog_bar Lightning would
+        # wait for the device after each micro-batch.
         for name, mean in row.items():
             if name.startswith(PREFIX) and name != f"{PREFIX}rows":
-                self.log(name, mean, prog_bar=name == f"{PREFIX}loss", logger=False, sync_dist=True)
+                self.log(name, mean, logger=False, sync_dist=True)
         if not self.trainer.sanity_checking:
             self.write(row)
         self.meter.exclude(time.perf_counter() - self._validation_start)

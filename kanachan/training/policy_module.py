@@ -11,7 +11,7 @@ from torch import Tensor
 from kanachan.config import ModelConfig, OptimConfig
 from kanachan.data.batch import Batch
 from kanachan.models.transformer import Network, have_same_encoder
-from kanachan.training.distributed_sums import DistributedSums, means_of
+from kanachan.training.distributed_sums import DistributedSums, mean_over_ranks, means_of
 from kanachan.training.forgetting import PreviousStage
 from kanachan.training.logged_module import PREFIX, LoggedModule
 from kanachan.training.oracle_guiding import HiddenShare
@@ -93,7 +93,7 @@ class PolicyModule(LoggedModule):
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         super().on_before_optimizer_step(optimizer)
         if self._ends_step(self.trainer.fit_loop.epoch_loop.batch_idx):
-            gap = self.trainer.strategy.reduce(torch.stack(self._entropy_gap).mean(), reduce_op="mean")
+            gap = mean_over_ranks(torch.stack(self._entropy_gap).mean(), self.trainer)
             self.entropy_weight = self.entropy_weight + self.gradient.config.entropy_rate * gap
             self._entropy_gap = []
 

@@ -10,6 +10,7 @@ from tqdm import tqdm
 
 from kanachan.training.checkpointing import validation_metrics
 from kanachan.training.metric_names import in_words
+from kanachan.training.trainable_module import trainable
 
 _SECONDS_BETWEEN_LINES = 30
 
@@ -27,6 +28,7 @@ class Progress(L.Callback):
         self._bar: tqdm | None = None
         # On a terminal without a size (some containers) a bar would not be visible.
         self._is_terminal = sys.stderr.isatty() and os.get_terminal_size(sys.stderr.fileno()).lines > 1
+        self._validation_loss: dict[str, float] = {}
         self._first_step = 0
         self._started = self._shown = 0.0
 
@@ -45,26 +47,27 @@ class Progress(L.Callback):
             return
         if self._bar is not None:
             self._bar.update(trainer.global_step - self._bar.n)
-            self._bar.set_postfix(self._shown_metrics(trainer), refresh=False)
+            self._bar.set_postfix(self._shown_metrics(pl_module), refresh=False)
         elif time.monotonic() - self._shown > _SECONDS_BETWEEN_LINES:
             self._shown = time.monotonic()
-            self._print_line(trainer)
+            self._print_line(trainer, pl_module)
 
     def on_validation_end(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
-        metrics = in_words(validation_metrics(trainer))
+        metrics = validation_metrics(trainer)
+        self._validation_loss = {"validation_loss": metrics["loss"]}
         if trainer.is_global_zero:
-            self._print(f"step {trainer.global_step}: validation: {metrics}")
+            self._print(f"step {trainer.global_step}: validation: {in_words(metrics)}")
 
     def teardown(self, trainer: L.Trainer, pl_module: L.LightningModule, stage: str) -> None:
         if self._bar is not None:
             self._bar.close()
             self._bar = None
 
-    def _print_line(self, trainer: L.Trainer) -> None:
+    def _print_line(self, trainer: L.Trainer, pl_module: L.LightningModule) -> None:
         steps = trainer.global_step - self._first_step
         seconds_per_step = (time.monotonic() - self._started) / steps
         left = tqdm.format_interval(seconds_per_step * (self.total_steps - trainer.global_step))
-        metrics = "".join(f", {name} {value}" for name, value in self._shown_metrics(trainer).items())
+        metrics = "".join(f", {name} {value}" for name, value in self._shown_metrics(pl_module).items())
         self._print(f"step {trainer.global_step} of {self.total_steps}{metrics}, {left} left")
 
     def _print(self, line: str) -> None:
@@ -73,14 +76,15 @@ class Progress(L.Callback):
         else:
             print(line, file=sys.stderr, flush=True)
 
-    def _shown_metrics(self, trainer: L.Trainer) -> dict[str, str]:
+    def _shown_metrics(self, pl_module: L.LightningModule) -> dict[str, str]:
+        metrics = {**trainable(pl_module).shown, **self._validation_loss}
         return {
-            name: f"{float(trainer.callback_metrics[key]):.{digits}f}"
+            name: f"{metrics[key]:.{digits}f}"
             for name, key, digits in (
                 ("loss", "loss", 4),
-                ("validation loss", "validation/loss", 4),
+                ("validation loss", "validation_loss", 4),
                 (f"{self._samples}/s", "samples_per_second", 0),
                 ("share of peak speed", "share_of_peak", 2),
             )
-            if key in trainer.callback_metrics
+            if key in metrics
         }

@@ -15,7 +15,7 @@ from kanachan.training.throughput import FlopCount
 class RewardModule(LoggedModule):
     """Trains a reward predictor on whole games.
 
-    The loss of a batch is a mean over its rounds. Validations measure predictions, in which the seats' views are
+    The loss of a step is a mean over its rounds. Validations measure predictions, in which the seats' views are
     averaged: the parts of the loss, and the explained variance of the grading points.
 
     Args:
@@ -43,6 +43,8 @@ class RewardModule(LoggedModule):
 
     def training_step(self, batch: RoundBatch, batch_idx: int) -> Tensor:
         parts = self.objective.loss(self.network.views(batch.state), batch, self.network)
+        # a mean over all rounds of the step, however it is divided into micro-batches
+        parts = {name: part * batch.weight for name, part in parts.items()}
         self.add_losses(parts, len(batch))
         return parts["loss"]
 

@@ -1,4 +1,7 @@
-"""The rounds of a folder of shards as the data source of stage reward: batches of whole games."""
+"""The rounds of a folder of shards as the data source of stage reward: batches of whole games.
+
+Shapes: G games of a batch or micro-batch, M micro-batches of a step.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,10 +157,13 @@ class RoundLoader:
         batch = self._batch
         for step in range(first, self.steps_per_epoch):
             game_G = self._order.rows(epoch, step * batch, (step + 1) * batch)
-            game_MG = game_G.reshape(-1, self._micro_batch)[self._rank :: self._world]
-            for number, of_micro_batch_G in enumerate(game_MG, start=1):
-                found = RoundBatch.of(self._rounds, self._games, of_micro_batch_G)
-                if number == len(game_MG):
+            game_MG = game_G.reshape(-1, self._micro_batch)
+            rounds_M = self._games.length_G[game_MG].sum(axis=1)
+            weight_M = (rounds_M / rounds_M.mean()).tolist()
+            mine = range(self._rank, len(game_MG), self._world)
+            for number in mine:
+                found = RoundBatch.of(self._rounds, self._games, game_MG[number], weight_M[number])
+                if number == mine[-1]:
                     # before it is yielded: a checkpoint is made while the generator waits here
                     self.step = epoch * self.steps_per_epoch + step + 1
                 yield found

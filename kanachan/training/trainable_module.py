@@ -1,6 +1,8 @@
 """The interface between the callbacks of a run and the module that it trains, so that other learners can use them."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import lightning as L
 from torch import nn
@@ -17,6 +19,9 @@ class TrainableModule(L.LightningModule, ABC):
     """the network whose parameters are averaged and whose tensors the weights file holds"""
     samples: int
     """samples seen so far over all ranks: the axis of the log"""
+
+    shown: Mapping[str, float] = MappingProxyType({})
+    """the latest loss and speed, for the terminal"""
 
     @abstractmethod
     def log_if_due(self) -> None:
