@@ -177,7 +177,7 @@ def test_a_job_that_is_stopped_is_requeued_until_there_are_weights(machine: Path
     ended = sbatch(machine, "run", "--", "--stage", "rank", SLURM_RESTART_COUNT="1")
     assert (ended.returncode, calls_of_scontrol(machine)) == (0, ["requeue 77"]), ended.stderr
     assert "start 2" in ended.stderr and "the run has ended" in ended.stderr
-    assert (machine / "calls").read_text() == 4 * "--stage rank --run.out run --resume auto\n"
+    assert (machine / "calls").read_text() == 4 * "--run.accelerator gpu --stage rank --run.out run --resume auto\n"
 
 
 @pytest.mark.slow

@@ -3,12 +3,14 @@
 import signal
 from collections import OrderedDict
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file
 from torch import nn
 from torch.optim import AdamW, Muon
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from annotate.vocabulary import FOUR_PLAYERS
 from kanachan.config import MODEL_SIZES, ObjectiveConfig, OptimConfig
@@ -69,9 +71,9 @@ def test_steps_are_those_of_torchs_two_optimisers_apart() -> None:
 @pytest.mark.parametrize("shape", [(6, 6), (24, 8), (8, 24)])
 def test_singular_values_are_brought_near_one(shape: tuple[int, int]) -> None:
     matrix = torch.randn(shape, generator=torch.Generator().manual_seed(0)) * 100
-    lengths = torch.linalg.svdvals(orthogonalize(matrix))
+    lengths = torch.linalg.svdvals(orthogonalize(matrix[None]))
     assert 0.6 < float(lengths.min()) and float(lengths.max()) < 1.3
-    assert orthogonalize(torch.zeros(shape)).equal(torch.zeros(shape))
+    assert orthogonalize(torch.zeros(1, *shape)).equal(torch.zeros(1, *shape))
 
 
 def test_a_step_of_muon_moves_a_matrix_along_all_directions_alike() -> None:
@@ -85,6 +87,31 @@ def test_a_step_of_muon_moves_a_matrix_along_all_directions_alike() -> None:
     lengths = torch.linalg.svdvals(before - matrix.detach())
     assert float(lengths.max() / lengths.min()) < 3
     assert float(torch.linalg.svdvals(matrix.grad).max() / torch.linalg.svdvals(matrix.grad).min()) > 50
+
+
+def test_matrices_of_one_shape_move_as_each_alone_would_in_few_operations() -> None:
+    class Operations(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            assert func is not torch.ops.aten._local_scalar_dense.default, "a GPU would be waited for"
+            self.count += not func.is_view
+            return func(*args, **(kwargs or {}))
+
+    together, alone = ([nn.Parameter(torch.ones(6, 4)) for _ in range(20)] for _ in range(2))
+    group = {"lr": 0.1, "weight_decay": 0.1, "is_muons": True}
+    optimizers = [MuonWithAdamW([{"params": ps, **group}], (0.9, 0.98)) for ps in (together, *([p] for p in alone))]
+    for seed in range(3):
+        for parameters in (together, alone):
+            generator = torch.Generator().manual_seed(seed)
+            for parameter in parameters:
+                parameter.grad = torch.randn(6, 4, generator=generator)
+        with Operations() as operations:
+            optimizers[0].step()
+        for optimizer in optimizers[1:]:
+            optimizer.step()
+    assert operations.count < 3 * 20
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-6)
 
 
 def test_a_loaded_state_continues_as_if_never_saved() -> None:
