@@ -8,6 +8,7 @@ from pathlib import Path
 import lightning as L
 import pytest
 import torch
+from lightning.fabric.utilities.rank_zero import rank_zero_only
 
 from kanachan.config import RunConfig
 from kanachan.training.devices import Devices, devices_of
@@ -47,6 +48,7 @@ def set_only(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> No
             monkeypatch.delenv(name)
     monkeypatch.setenv("MASTER_ADDR", "")  # so that it is restored
     monkeypatch.delenv("MASTER_ADDR")
+    monkeypatch.setattr(rank_zero_only, "rank", 0)  # likewise
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
 
