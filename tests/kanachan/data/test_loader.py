@@ -231,11 +231,6 @@ def test_fewer_rows_than_a_batch_are_an_error(shards: Shards) -> None:
     assert len(epoch(batches(shards, batch=330, micro_batch=330))) == 1
 
 
-def test_ranks_that_cannot_share_a_batch_equally_are_an_error(shards: Shards) -> None:
-    with pytest.raises(ValueError, match="multiple of 24"):
-        batches(shards, world=3)
-
-
 def test_an_error_while_preparing_reaches_the_consumer(shards: Shards) -> None:
     loader = batches(shards)
     loader._shards = Shards(shards.folder, V, "train", {}, shards.checksum, shards.mapped[:1])

@@ -160,7 +160,9 @@ def test_the_weights_of_a_guided_run_are_like_any_others(
 
 
 def test_validations_have_no_hidden_tokens(games: Path) -> None:
-    source = ShardSource(DataConfig(path=str(games), validation_batch=64), 0, reads_hidden=True)
+    source = ShardSource(
+        DataConfig(path=str(games), batch=64, micro_batch=64, validation_batch=64), 0, reads_hidden=True
+    )
     source.guide(SHARE)
     assert all(batch.hidden_BU is None for batch in source.validation_batches(ALONE, 4))
 

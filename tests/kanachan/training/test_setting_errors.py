@@ -25,7 +25,7 @@ def message_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
         (["--data", "shards"], "--data is a group of settings: did you mean --data.path shards?"),
         (["shards"], "shards: no option before it; did you mean --data.path shards?"),
         (["--run.steps", "abc"], "run.steps: a whole number (or null) expected, got 'abc'"),
-        (["--data.batch", "2.5"], "data.batch: a whole number expected, got '2.5'"),
+        (["--data.batch", "2.5"], "data.batch: a whole number (or null) expected, got '2.5'"),
         (["--run.compile", "maybe"], "run.compile: true or false expected, got 'maybe'"),
         (["--optim.beta1", "x"], "optim.beta1: a number expected, got 'x'"),
         (["--objective.baseline", "nan"], "objective.baseline: a number expected, got 'nan'"),

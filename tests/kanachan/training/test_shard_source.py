@@ -115,7 +115,7 @@ def test_the_size_of_the_data_is_known_before_training(folder: Path) -> None:
 
 def test_too_few_decisions_for_a_batch_are_an_error(folder: Path) -> None:
     with pytest.raises(ValueError, match="100 decisions, fewer than one batch"):
-        ShardSource(DataConfig(path=str(folder), batch=128), 0)
+        ShardSource(DataConfig(path=str(folder), batch=128, micro_batch=64), 0)
 
 
 def test_a_folder_without_shards_is_an_error(tmp_path: Path) -> None:
