@@ -330,7 +330,7 @@ def next_steps(settings: Settings) -> str:
             bin_ / "kanachan-arena", first, "rule", "-n", "100", "--json", work / "arena.json"
         ),
         "a bot for an mjai table, in seat 2": _command(bin_ / "kanachan-bot", settings.shipped, "2"),
-        "the curves of the training": _command(bin_ / "kanachan-curves", runs / "*", "-o", work / "curves.html"),
+        "the curves of the training": _command(bin_ / "kanachan-curves", runs / "*", "-o", work / "curves.png"),
         "every decision with its prediction": (
             _command(bin_ / "kanachan-predict", first, work / "annotations.txt.zst", "--explain") + " | less"
         ),

@@ -11,8 +11,8 @@ from annotate.runtime.terminal import run_cleanly
 PROGRAM = "kanachan-curves"
 _DESCRIPTION = """Draws the curves of runs from their metrics.csv: loss, accuracy, explained variance and calibration,
 the drift of the encoder, speed, gradient and learning rate, of training and validation, several runs and stages in one
-page. The page is one file that loads nothing; a picture needs matplotlib. Runs may still be training."""
-_PICTURES = ("png", "svg", "pdf")
+picture, which needs matplotlib. Runs may still be training."""
+_KINDS = ("png", "svg", "pdf")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -20,28 +20,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "runs", metavar="RUN", nargs="+", help="run folders, folders of runs, or patterns such as 'runs/*'"
     )
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", required=True, help="what to write: .html, or a picture: .png, .svg, .pdf"
-    )
+    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="picture to write: .png, .svg or .pdf")
     add_force_option(parser)
     arguments = parser.parse_args(argv)
     kind = Path(arguments.output).suffix.lower().removeprefix(".")
-    if kind not in ("html", *_PICTURES):
-        parser.error(f"--output {arguments.output}: a name that ends in .html, .png, .svg or .pdf is expected")
+    if kind not in _KINDS:
+        parser.error(f"--output {arguments.output}: a name that ends in .png, .svg or .pdf is expected")
     return run_cleanly(PROGRAM, lambda: _curves(arguments.runs, arguments.output, kind, force=arguments.force))
 
 
 def _curves(patterns: Sequence[str], output: str, kind: str, *, force: bool) -> None:
     from kanachan.training.curves import find_runs, read_runs
-    from kanachan.training.curves_page import draw_picture, page
+    from kanachan.training.curves_picture import draw_picture
 
     check_output(output, force=force)
     runs = read_runs(find_runs(patterns))
     with replacing(Path(output)) as temporary:
-        if kind == "html":
-            temporary.write_text(page(runs), encoding="utf-8")
-        else:
-            draw_picture(runs, temporary, kind)
+        draw_picture(runs, temporary, kind)
     print(f"{output}: {len(runs)} runs: {', '.join(run.name for run in runs)}")
 
 

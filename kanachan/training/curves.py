@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from annotate.runtime.files import MISSING
 from kanachan.config import WEIGHTS_NAME
@@ -133,22 +133,3 @@ def _label(run: Run, column: str, columns: Sequence[str]) -> str:
     part = column.rpartition("/")[2].replace("_", " ") if len({c.rpartition("/")[2] for c in columns}) > 1 else ""
     split = column.partition("/")[0] if {c.partition("/")[0] for c in columns} == {"train", "validation"} else ""
     return " ".join(word for word in (run.name, split.replace("train", "training"), part) if word)
-
-
-def as_json(runs: Sequence[Run]) -> dict[str, Any]:
-    """Returns what the page shows; numbers that are not finite are left out."""
-    finite = {
-        section: [
-            {
-                "title": panel.title,
-                "curves": [
-                    {**curve._asdict(), "points": [p for p in curve.points if abs(p[1]) < float("inf")]}
-                    for curve in panel.curves
-                ],
-            }
-            for panel in panels
-        ]
-        for section, panels in panels_of(runs).items()
-    }
-    listed = [{"name": run.name, "stage": run.stage, "ended": run.has_ended} for run in runs]
-    return {"runs": listed, "sections": finite}

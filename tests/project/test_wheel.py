@@ -40,7 +40,7 @@ def files_below(folder: Path) -> dict[Path, bytes]:
 
 
 def test_configs_the_review_page_and_reference_models_are_in_the_wheel(installed: Path) -> None:
-    folders = ("kanachan/review/assets", "kanachan/training/assets", "kanachan/reference")
+    folders = ("kanachan/review/assets", "kanachan/reference")
     for source, place in ((CONFIGS, "kanachan/configs"), *((ROOT / folder, folder) for folder in folders)):
         expected = files_below(source)
         assert expected and files_below(installed / place) == expected
