@@ -3,12 +3,17 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from annotate.game.origin import Platform, log_in
 from annotate.records.finding import is_record_name
 
 _ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
+_WITH_RECORD = re.compile(r"https?://(?:www\.)?tenhou\.net/[56]/?(?:\?[^#\s]*)?#json=", re.IGNORECASE)
+"""addresses of Tenhou's viewer and editor, which hold the record itself"""
+_VIEW = re.compile(r"[?&]tw=([0-3])(?!\d)")
+_ANONYMOUS = re.compile(r"_2$")
+_ENCODED_LOG = re.compile(r"log=(?:\d{10}gm-[0-9a-f]{4}-\w+-)?x[0-9a-z]", re.IGNORECASE)
 _KNOWN = "https://tenhou.net/0/?log=ID&tw=SEAT or https://game.mahjongsoul.com/?paipu=ID"
 
 
@@ -39,6 +44,17 @@ class ReplayAddress:
         return min(filter(is_record_name, names), key=lambda name: (len(name), name), default=None)
 
 
+def is_record_address(text: str) -> bool:
+    """Returns whether a text starts like an address that holds a record."""
+    return _WITH_RECORD.match(text) is not None
+
+
+def seat_in(text: str) -> int | None:
+    """Returns whose view an address has, or the name of a file as Tenhou's client gives it (&tw=2)."""
+    found = _VIEW.search(text)
+    return int(found[1]) if found else None
+
+
 def is_address(text: str) -> bool:
     """Returns whether a text is an address rather than a path."""
     return _ADDRESS.fullmatch(text) is not None
@@ -51,10 +67,20 @@ def parse_address(text: str) -> ReplayAddress:
         ValueError: it is not an address of a known platform, or does not name a game.
     """
     found = log_in(text)
-    if found is None or not _is_host_of(found[0], urlsplit(text).hostname or ""):
+    host = urlsplit(text).hostname or ""
+    if found is None and _is_host_of("tenhou", host) and _ENCODED_LOG.search(text):
+        raise ValueError(
+            f"{text}: a log name that only Tenhou's client decodes: open the address there, and give the address that "
+            "the client shows then, or the file that it stores"
+        )
+    if _is_host_of("mjsoul", host) and _ANONYMOUS.search(text):
+        raise ValueError(
+            f"{text}: an anonymous address of Mahjong Soul (_2 at its end), which names the game otherwise than its "
+            "record: open it in the game and store the record, then give the file"
+        )
+    if found is None or not _is_host_of(found[0], host):
         raise ValueError(f"{text}: not the address of a replay; known are {_KNOWN}")
-    seat = parse_qs(urlsplit(text).query).get("tw", [""])[0]
-    return ReplayAddress(text, *found, seat=int(seat) if seat in {"0", "1", "2", "3"} else None)
+    return ReplayAddress(text, *found, seat=seat_in(text))
 
 
 def _is_host_of(platform: Platform, host: str) -> bool:

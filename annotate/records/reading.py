@@ -12,6 +12,7 @@ from typing import IO
 
 from annotate.game.record import Game, Unreadable, all_readable
 from annotate.records import archives
+from annotate.records.addresses import is_record_address
 from annotate.records.finding import (
     IN_ARCHIVE,
     SECOND_SUFFIX,
@@ -263,7 +264,7 @@ def _games(data: bytes, name: str, second_file: SecondFile) -> Iterable[Game | U
 
 
 def _is_tenhou_json(text: str) -> bool:
-    if text.lstrip().startswith(("https://tenhou.net/6/#json=", "http://tenhou.net/6/#json=")):
+    if is_record_address(text.lstrip()):
         return True
     # the text is searched first, as files of mjai lines are long
     return all(f'"{member}"' in text for member in TENHOU_JSON_MEMBERS) and not _is_mjai(text)

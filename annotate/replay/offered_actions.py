@@ -87,7 +87,7 @@ def _word(token: int, vocabulary: Vocabulary) -> str:
     kind, values = vocabulary.action.describe(token)
     if kind == "discard":
         is_riichi, tile = values["riichi"], values["tile"]
-        return f"riichi {MJAI_NAMES[tile]}" if is_riichi else _discard(tile)
+        return f"riichi {_kind(tile)}" if is_riichi else _discard(tile)
     if kind == "chi":
         return _chi(CHI_TILES[values["chi"]][:2])
     if kind == "ankan":
@@ -115,7 +115,7 @@ def _words_of_options(options: tuple[Option, ...]) -> tuple[frozenset[str], froz
         if kind == "dahai":
             forbidden = frozenset(_discard(tile) for tile in tiles)
         elif kind == "reach":
-            words.add(f"riichi {names[0]}")
+            words.add(f"riichi {_kind(tiles[0])}")
         elif kind == "chi":
             words.add(_chi(tiles))
         elif kind in ("ankan", "kakan"):

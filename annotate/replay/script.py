@@ -202,4 +202,6 @@ class Script:
         try:
             return choice_of_event(turn, event, self._vocabulary, is_riichi)
         except ValueError:
+            if is_riichi:
+                raise Disagreement(f"seat {turn.seat} cannot declare riichi with {event['pai']} now") from None
             raise Disagreement(f"not a legal action: {in_words(event)}") from None

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.game.record import Game
 from annotate.game.settings import add_assumptions
-from annotate.records.addresses import ReplayAddress, is_address, parse_address
-from annotate.records.reading import find_records, read_record, records_of
+from annotate.records.addresses import ReplayAddress, is_address, is_record_address, parse_address, seat_in
+from annotate.records.reading import Record, find_records, read_record, records_of
 from annotate.replay.replay import annotate_game
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import check_output, replacing, writing_text
@@ -93,7 +93,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _review(arguments: argparse.Namespace) -> None:
-    address = parse_address(arguments.record) if is_address(arguments.record) else None
+    holds_record = is_record_address(arguments.record)
+    address = parse_address(arguments.record) if is_address(arguments.record) and not holds_record else None
+    given_record = arguments.record
     if address is not None:
         _locate(arguments, address)
     require_policies(*arguments.weights)
@@ -103,8 +105,9 @@ def _review(arguments: argparse.Namespace) -> None:
     if address is not None:
         game = _addressed(game, address, record)
     given = arguments.seat
-    if given is None and address is not None and address.seat is not None:
-        given = str(address.seat)
+    seat = seat_in(Path(arguments.record).name if address is None and not holds_record else given_record)
+    if given is None and seat is not None:
+        given = str(seat)
     seats = chosen_seats(given, game, record)
     replayed = annotate_game(game, arguments.room, arguments.grades)
     for text in replayed.left_out:
@@ -176,7 +179,10 @@ def _game(path: str, number: int | None) -> tuple[Game, str]:
     Raises:
         ValueError: there is not exactly one record, no game of that number, or no number where there are several.
     """
-    records = list(islice(records_of(find_records([path])), 2))
+    if is_record_address(path):
+        records = [Record("the address", len(path), path.encode())]
+    else:
+        records = list(islice(records_of(find_records([path])), 2))
     if len(records) != 1:
         raise ValueError(f"{path}: one record is reviewed at a time; of an archive name a member: archive.zip!game.xml")
     name = records[0].name

@@ -1,14 +1,64 @@
 """Joins games whose rounds are separate objects of a file, as in addresses of a viewer."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from annotate.game.record import Game, Round, Unreadable
+from annotate.game.record import ENOUGH, Game, Round, Unreadable
+from annotate.game.results import final_scores, leftover_deposits, round_delta
 
 
 def joined(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
-    """Joins the games of a file that have the same id and header and no round in common. A joined game has their rounds
-    in the order of play, at the place of the first."""
+    """Joins the games of a file that have the same id and header and no round in common; a joined game has their rounds
+    in the order of play, at the place of the first. Then those of the same players and rules of which one follows from
+    the other."""
+    return _chained(_of_ids(games))
+
+
+def _chained(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
+    found: list[Game | Unreadable] = []
+    for game in games:
+        before = found[-1] if found else None
+        if isinstance(before, Game) and isinstance(game, Game) and _follows(before, game):
+            rounds = (*before.rounds, *game.rounds)
+            scores = game.final_scores or _final_scores(rounds, game.style)
+            why = None if scores else game.incomplete
+            found[-1] = replace(game, id=before.id, rounds=rounds, final_scores=scores, incomplete=why)
+        else:
+            found.append(game)
+    return found
+
+
+def _follows(before: Game, game: Game) -> bool:
+    """Returns whether a game without an end goes on with another one of the same players."""
+    if before.final_scores is not None or before.lost or game.lost or not before.rounds or not game.rounds:
+        return False
+    same = (before.origin.players, before.origin.rules, before.style, before.vocabulary, before.grades)
+    if same != (game.origin.players, game.origin.rules, game.style, game.vocabulary, game.grades):
+        return False
+    last, start = before.rounds[-1].events, game.rounds[0].events[0]
+    scores = [a + b for a, b in zip(last[0]["scores"], round_delta(last, len(start["scores"])), strict=True)]
+    is_next = _place(before.rounds[-1]) < _place(game.rounds[0])
+    return is_next and (scores, leftover_deposits(last)) == (start["scores"], start["kyotaku"])
+
+
+def _final_scores(rounds: Sequence[Round], style: int) -> tuple[int, ...] | None:
+    """Returns the final scores of a game without recorded ones, None unless its rounds are all those of a game."""
+    if _place(rounds[0]) != (1, 0):
+        return None
+    last = rounds[-1].events
+    num_seats = len(last[0]["scores"])
+    scores = final_scores(last)
+    wind, kyoku = "ESWN".index(last[0]["bakaze"]), last[0]["kyoku"]
+    is_last = wind > style or (wind == style and kyoku == num_seats)
+    dealer = last[0]["oya"]
+    stays = any(event["actor"] == dealer for event in last if event["type"] == "hora")
+    stays |= last[-1]["type"] == "ryukyoku" and last[-1]["deltas"][dealer] >= 0
+    if stays and max(scores) > scores[dealer]:  # else the dealer may end the game
+        is_last = False
+    return scores if min(scores) < 0 or (is_last and max(scores) >= ENOUGH[num_seats]) else None
+
+
+def _of_ids(games: Iterable[Game | Unreadable]) -> list[Game | Unreadable]:
     found: list[list[Game] | Unreadable] = []
     parts_of: dict[str, list[Game]] = {}
     places_of: dict[str, set[tuple[int, int]]] = {}

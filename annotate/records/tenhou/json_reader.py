@@ -7,16 +7,18 @@ Tenhou's object may be of a whole game or of some of its rounds. The platform of
 import hashlib
 import json
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from annotate.game import grading
-from annotate.game.origin import TENHOU_DANS, Origin, log_in, players_of
-from annotate.game.record import Event, Game, Round, Rules, Unreadable
+from annotate.game.origin import Origin, log_in, players_of
+from annotate.game.record import Event, Game, LostRound, Round, Rules, Unreadable, require_a_round
 from annotate.records.strict_json import objects_of, parse_json
+from annotate.records.tenhou.absence import Absence, Change, automatic_of, connections_of
 from annotate.records.tenhou.excerpts import joined
+from annotate.records.tenhou.grade_names import mjsoul_grade, normalised, tenhou_dan
 from annotate.records.tenhou.turn_order import TILES, events_of, turns_of
 from annotate.vocabulary import vocabulary_of_seats
 
@@ -45,17 +47,10 @@ _SEATS_OF_TABLE = 4
 _TENHOU_TABLES = {"般": 0, "上": 1, "特": 2, "鳳": 3}
 _TENHOU_DISP = re.compile(r"[四三]?([^東南\s]?)([東南])(喰?)赤?速?")
 _MJSOUL_ROOMS = (("銅", "铜", "Bronze"), ("銀", "银", "Silver"), ("金", "Gold"), ("玉", "Jade"), ("王座", "Throne"))
+_PARAMETERS = re.compile(r"(?<=\})(&\w+=\w*)+$")
+"""what an address may have after the game, such as &ts=0"""
 _MJSOUL_ROOM = re.compile(r"(\w+?)\s*(?:の間|之间|Room\b)")
 _UNRANKED = ("友人", "大会", "Friendly", "Tournament", "Tounament")  # the last is a converter's spelling
-_MJSOUL_GRADES = (
-    ("初心", "Novice"),
-    ("雀士", "Adept"),
-    ("雀傑", "雀杰", "Expert"),
-    ("雀豪", "Master"),
-    ("雀聖", "雀圣", "Saint"),
-    ("魂天", "Celestial"),
-)
-_LEVELS = {"1": 0, "2": 1, "3": 2, "I": 0, "II": 1, "III": 2, "★": 0, "★★": 1, "★★★": 2}
 
 
 class _Kind(NamedTuple):
@@ -116,7 +111,7 @@ def _games_of_lines(lines: Sequence[str], name: str) -> Iterator[Game | Unreadab
 
 def _parse_line(line: str) -> Any:
     before, _, fragment = line.strip().partition("#json=")
-    content = unquote(fragment) if before.startswith("http") else line
+    content = _PARAMETERS.sub("", unquote(fragment)) if before.startswith("http") else line
     try:
         return parse_json(content)
     except ValueError as error:
@@ -133,24 +128,26 @@ def _game(document: Any, name: str) -> Game:
     rounds = document["log"]
     is_named_for_three = rule.get("disp", "").startswith(("三", "3")) or (isinstance(names, list) and len(names) == 3)
     num_seats = 3 if is_named_for_three or any(map(_is_for_three, rounds)) else _SEATS_OF_TABLE
-    _require_red_fives(rule, rounds)
     if not rounds:
         raise ValueError("it holds no round")
+    _require_red_fives(rule, rounds, num_seats)
     final_scores = _final_scores(document, num_seats)
     grades, deltas = _grading(document, kind, final_scores, num_seats)
-    read = tuple(_round(number, columns, num_seats) for number, columns in enumerate(rounds, start=1))
+    read, lost = _rounds(rounds, connections_of(document), num_seats)
+    incomplete = None if final_scores else f"the record stops after {read[-1].name}, without the final scores"
     return Game(
         vocabulary=vocabulary_of_seats(num_seats),
         id=_game_id(document, name),
         rules=kind.rules,
         style=kind.style,
-        rounds=read,
+        rounds=tuple(read),
         room=grading.tenhou_room(kind.table) if kind.table is not None else kind.room,
         grades=grades,
         final_scores=final_scores,
         grading_deltas=deltas,
-        incomplete=None if final_scores else f"the record stops after {read[-1].name}, without the final scores",
+        incomplete=incomplete,
         origin=_origin(document, kind, num_seats),
+        lost=tuple(lost),
     )
 
 
@@ -158,8 +155,8 @@ def _origin(document: dict[str, Any], kind: _Kind, num_seats: int) -> Origin:
     found = log_in(ref) if isinstance(ref := document.get("ref"), str) else None
     platform = found[0] if found else kind.rules[0] if len(kind.rules) == 1 else None
     names, dans, rates = (_of_seats(document.get(name), num_seats) for name in ("name", "dan", "rate"))
-    grade_of = _mjsoul_grade if platform == "mjsoul" else _tenhou_dan
-    grades = [grade_of(_normalised(name)) for name in dans] if platform and isinstance(dans, list) else None
+    grade_of = mjsoul_grade if platform == "mjsoul" else tenhou_dan
+    grades = [grade_of(normalised(name)) for name in dans] if platform and isinstance(dans, list) else None
     players = players_of(names, num_seats, grades, rates)
     return Origin(platform, found and found[1], document["rule"].get("disp") or None, players)
 
@@ -214,9 +211,13 @@ def _length(num_seats: int) -> int:
     return 5 + 3 * num_seats
 
 
-def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any]) -> None:
-    """Raises ValueError unless the game is played with the three usual red fives."""
+def _require_red_fives(rule: dict[str, Any], rounds: Sequence[Any], num_seats: int) -> None:
+    """Raises ValueError unless the game is played with the usual red fives; of three players there is no 5m."""
     stated = {key: value for key, value in rule.items() if key.startswith("aka")}
+    if len(stated) > 1:  # of each suit; converters write "aka": 0 besides
+        stated.pop("aka", None)
+    if num_seats < _SEATS_OF_TABLE and stated.get("aka51") in (0, None):
+        stated.pop("aka51", None)
     if stated:
         counts = set(stated.values()) if all(type(value) is int for value in stated.values()) else {-1}
         if counts != {1}:
@@ -246,10 +247,10 @@ def _grading(
     names = _of_seats(document.get("dan"), num_seats)
     if not kind.is_ranked or document.get("lobby", 0) != 0 or not isinstance(names, list) or len(names) != num_seats:
         return None, None
-    names = list(map(_normalised, names))
+    names = list(map(normalised, names))
     ranks = grading.ranks_of(final_scores) if final_scores is not None else None
     if kind.table is not None:
-        dans = [_tenhou_dan(name) for name in names]
+        dans = [tenhou_dan(name) for name in names]
         if any(dan is None for dan in dans):
             return None, None
         known = [dan for dan in dans if dan is not None]
@@ -258,7 +259,7 @@ def _grading(
             for rank, dan in zip(ranks, known, strict=True)
         )
         return tuple(map(grading.tenhou_grade, known)), deltas
-    grades = tuple(grade for grade in map(_mjsoul_grade, names) if grade is not None)
+    grades = tuple(grade for grade in map(mjsoul_grade, names) if grade is not None)
     if len(grades) != num_seats or kind.room is None:
         return None, None
     if ranks is None or final_scores is None:
@@ -266,30 +267,25 @@ def _grading(
     return grades, grading.mjsoul_deltas(final_scores, kind.room, grades, kind.style)
 
 
-def _normalised(name: Any) -> str:
-    return unicodedata.normalize("NFKC", name) if isinstance(name, str) else ""
-
-
-def _tenhou_dan(name: str) -> int | None:
-    """Returns Tenhou's dan, 0 ... 20, by its name."""
-    if name.startswith("天鳳"):
-        return grading.TENHOUI
-    return TENHOU_DANS.index(name) if name in TENHOU_DANS else None
-
-
-def _mjsoul_grade(name: str) -> int | None:
-    """Returns Mahjong Soul's grade, 0 ... 15, by its name, such as "雀豪★2" or "Master II"."""
-    for tier, words in enumerate(_MJSOUL_GRADES):
-        word = next((word for word in words if name.startswith(word)), None)
-        if word is None:
-            continue
-        if 3 * tier == grading.CELESTIAL:
-            return grading.CELESTIAL
-        level = name.removeprefix(word).strip()
-        if len(level) > 1 and level[1:] in "123":
-            level = level.removeprefix("★")
-        return 3 * tier + _LEVELS[level] if level in _LEVELS else None
-    return None
+def _rounds(
+    rounds: Sequence[Any], connections: Sequence[Change], num_seats: int
+) -> tuple[list[Round], list[LostRound]]:
+    """Reads the rounds; one with a fault is left out."""
+    read: list[Round] = []
+    lost: list[LostRound] = []
+    absence = Absence()
+    for number, columns in enumerate(rounds):
+        changes = [change for change in connections if change[0] == number or (number == 0 and change[0] < 0)]
+        try:
+            found = _round(number + 1, columns, num_seats)
+        except ValueError as error:
+            lost.append(LostRound(len(read), str(error)))
+            found = None
+        automatic = automatic_of(() if found is None else found.events, changes, absence)
+        if found is not None:
+            read.append(replace(found, automatic=automatic))
+    require_a_round(read, lost)
+    return read, lost
 
 
 def _round(number: int, columns: Any, num_seats: int) -> Round:

@@ -16,6 +16,7 @@ from annotate.game import grading
 from annotate.game.origin import TENHOU_LOG, Origin, Player, players_of
 from annotate.game.record import Event, Game, Round
 from annotate.game.tiles import NUM_TILE_IDS
+from annotate.records.tenhou.absence import Absence
 from annotate.records.tenhou.attributes import Attributes, attribute_of, integer_of, integers_of, tiles_of
 from annotate.records.tenhou.meld import decode_meld, tile_name
 from annotate.records.tenhou.wall import SEED_PREFIX, walls_of_seed, with_indicators
@@ -40,10 +41,6 @@ DRAW_REASONS = {
 
 _DRAWS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("TUVW") for tile in range(NUM_TILE_IDS)}
 _DISCARDS = {f"{letter}{tile}": (seat, tile) for seat, letter in enumerate("DEFG") for tile in range(NUM_TILE_IDS)}
-_ASKED = ("tsumo", "dahai", "chi", "pon", "ankan", "kakan", "kita")
-"""events after which seats choose"""
-_ANSWERS = (*_ASKED, "daiminkan", "reach", "hora", "ryukyoku")
-"""events that show what was chosen"""
 _MOVE = re.compile(r"[DEFGTUVW]\d+$")
 
 
@@ -83,11 +80,7 @@ class _Reader:
         self._rounds: list[Round] = []
         self._events: list[Event] | None = None
         self._ended = False
-        self._absent: set[int] = set()
-        """seats that are not connected"""
-        self._automatic: set[tuple[int, int]] = set()
-        self._asked: int | None = None
-        """index of the event after which seats choose now"""
+        self._absence = Absence()
         self._walls: Iterator[list[int]] | None = None
         self._wall: tuple[str, ...] | None = None
         self._drawn: int | None = None
@@ -222,18 +215,12 @@ class _Reader:
         if self._events is None or self._ended:
             raise ValueError(f"a {event['type']} outside of a round")
         self._events.append(event)
-        kind = event["type"]
-        if self._asked is not None and kind in _ANSWERS:
-            self._automatic.update((self._asked, seat) for seat in self._absent)
-        if kind in _ASKED:
-            self._asked = len(self._events) - 1
-        elif kind in ("daiminkan", "hora"):  # a draw after the kan, or a second winner, answers nothing
-            self._asked = None
+        self._absence.follow(event["type"], len(self._events) - 1)
 
     def _round(self, events: list[Event]) -> Round:
         num_indicators = 1 + sum(event["type"] == "dora" for event in events)
         wall = self._wall and with_indicators(self._wall, num_indicators, self._vocabulary)
-        return Round(tuple(events), wall=wall, automatic=frozenset(self._automatic))
+        return Round(tuple(events), wall=wall, automatic=frozenset(self._absence.automatic))
 
     def _shuffle(self, attributes: Attributes) -> None:
         seed = attributes.get("seed", "")
@@ -258,10 +245,10 @@ class _Reader:
         self._is_ranked = bool(kind & HUMANS) and attributes.get("lobby", "0") == "0"
 
     def _bye(self, attributes: Attributes) -> None:
-        self._absent.add(integer_of(attributes, "BYE", "who", 0, _SEATS_OF_TABLE))
+        self._absence.seats.add(integer_of(attributes, "BYE", "who", 0, _SEATS_OF_TABLE))
 
     def _un(self, attributes: Attributes) -> None:
-        self._absent -= {seat for seat in range(_SEATS_OF_TABLE) if f"n{seat}" in attributes}
+        self._absence.seats -= {seat for seat in range(_SEATS_OF_TABLE) if f"n{seat}" in attributes}
         if not self._players:  # later ones are reconnections
             names = [unquote(attributes.get(f"n{seat}", "")) for seat in range(_SEATS_OF_TABLE)]
             self._players = players_of(names, _SEATS_OF_TABLE, rates=attributes.get("rate", "").split(","))
@@ -288,8 +275,8 @@ class _Reader:
             self._walls, self._seed = walls_of_seed(self._seed, self._vocabulary), None
         self._wall = None if self._walls is None else tuple(map(tile_name, next(self._walls)))
         self._ended = False
-        self._drawn = self._last_discard = self._asked = None
-        self._automatic = set()
+        self._drawn = self._last_discard = None
+        self._absence.start_round()
 
     def _call(self, attributes: Attributes) -> None:
         seat = integer_of(attributes, "N", "who", 0, self._num_seats)
@@ -310,7 +297,7 @@ class _Reader:
         if step == 1 and events[-1]["type"] == "dahai" and events[-1]["actor"] == seat:
             # Tenhou has written a declaration after its discard
             events.insert(-1, event)
-            self._asked = len(events) - 1
+            self._absence.asked = len(events) - 1
         else:
             self._add(event)
 

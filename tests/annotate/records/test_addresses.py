@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.records.addresses import is_address, parse_address
+from annotate.records.addresses import is_address, is_record_address, parse_address, seat_in
 
 LOG = "2021070100gm-00a9-0000-0123abcd"
 UUID = "210815-6da08e40-2605-42fb-a5e3-f8aa5940362a"
@@ -48,3 +48,25 @@ def test_the_file_is_found_by_the_name_of_the_game(tmp_path: Path) -> None:
     assert address.file_in(tmp_path) == f"{LOG}&tw=2.mjlog.gz"
     (tmp_path / f"{LOG}.xml").touch()
     assert address.file_in(tmp_path) == f"{LOG}.xml"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("https://tenhou.net/0/?log=2021070100gm-00a9-0000-x0123456789ab&tw=1", "only Tenhou's client decodes"),
+        ("https://game.mahjongsoul.com/?paipu=jmjqnv-wx3v4398-7b84-6f2d-mnbf-vtvzwsvyqrtx_a925124703_2", "anonymous"),
+        (f"https://game.mahjongsoul.com/?paipu={UUID}_a12345_2", "store the record"),
+    ],
+)
+def test_addresses_that_name_no_record_say_what_to_do(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_address(text)
+
+
+@pytest.mark.parametrize("text", ["https://tenhou.net/5/#json=%7B", "http://www.tenhou.net/6/?tw=2#json={"])
+def test_addresses_that_hold_a_record_are_recognised(text: str) -> None:
+    assert is_record_address(text) and not is_record_address(f"https://tenhou.net/0/?log={LOG}")
+
+
+def test_the_seat_is_in_an_address_or_in_the_name_that_tenhous_client_gives() -> None:
+    assert [seat_in(text) for text in (f"{LOG}&tw=0.mjlog", "https://tenhou.net/5/?tw=2#json={}", LOG)] == [0, 2, None]

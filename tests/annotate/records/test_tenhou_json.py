@@ -13,14 +13,14 @@ from annotate.annotation import format_line
 from annotate.game.record import Event, Game, Unreadable, all_readable
 from annotate.game.record_writer import rounds_of
 from annotate.records.mjai.reader import mjai_games
-from annotate.records.reading import read_games
+from annotate.records.reading import Record, read_games, read_record
 from annotate.records.tenhou.json_reader import DRAW_REASONS, tenhou_json_games
 from annotate.records.tenhou.turn_order import Turn, order_of
 from annotate.replay.replay import annotate_game
 from annotate.simulation.simulate import simulate_game
 from annotate.vocabulary import FOUR_PLAYERS
 from tests.support.real_records import real_records
-from tests.support.rounds import DULL, Played, play_round, start_of_round
+from tests.support.rounds import DULL, DULL_3, V3, Played, play_round, start_of_round, start_of_three, writer_of
 from tests.support.writers.tenhou_json import NUM_SEATS, THREE_WINNERS, document_of, one_round, read
 
 TENPAI = "123m456p789s1122z"
@@ -374,3 +374,72 @@ def test_a_sample_of_real_games_comes_back(folder: str) -> None:
 def test_all_real_games_come_back() -> None:
     paths = real_records("tenhou/houou-4p-2020") + real_records("tenhou/houou-4p-2021")
     assert require_events_come_back(paths) > 10_000
+
+
+def test_rounds_of_a_line_each_without_an_id_are_one_game_if_they_follow_each_other() -> None:
+    whole, _ = rounds_of_one_game()
+    del whole["ref"]
+    lines = [json.dumps({**whole, "log": [recorded]}) for recorded in whole["log"]]
+    (game,) = read_lines(lines)
+    assert (game.rounds, game.incomplete) == (read(whole).rounds, None)
+    assert game.final_scores is not None
+    assert annotate_game(game).left_out == []
+    assert [len(found.rounds) for found in read_lines([*lines[:2], *lines[3:]])] == [2, len(lines) - 3]
+    other = json.dumps({**whole, "log": [whole["log"][1]], "name": ["a", "b", "c", "d"]})
+    assert [len(found.rounds) for found in read_lines([lines[0], other])] == [1, 1]
+
+
+def test_a_round_with_a_fault_costs_no_other() -> None:
+    whole, _ = rounds_of_one_game(sc=[25000, 0.0] * 4)
+    whole["log"][1][5] = ["47c4747"]
+    game = read(whole)
+    assert len(game.rounds) == len(whole["log"]) - 1
+    assert [(lost.place, str(lost)[:9]) for lost in game.lost] == [(1, "round 2: ")]
+
+
+def test_addresses_with_a_game_may_be_encoded_and_have_more_behind_it() -> None:
+    whole, _ = rounds_of_one_game()
+    text = json.dumps(whole)
+    for start in ("https://tenhou.net/6/#json=", "https://www.tenhou.net/5/?tw=2#json="):
+        for end in ("", "&ts=0", "&tw=1&ts=2"):
+            for content in (text, quote(text)):
+                record = Record("address.txt", 0, f"{start}{content}{end}\n".encode())
+                (game,) = read_record(record)
+                assert game.rounds == read(whole).rounds
+
+
+def test_of_three_players_no_red_five_of_characters_is_stated() -> None:
+    start = {"start": start_of_three(), "writer": writer_of(vocabulary=V3)}
+    document = document_of([play_round("", DULL_3, **start).events], "三鳳南喰赤")
+    for aka in ({"aka51": 0, "aka52": 1, "aka53": 1}, {"aka": 0, "aka51": 0, "aka52": 1, "aka53": 1}):
+        rule = {"disp": "三鳳南喰赤", **aka}
+        assert len(read({**document, "rule": rule}).rounds) == 1
+    with pytest.raises(ValueError, match="red fives"):
+        read({**document, "rule": {"disp": "三鳳南喰赤", "aka51": 0, "aka52": 0, "aka53": 1}})
+
+
+def test_an_empty_game_is_named_as_such() -> None:
+    with pytest.raises(ValueError, match="it holds no round"):
+        read({"log": [], "rule": {}})
+
+
+def test_a_riichi_that_is_not_possible_is_named() -> None:
+    document = one_round("0 discard 1m", DULL, "5z")
+    document["log"][0][6][0] = f"r{document['log'][0][6][0]}"
+    (text,) = [text for text in annotate_game(read(document)).left_out if "riichi" in text]
+    assert text == "East 1-0: seat 0 cannot declare riichi with 1m now"
+
+
+def test_choices_of_a_seat_that_left_are_the_servers() -> None:
+    document = one_round("", DULL)
+    num_steps = sum(e["type"] in ("tsumo", "dahai") for e in read(document).rounds[0].events)
+    away = [{"what": 0, "log": 0, "who": 1, "step": 2}, {"what": 1, "log": 0, "who": 1, "step": 9}]
+    late = [{"what": 0, "log": 0, "who": 1, "step": num_steps}]
+    events = read(document).rounds[0].events
+    automatic = read({**document, "connection": away}).rounds[0].automatic
+    # seat 1 is away from the first discard on until its next turn
+    assert {seat for _, seat in automatic} == {1}
+    assert {events[place]["type"] for place, _ in automatic} == {"tsumo", "dahai"}
+    assert read({**document, "connection": late}).rounds[0].automatic == frozenset()
+    before = [{"what": 0, "log": -1, "who": 2, "step": 0}]
+    assert {seat for _, seat in read({**document, "connection": before}).rounds[0].automatic} == {2}
