@@ -14,7 +14,7 @@ from kanachan.models.card import SIZES_OF_ENCODER, read_card, require_encoder_si
 from kanachan.objectives.stages import CRITIC, POLICY, REWARD, STAGES, previous_stage
 from kanachan.policy_config import needs_reward
 
-_PLAYING = (next(iter(STAGES)), POLICY)
+_PLAYING = ("imitation", POLICY)
 """the stages whose networks have probabilities of actions"""
 _UNUSED_BY_REWARD: Mapping[str, Collection[str]] = {
     "model": [f.name for f in fields(ModelConfig)],
