@@ -41,7 +41,7 @@ SECTIONS: dict[str, type] = {
 }
 
 # Settings that a resumed run may change: where things are and how they are shown, never what is computed.
-_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak")
+_SHOWN = ("wandb", "project", "name", "group", "tensorboard", "measure_peak", "profile")
 _PLACED = ("out", "accelerator", "devices", "nodes", "strategy", "deepspeed", "attention", "threads", "recompute")
 _STORED = ("checkpoint_every",)
 _READ = ("path", "verify")

@@ -44,6 +44,7 @@ from kanachan.training.loggers import MetricsFile, tensorboard_logger
 from kanachan.training.metric_names import METRICS_NAME, in_words
 from kanachan.training.policy_stage import PolicyStage
 from kanachan.training.processes import World, placement_of, this_rank
+from kanachan.training.profiling import StepProfiler
 from kanachan.training.progress import Progress
 from kanachan.training.reward_stage import RewardStage
 from kanachan.training.run_folder import BEST_NAME, CHECKPOINTS, CONFIG_NAME, save_config
@@ -136,6 +137,7 @@ def _run(request: Request, held: ExitStack) -> int:
     best = BestCheckpoint(out / CHECKPOINTS / BEST_NAME, writer.write_best, config.run.early_stopping)
     callbacks = [DeterministicSeeding(config.run.seed), Progress(steps, learner.samples), best]
     callbacks += [EMA(config.optim.average)] if config.optim.average else []
+    callbacks += [StepProfiler(out, config.run.profile)] if config.run.profile else []
     callbacks += [checkpoints]  # last: a checkpoint holds what the others have done in its step
     files = CheckpointFiles(keeps_previous=resumption is not None and resumption.path.name == PREVIOUS_NAME)
     trainer = _trainer(config, devices, strategy, steps, loggers, callbacks, files)
