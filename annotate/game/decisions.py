@@ -49,6 +49,8 @@ class Play(NamedTuple):
     """choices skipped because they are unknown"""
     automatic: Counter[str]
     """choices skipped because the server made them, by kind"""
+    num_others: int
+    """choices skipped because they are of seats that the writer does not collect"""
 
 
 def choice_of(turn: Turn, token: int) -> Choice:
@@ -68,7 +70,7 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
         choose: returns a choice for each seat that must act.
     """
     decisions: list[Decision] = []
-    num_unknown, automatic = 0, Counter[str]()
+    num_unknown, num_others, automatic = 0, 0, Counter[str]()
     while not table.done:
         turns = table.turns
         choices = choose(turns)
@@ -77,6 +79,9 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
             choice = choices[turn.seat]
             if len(turn.options) < 2:
                 continue  # a forced move is not a decision
+            if turn.seat not in writer.seats:
+                num_others += 1
+                continue
             if not choice.is_known:
                 num_unknown += 1
                 continue
@@ -96,7 +101,7 @@ def play(table: Table, writer: ObservationEncoder, choose: Callable[[list[Turn]]
             window.append((decision, turn))
         table.step({seat: choice.move for seat, choice in choices.items()})
         mark_preempted(window, [choice.token for choice in choices.values()], writer.vocabulary)
-    return Play(decisions, num_unknown, automatic)
+    return Play(decisions, num_unknown, automatic, num_others)
 
 
 def mark_preempted(window: Sequence[tuple[Decision, Turn]], tokens: Iterable[int], vocabulary: Vocabulary) -> None:

@@ -1,6 +1,6 @@
 """Encodes a seat's view of the table at a decision point as fields of an annotation, for records, arena and bot."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from annotate.game.engine.table import Table, Turn
 from annotate.game.grading import ranks_of
@@ -10,14 +10,25 @@ from annotate.vocabulary import HAND_SLOT_FIRST, NUM_GRADES, Vocabulary
 
 
 class ObservationEncoder:
-    """Encodes the observations of one game; what does not change within the game is computed once."""
+    """Encodes the observations of one game; what does not change within the game is computed once.
+
+    Args:
+        seats: whose decisions are collected; None: all.
+    """
 
     def __init__(
-        self, vocabulary: Vocabulary, room: int, style: int, grades: tuple[int, ...], writes_hidden: bool = False
+        self,
+        vocabulary: Vocabulary,
+        room: int,
+        style: int,
+        grades: tuple[int, ...],
+        writes_hidden: bool = False,
+        seats: Container[int] | None = None,
     ) -> None:
         sparse = vocabulary.sparse
         self.vocabulary = vocabulary
         self.writes_hidden = writes_hidden
+        self.seats: Container[int] = range(vocabulary.num_seats) if seats is None else seats
         self._head = [sparse["room"].token(room), sparse["style"].token(style)]
         self._seat = sparse["seat"].first
         self._wind = sparse["wind"]

@@ -1,7 +1,7 @@
 """Who played a game, when and where, as its record has it: for people, never an input of a network."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -49,6 +49,15 @@ class Origin:
             return None
         digits = self.log[:8] if self.platform == "tenhou" else f"20{self.log[:6]}"
         return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}"
+
+    @property
+    def has_names(self) -> bool:
+        """Whether the record names any player."""
+        return any(player.name is not None for player in self.players)
+
+    def seats_of(self, names: Container[str]) -> tuple[int, ...]:
+        """Returns the seats of the players with one of these names."""
+        return tuple(seat for seat, player in enumerate(self.players) if player.name in names)
 
     def grade_name(self, seat: int) -> str | None:
         """Returns the platform's word for the grade of a seat."""

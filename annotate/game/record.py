@@ -15,7 +15,6 @@ Rules = Literal["tenhou", "mjsoul"]
 Event = dict[str, Any]
 """one mjai event, e.g. {"type": "dahai", "actor": 0, "pai": "5mr", "tsumogiri": False}"""
 
-
 _TILES_COME_AND_GO = ("start_kyoku", "tsumo", "dahai")
 
 START_SCORE = {4: 25_000, 3: 35_000}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import permutations
+from typing import NamedTuple
 
 from annotate.game.grading import ranks_of
 from annotate.game.record import Event
@@ -25,6 +26,31 @@ class _Codes:
 
 
 _CODES = {vocabulary.num_seats: _Codes(vocabulary.num_seats) for vocabulary in VOCABULARIES.values()}
+
+
+class RoundSummary(NamedTuple):
+    """How a round started and what it changed; lists are by seat."""
+
+    wind: int
+    """0 East"""
+    dealer: int
+    honba: int
+    deposits: int
+    """riichi sticks on the table"""
+    scores: tuple[int, ...]
+    deltas: tuple[int, ...]
+
+
+class GameSummary(NamedTuple):
+    """A game without its moves: the table, its rounds as far as they are known, and how it ended; lists are by seat."""
+
+    room: int
+    style: int
+    grades: tuple[int, ...]
+    rounds: list[RoundSummary]
+    final_scores: tuple[int, ...]
+    grading_deltas: tuple[int, ...]
+
 
 EXHAUSTIVE = ("exhaustive_draw", None)
 NAGASHI = "nagashimangan"

@@ -11,7 +11,7 @@ from pathlib import Path
 from annotate.annotation import Annotation, parse_line, vocabulary_of_line
 from annotate.game.record import Game, all_readable
 from annotate.game.settings import add_assumptions
-from annotate.pipeline.convert import lacks_end
+from annotate.pipeline.convert import lacks_end, seats_by
 from annotate.pipeline.outputs import Output, OutputFormat, StandardOutput, TextOutput
 from annotate.pipeline.run import Conversion, run
 from annotate.records.finding import SUFFIXES, Shard, check_paths, names_one_record
@@ -56,7 +56,10 @@ def _annotations_of(record: Record, conversion: Conversion, most: int) -> list[_
     if games and not whole:
         raise ValueError(f"{record.name}: {games[0].incomplete}: pass --keep-incomplete to read such games")
     room, grades, writes_hidden = conversion.room, conversion.grades, conversion.writes_hidden
-    reports = [(annotate_game(game, room, grades, writes_hidden), game.vocabulary) for game in whole]
+    by = conversion.by
+    reports = [
+        (annotate_game(game, room, grades, writes_hidden, seats_by(game, by)), game.vocabulary) for game in whole
+    ]
     return [(annotation, vocabulary) for report, vocabulary in reports for annotation in report.annotations]
 
 
@@ -97,28 +100,7 @@ def _parser(other_format: OutputFormat | None) -> argparse.ArgumentParser:
         help="add an eighth field: the hands of the others, and the tiles to be drawn where the record contains them; "
         "shards store only the hands",
     )
-    parser.add_argument(
-        "--players",
-        type=int,
-        choices=NUMS_OF_SEATS,
-        help="annotate only games of so many players, where there are both kinds, which cannot be mixed (default: as "
-        "the first game; another kind ends the run)",
-    )
-    parser.add_argument(
-        "--keep-incomplete",
-        action="store_true",
-        help="also annotate games whose final scores the record does not contain, as where it is cut off: their whole "
-        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
-        "points. Suitable only for imitation and round_delta. If a game occurs twice, the first copy counts",
-    )
-    parser.add_argument(
-        "--shard",
-        type=_shard,
-        default=Shard(1, 1),
-        metavar="I/N",
-        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
-        "are counted separately. A game that is in two shards is detected when the shards are packed",
-    )
+    _add_selection(parser)
     parser.add_argument(
         "--restart", action="store_true", help="start from scratch; discard what an interrupted run of this output left"
     )
@@ -144,6 +126,41 @@ def _add_outputs(parser: argparse.ArgumentParser) -> argparse._MutuallyExclusive
         "--explain", type=int, metavar="N", help="print decision N (from 1) of a record or of annotation lines in words"
     )
     return what
+
+
+def _add_selection(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that select which of the records, games and players are annotated."""
+    parser.add_argument(
+        "--players",
+        type=int,
+        choices=NUMS_OF_SEATS,
+        help="annotate only games of so many players, where there are both kinds, which cannot be mixed (default: as "
+        "the first game; another kind ends the run)",
+    )
+    parser.add_argument(
+        "--by",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="annotate only the decisions of the players with these names, exactly as the records write them; games "
+        "without such a player are skipped and counted",
+    )
+    parser.add_argument(
+        "--keep-incomplete",
+        action="store_true",
+        help="also annotate games whose final scores the record does not contain, as where it is cut off: their whole "
+        "rounds, with the ranks and scores after the last of them as if it were the end, and no change of grading "
+        "points. Suitable only for imitation and round_delta. If a game occurs twice, the first copy counts",
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        default=Shard(1, 1),
+        metavar="I/N",
+        help="every N-th record, from the I-th (1/N ... N/N): the share of one of N machines. Members of archives "
+        "are counted separately. A game that is in two shards is detected when the shards are packed",
+    )
 
 
 def _shard(text: str) -> Shard:
@@ -179,6 +196,7 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
     """Runs the command kanachan-annotate, which can write text and `other_format`; returns the exit status."""
     parser = _parser(other_format)
     options = parser.parse_args(argv)
+    options.by = sorted({*options.by})
     require_positive(parser, options, "processes", "explain")
 
     def body() -> int:
@@ -190,6 +208,7 @@ def annotate(argv: Sequence[str] | None = None, other_format: OutputFormat | Non
             options.shard,
             options.keep_incomplete,
             options.players,
+            by=options.by,
         )
         if options.explain is not None:
             print(_explain(conversion, options.explain))

@@ -5,9 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from annotate.annotation import Annotation
 from annotate.game.record import Game, Unreadable
-from annotate.pipeline.outputs import encode_text
+from annotate.pipeline.outputs import Encode, encode_text
 from annotate.pipeline.report import Report
 from annotate.records.reading import Record, games_of
 from annotate.replay.replay import ReplayResult, annotate_game, fault_of_ours
@@ -16,6 +15,8 @@ from annotate.runtime.garbage import no_search_for_cycles
 INCOMPLETE = "left out, as their end is not recorded (--keep-incomplete keeps their recorded rounds)"
 
 _OTHER_PLAYERS = "skipped, as they are for another number of players than --players"
+_NOT_BY = "skipped, as no player has a name of --by"
+_NO_NAMES = "skipped, as their records hold no names, which --by needs"
 
 
 @dataclass
@@ -44,13 +45,15 @@ def annotate_record(
     writes_hidden: bool = False,
     keeps_incomplete: bool = False,
     num_players: int | None = None,
-    encode: Callable[[Sequence[Annotation]], bytes] = encode_text,
+    by: Sequence[str] = (),
+    encode: Encode = encode_text,
 ) -> tuple[list[AnnotatedGame], Report]:
     """Converts the games of one record; returns them and the report of the record itself, without its games' reports.
 
     Args:
         keeps_incomplete: also annotates games without final scores.
         num_players: annotates only games of so many players.
+        by: annotates only the decisions of players with these names, if there are any.
     """
     annotate = partial(annotate_game, room=room, grades=grades, writes_hidden=writes_hidden)
     annotated, record_report = list[AnnotatedGame](), Report(files=1, size=record.size)
@@ -64,8 +67,11 @@ def annotate_record(
                 report = Report(games=1, notes=Counter([INCOMPLETE]))
                 report.leave_out(f"{record.name}: the whole game {game.id}: {game.incomplete}")
                 annotated.append(_skipped(game, record.name, report))
+            elif seats_by(game, by) == ():
+                note = _NOT_BY if game.origin.has_names else _NO_NAMES
+                annotated.append(_skipped(game, record.name, Report(notes=Counter([note]))))
             else:
-                annotated.append(_annotated(game, record.name, annotate, encode))
+                annotated.append(_annotated(game, record.name, annotate, by, encode))
     except ValueError as error:
         record_report.leave_out(str(error))
     except Exception as error:
@@ -78,23 +84,29 @@ def _skipped(game: Game, file: str, report: Report) -> AnnotatedGame:
 
 
 def _annotated(
-    game: Game, file: str, annotate: Callable[[Game], ReplayResult], encode: Callable[[Sequence[Annotation]], bytes]
+    game: Game, file: str, annotate: Callable[..., ReplayResult], by: Sequence[str], encode: Encode
 ) -> AnnotatedGame:
     try:
-        result = annotate(game)
-        data = encode(result.annotations)
+        result = annotate(game, seats=seats_by(game, by))
+        data = encode(result.annotations, result.summary)
     except Exception as error:
         report = Report(games=1)
         report.leave_out(f"{file}: the whole game {game.id}: {fault_of_ours(error)}", is_fault=True)
         return _skipped(game, file, report)
     report = Report(games=1, rounds=result.num_rounds, unknown=result.num_unknown, notes=Counter(result.notes))
-    report.automatic = result.automatic
+    report.automatic, report.others = result.automatic, result.num_others
+    report.by = Counter([name for name in by if game.origin.seats_of((name,))])
     for text in result.left_out:
         report.leave_out(f"{file}: {text}", is_fault=text in result.faults)
     report.differences = [f"{file}: {text}" for text in result.differences]
     report.num_differences = len(report.differences)
     report.count(result.annotations, game.vocabulary)
     return AnnotatedGame(game.id, game.play, file, data, report, game.vocabulary.num_seats)
+
+
+def seats_by(game: Game, names: Sequence[str]) -> tuple[int, ...] | None:
+    """Returns the seats of the players with one of these names; None, all seats, if there are no names."""
+    return game.origin.seats_of(names) if names else None
 
 
 def lacks_end(game: Game) -> bool:

@@ -11,8 +11,13 @@ from typing import IO, Any, Protocol
 import zstandard
 
 from annotate.annotation import Annotation, format_line
+from annotate.game.results import GameSummary
 from annotate.pipeline.journal import RESTART
 from annotate.vocabulary import Vocabulary
+
+Encode = Callable[[Sequence[Annotation], GameSummary | None], bytes]
+"""encodes the annotations of one game, and its rounds, for `Output.write`; called in other processes, so it must
+pickle"""
 
 
 class Output(Protocol):
@@ -29,8 +34,7 @@ class Output(Protocol):
     """file for a long list of what was left out"""
     settings: dict[str, Any]
     """JSON values: all that the output depends on, except for the annotations"""
-    encode: Callable[[Sequence[Annotation]], bytes]
-    """encodes the annotations of one game for `write`; called in other processes, so it must pickle"""
+    encode: Encode
     seconds_between_saves: float
 
     def begin(self, saved: dict[str, Any] | None) -> None:
@@ -80,17 +84,17 @@ class OutputFormat(Protocol):
         """
 
 
-def encode_text(annotations: Sequence[Annotation]) -> bytes:
+def encode_text(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
     """Encodes annotations as lines."""
     return "".join([f"{format_line(annotation)}\n" for annotation in annotations]).encode()
 
 
-def encode_gzip(annotations: Sequence[Annotation]) -> bytes:
+def encode_gzip(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
     """Encodes annotations as lines in a gzip member, which depends on them alone."""
     return gzip.compress(encode_text(annotations), compresslevel=6, mtime=0)
 
 
-def encode_zstd(annotations: Sequence[Annotation]) -> bytes:
+def encode_zstd(annotations: Sequence[Annotation], summary: GameSummary | None = None) -> bytes:
     """Encodes annotations as lines in a zstandard frame with a checksum."""
     return zstandard.ZstdCompressor(level=3, write_checksum=True).compress(encode_text(annotations))
 
@@ -106,7 +110,7 @@ class TextOutput:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.encode: Callable[[Sequence[Annotation]], bytes] = (
+        self.encode: Encode = (
             encode_gzip if name.endswith(".gz") else encode_zstd if name.endswith(".zst") else encode_text
         )
         self.settings: dict[str, Any] = {"output": self.encode.__name__}
@@ -151,7 +155,7 @@ class TextOutput:
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         if saved["size"] == 0:
             self.begin(saved)
-            self.write(self.encode([]))
+            self.write(self.encode([], None))
             saved = self.save()
         self.close()
         return saved
@@ -180,7 +184,7 @@ class StandardOutput:
     seconds_between_saves = float("inf")
 
     def __init__(self) -> None:
-        self.encode: Callable[[Sequence[Annotation]], bytes] = encode_text
+        self.encode: Encode = encode_text
 
     def begin(self, saved: dict[str, Any] | None) -> None:
         assert saved is None

@@ -32,6 +32,10 @@ class Report:
     unknown: int = 0
     automatic: Counter[str] = field(default_factory=Counter)
     """choices that the server made for a player who was away, by kind"""
+    by: Counter[str] = field(default_factory=Counter)
+    """games by the names of the players whose decisions alone are annotated"""
+    others: int = 0
+    """choices of other players than those"""
     chosen: Counter[str] = field(default_factory=Counter)
     """decision points by the kind of the action taken"""
     possible: Counter[str] = field(default_factory=Counter)
@@ -87,6 +91,9 @@ class Report:
                 f"{self.automatic.total():,} choices left out: the player was not connected, or let the time run out "
                 f"({kinds})"
             )
+        if self.by:
+            named = ", ".join(f"{name} {count:,}" for name, count in sorted(self.by.items()))
+            lines.append(f"{self.others:,} choices of other players left out; games of {named}")
         lines += [f"{count:,} games: {note}" for note, count in sorted(self.notes.items())]
         by_suffix = sorted((suffix, count) for suffix, count in self.passed_over.items() if suffix != LINKED_FOLDER)
         if by_suffix:

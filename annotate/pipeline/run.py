@@ -47,6 +47,8 @@ class Conversion:
     """the games to annotate; None: any number of players"""
     skips_others: bool = True
     """whether games of another number of players are skipped, and not refused"""
+    by: Sequence[str] = ()
+    """names of players: only their decisions are annotated, if there are any"""
 
     def settings(self, output: Output) -> dict[str, Any]:
         """Returns all that the output depends on, except for the records."""
@@ -56,6 +58,7 @@ class Conversion:
             "hidden": self.writes_hidden,
             "keep incomplete": self.keeps_incomplete,
             "players": self.num_players,
+            "by": list(self.by),
             "shard": str(self.shard),
             "program": _program(),
             "vocabulary": " ".join(vocabulary.fingerprint for vocabulary in VOCABULARIES.values()),
@@ -121,13 +124,17 @@ class _Run:
             self._output.discard()
             self._print_report()
             self._journal.remove()
-            raise ValueError("no decision point in any of the records (see the report above): nothing written")
+            by = f" by {' or '.join(self._conversion.by)}" if self._conversion.by else ""
+            raise ValueError(f"no decision point{by} in any of the records (see the report above): nothing written")
         if self._phase == "read":
             self._saved = self._output.complete(self._saved)
             self._enter("completed")
         assert self._phase == "completed"
         self._output.publish(self._saved)
         self._print_report()
+        for name in self._conversion.by:
+            if name not in self._report.by:
+                print(f"kanachan-annotate: warning: no player named {name} in any of the records", file=sys.stderr)
         self._journal.remove()
         return self._report
 
@@ -163,6 +170,7 @@ class _Run:
             writes_hidden=conversion.writes_hidden,
             keeps_incomplete=conversion.keeps_incomplete,
             num_players=conversion.num_players,
+            by=conversion.by,
             encode=self._output.encode,
         )
         waiting: deque[Record] = deque()

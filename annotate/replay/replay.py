@@ -5,7 +5,7 @@ dora indicators, payments and scores; otherwise it is skipped.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,8 +16,16 @@ from annotate.game.features import ObservationEncoder
 from annotate.game.grading import has_mjsoul_points, mjsoul_deltas, ranks_of
 from annotate.game.hands import tenpai_at_end
 from annotate.game.record import Event, Game, Round, Rules
-from annotate.game.results import EXHAUSTIVE, final_scores, round_delta, round_results
+from annotate.game.results import (
+    EXHAUSTIVE,
+    GameSummary,
+    RoundSummary,
+    final_scores,
+    round_delta,
+    round_results,
+)
 from annotate.game.settings import DEFAULT_GRADE, DEFAULT_ROOM, grades_by_seat
+from annotate.game.tiles import WINDS
 from annotate.game.winning import Win, wins_of
 from annotate.replay.consistency import Disagreement, agreed_events
 from annotate.replay.continuity import RoundSequence
@@ -31,8 +39,8 @@ class ReplayResult:
 
     id: str
     annotations: list[Annotation] = field(default_factory=list)
-    num_rounds: int = 0
-    """rounds that replayed"""
+    summary: GameSummary | None = None
+    """of the rounds that replayed; None if there are none"""
     left_out: list[str] = field(default_factory=list)
     """"round: why" for each skipped round"""
     faults: list[str] = field(default_factory=list)
@@ -41,12 +49,19 @@ class ReplayResult:
     """choices that the record cannot show, because another seat's call or ron came first"""
     automatic: Counter[str] = field(default_factory=Counter)
     """choices that the server made for a player who was away, by kind"""
+    num_others: int = 0
+    """choices of other seats than those that are annotated"""
     differences: list[str] = field(default_factory=list)
     """"round: what" where options that the record lists are not those of the engine; the round is not skipped"""
     notes: list[str] = field(default_factory=list)
     """assumptions where the record lacks something, such as a default room"""
     wins: dict[str, list[Win]] = field(default_factory=dict)
     """by the name of each round that replayed"""
+
+    @property
+    def num_rounds(self) -> int:
+        """How many rounds replayed."""
+        return 0 if self.summary is None else len(self.summary.rounds)
 
 
 class Replayed(NamedTuple):
@@ -59,6 +74,8 @@ class Replayed(NamedTuple):
     """choices skipped because the record cannot show them"""
     automatic: Counter[str]
     """choices skipped because the server made them, by kind"""
+    num_others: int
+    """choices skipped because they are of other seats"""
     differences: list[str]
     """where options that the record lists are not those of the engine"""
     wins: list[Win]
@@ -69,6 +86,7 @@ def annotate_game(
     room: int = DEFAULT_ROOM,
     grades: Sequence[int] = (DEFAULT_GRADE,),
     writes_hidden: bool = False,
+    seats: Container[int] | None = None,
 ) -> ReplayResult:
     """Replays a game and annotates every decision point.
 
@@ -76,6 +94,7 @@ def annotate_game(
         room: for games whose record has none.
         grades: for games whose record has none; one, or one for each seat.
         writes_hidden: adds the hidden field.
+        seats: whose decisions are annotated; None: those of all.
     """
     report = ReplayResult(game.id, notes=list(game.notes))
     report.left_out += list(map(str, game.lost))
@@ -89,8 +108,10 @@ def annotate_game(
     grades = game.grades if game.grades is not None else grades_by_seat(grades, game.vocabulary.num_seats)
     if writes_hidden and any(recorded.wall is None for recorded in game.rounds):
         report.notes.append("wall unknown: the hidden field holds hands alone")
-    writer = ObservationEncoder(game.vocabulary, room, game.style, grades, writes_hidden)
-    game_part = _end_of_game(game, report, room, grades)
+    writer = ObservationEncoder(game.vocabulary, room, game.style, tuple(grades), writes_hidden, seats)
+    scores, grading_deltas = _end_of_game(game, report, room, grades)
+    end_of_game = game_part(scores, grading_deltas)
+    rounds: list[RoundSummary] = []
     course = RoundSequence(game.rounds, game.style, {lost.place for lost in game.lost})
     for recorded in game.rounds:
         try:
@@ -103,15 +124,16 @@ def annotate_game(
             report.faults.append(f"{recorded.name}: {fault_of_ours(error)}")
             report.left_out.append(report.faults[-1])
             continue
-        report.num_rounds += 1
+        rounds.append(_summary(recorded.events[0], replayed.results[0][1:]))
         report.wins[recorded.name] = replayed.wins
         report.num_unknown += replayed.num_unknown
         report.automatic += replayed.automatic
+        report.num_others += replayed.num_others
         report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
         report.annotations += [
-            annotation_of(game.id, decision, replayed.results, game_part) for decision in replayed.decisions
+            annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.decisions
         ]
-    if report.num_rounds == 0:
+    if not rounds:
         return report
     try:
         course.end(game.final_scores or final_scores(game.rounds[-1].events))
@@ -119,7 +141,13 @@ def annotate_game(
         left_out = [*report.left_out, f"the whole game: {error}"]
         return ReplayResult(game.id, left_out=left_out, faults=report.faults, notes=list(game.notes))
     report.left_out += course.missing
+    report.summary = GameSummary(room, game.style, tuple(grades), rounds, tuple(scores), tuple(grading_deltas))
     return report
+
+
+def _summary(start: Event, deltas: Sequence[int]) -> RoundSummary:
+    wind = WINDS[start["bakaze"]]
+    return RoundSummary(wind, start["oya"], start["honba"], start["kyotaku"], tuple(start["scores"]), tuple(deltas))
 
 
 def fault_of_ours(error: Exception) -> str:
@@ -158,7 +186,10 @@ def game_part(scores: Sequence[int], grading_deltas: Sequence[int]) -> list[tupl
     return [(*ranks, ranks[seat], scores[seat], grading_deltas[seat]) for seat in range(len(scores))]
 
 
-def _end_of_game(game: Game, report: ReplayResult, room: int, grades: Sequence[int]) -> list[tuple[int, ...]]:
+def _end_of_game(
+    game: Game, report: ReplayResult, room: int, grades: Sequence[int]
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Returns the final scores and the changes of grading points, by seat, and notes in the report what is assumed."""
     scores = game.final_scores
     if scores is None:
         report.notes.append("end of the game missing: ranks and scores are those after its last whole round")
@@ -169,7 +200,7 @@ def _end_of_game(game: Game, report: ReplayResult, room: int, grades: Sequence[i
         written = "Mahjong Soul's for the rooms and grades" if is_known else "0, as those of the room are not known,"
         report.notes.append(f"change of grading points not recorded: {written} written")
         deltas = mjsoul_deltas(scores, room, grades, game.style)
-    return game_part(scores, deltas)
+    return scores, deltas
 
 
 def _replay_under_any(recorded: Round, rules: Sequence[Rules], writer: ObservationEncoder) -> Replayed:
@@ -207,4 +238,12 @@ def replay_round(recorded: Round, rules: Rules, writer: ObservationEncoder) -> R
         raise Disagreement(str(error)) from error
     script.check_finished()
     results = round_part(agreed_events(events, script.abort, table))
-    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences, wins_of(table))
+    return Replayed(
+        played.decisions,
+        results,
+        played.num_unknown,
+        played.automatic,
+        played.num_others,
+        script.differences,
+        wins_of(table),
+    )

@@ -40,6 +40,7 @@ class ShardFormat:
             program="kanachan-annotate",
             force=options.force,
             hidden=options.hidden,
+            by=options.by,
             restart=options.restart,
         )
 

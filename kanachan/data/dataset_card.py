@@ -119,8 +119,14 @@ A row of the configuration `{rounds.name}` is a round of a game; rows are sorted
 ## How it was made
 
 By kanachan {made["version"]}, with the seed {made["seed"]}. Sources: {json.dumps(made["sources"], ensure_ascii=False)}.
-Splits: {json.dumps(made["splits"])}. Who may use the data depends on the game records that they were made from.
+Splits: {json.dumps(made["splits"])}. {_players(made)}Who may use the data depends on the game records that they were
+made from.
 """
+
+
+def _players(made: Mapping[str, Any]) -> str:
+    by = made.get("by")
+    return f"Decisions: only those of the players named {', '.join(by)}; rounds: of whole games. " if by else ""
 
 
 def may_replace(path: Path) -> bool:

@@ -10,7 +10,7 @@ Shapes: B rows, G games, S sorted rows of a shard.
 """
 
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -106,8 +106,11 @@ class Runs:
         """names of the runs, by split"""
         self.rows: Counter[str] = Counter()
         """number of rows in the runs, by split"""
+        self.round_files: dict[str, list[str]] = {}
+        """names of the files of the rounds of these rows, where they are known, by split"""
         self._rows_per_run = rows_per_run
         self._waiting: list[_Rows] = []
+        self._waiting_rounds: dict[str, list[pa.RecordBatch]] = defaultdict(list)
         self._num_waiting = 0
         self._num_single = 0
         self._writer = ThreadPoolExecutor(1)  # sorting and writing do not hold the interpreter's lock
@@ -124,12 +127,22 @@ class Runs:
         if self._num_waiting >= self._rows_per_run:
             self._start_run()
 
-    def add_game(self, message: bytes, fields: pa.Schema, fractions: tuple[float, float, float]) -> str:
-        """Adds a game as `encode_game` has encoded it, in rows of these fields; returns the split that it is in."""
+    def add_game(
+        self,
+        message: bytes,
+        fields: pa.Schema,
+        fractions: tuple[float, float, float],
+        rounds: pa.RecordBatch | None = None,
+    ) -> str:
+        """Adds a game as `encode_game` has encoded it, in rows of these fields, and its rounds if they are known;
+        returns the split that it is in."""
         rows = pa.ipc.read_record_batch(pa.py_buffer(message), fields)
         split_B = splits_of_games(rows["game"].to_numpy(), fractions)
+        split = SPLITS[split_B[0]]
+        if rounds is not None:
+            self._waiting_rounds[split].append(rounds)
         self.add(rows, split_B)
-        return SPLITS[split_B[0]]
+        return split
 
     def flush(self) -> None:
         """Writes all rows that were added."""
@@ -143,30 +156,39 @@ class Runs:
     def _start_run(self) -> None:
         self._await_run()
         if self._waiting:
-            self._writing = self._writer.submit(self._write_run, self._waiting)
+            self._writing = self._writer.submit(self._write_run, self._waiting, self._waiting_rounds)
             self._waiting, self._num_waiting, self._num_single = [], 0, 0
+            self._waiting_rounds = defaultdict(list)
 
     def _await_run(self) -> None:
         writing, self._writing = self._writing, None
         if writing is not None:
             writing.result()
 
-    def _write_run(self, waiting: list[_Rows]) -> None:
-        """Sorts rows and writes them to one file for each split."""
+    def _write_run(self, waiting: list[_Rows], rounds: dict[str, list[pa.RecordBatch]]) -> None:
+        """Sorts rows and writes them to one file for each split, and so the rounds, by game."""
         rows, split_B = _joined(waiting)
         by_key = np.lexsort((rows["content"].to_numpy(), rows["key"].to_numpy()))
         for number, split in enumerate(SPLITS):
             chosen = by_key[split_B[by_key] == number]
             if len(chosen):
                 files = self.files.setdefault(split, [])
-                path = self.folder / f"{split}-{len(files)}.run"
-                with open(path, "wb") as file:
-                    with pa.ipc.new_file(file, rows.schema) as stream:
-                        stream.write_batch(rows.take(pa.array(chosen)))
-                    file.flush()
-                    os.fsync(file.fileno())
-                files.append(path.name)
+                files.append(f"{split}-{len(files)}.run")
+                self._write(files[-1], rows.take(pa.array(chosen)))
                 self.rows[split] += len(chosen)
+        for split, parts in rounds.items():
+            table = pa.Table.from_batches(parts).combine_chunks()
+            by_game = np.argsort(table["game"].to_numpy(), kind="stable")
+            files = self.round_files.setdefault(split, [])
+            files.append(f"{split}-{len(files)}.rounds.run")
+            self._write(files[-1], table.take(pa.array(by_game)).combine_chunks().to_batches()[0])
+
+    def _write(self, name: str, rows: pa.RecordBatch) -> None:
+        with open(self.folder / name, "wb") as file:
+            with pa.ipc.new_file(file, rows.schema) as stream:
+                stream.write_batch(rows)
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _joined(parts: list[_Rows]) -> _Rows:

@@ -64,7 +64,7 @@ def pack(
     old = names_in(folder)
     with _temporary_folder(folder) as temporary, closing(Runs(temporary, packing.rows_per_shard)) as runs:
         vocabulary, splits = _write_runs(sources, runs, packing, keeps_splits)
-        merge = Merge(runs, vocabulary, packing, splits.count(), StoredRounds(splits.games_of_one_source()))
+        merge = Merge(runs, vocabulary, packing, splits.count(), StoredRounds.of_sources(splits.games_of_one_source()))
         made = _account(sources, packing, merge.tally, keeps_splits)
         new = merge.write(temporary, made)
         with noting_stop_signals():  # which takes a moment and is not interrupted

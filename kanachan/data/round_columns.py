@@ -5,11 +5,13 @@ Shapes: N rounds, S seats (0 is the first dealer of the game), B decisions.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotate.game.grading import ranks_of
+from annotate.game.results import GameSummary
 from annotate.vocabulary import Vocabulary
 from kanachan.data.columns import Columns, splitmix64, token_value
 
@@ -76,6 +78,32 @@ class RoundColumns:
     def take(self, rows: NDArray[np.int64] | NDArray[np.bool_]) -> Self:
         """Copies some rows, by their places or by a mask."""
         return type(self)(**{f.name: getattr(self, f.name)[rows] for f in fields(self)})
+
+
+def rounds_of_game(game: int, summary: GameSummary) -> RoundColumns:
+    """Returns the rounds of the game with this key."""
+    num_rounds = len(summary.rounds)
+    wind, dealer, honba, deposits, score, delta = zip(*summary.rounds, strict=True)
+
+    def repeated(value: object, dtype: type[np.number]) -> NDArray[Any]:
+        return np.array([value] * num_rounds, dtype)
+
+    return RoundColumns(
+        game=repeated(game, np.uint64),
+        number=np.array(range(num_rounds), np.uint8),
+        wind=np.array(wind, np.uint8),
+        dealer=np.array(dealer, np.uint8),
+        honba=np.array(honba, np.int32),
+        deposits=np.array(deposits, np.int32),
+        room=repeated(summary.room, np.uint8),
+        style=repeated(summary.style, np.uint8),
+        grade=repeated(summary.grades, np.uint8),
+        score=np.array(score, np.int32),
+        delta=np.array(delta, np.int32),
+        final_score=repeated(summary.final_scores, np.int32),
+        rank=repeated(ranks_of(summary.final_scores), np.uint8),
+        grading_delta=repeated(summary.grading_deltas, np.int32),
+    )
 
 
 def concatenated(parts: Sequence[RoundColumns]) -> RoundColumns:

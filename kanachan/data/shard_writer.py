@@ -5,21 +5,28 @@ only sorts. Rows, their order and their splits equal those of kanachan-pack for 
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from annotate.annotation import Annotation
+from annotate.game.results import GameSummary
 from annotate.pipeline.journal import RESTART, hash_of_sources
+from annotate.pipeline.outputs import Encode
 from annotate.vocabulary import Vocabulary
-from kanachan.data.columns import columns_of_annotations
+from kanachan.data.columns import columns_of_annotations, game_key
 from kanachan.data.dataset_card import CARD_NAME
 from kanachan.data.external_sort import Merge, Runs, encode_game, keyed_schema
 from kanachan.data.pack_options import UNFINISHED, Packing, Tally, account, require_folder
+from kanachan.data.round_columns import rounds_of_game
+from kanachan.data.round_shards import round_schema, rows_of_rounds
 from kanachan.data.shard_file import FORMAT_VERSION
 from kanachan.data.shard_folder import ROUNDS, names_in, require_no_shards
 from kanachan.data.shards import publish_shards
+from kanachan.data.stored_rounds import StoredRounds
 
 _SOURCES = (
     "columns.py",
@@ -38,11 +45,20 @@ _SOURCES = (
     "dataset_card.py",
 )
 """files of this folder on which shards and their temporary files depend"""
+_LENGTH = 8
+"""bytes of a number before the rows of a game: how many they are"""
 
 
-def encode_rows(annotations: Sequence[Annotation], seed: int, vocabulary: Vocabulary) -> bytes:
-    """Encodes the rows of a game, with keys, as an Arrow message; nothing if there are none."""
-    return encode_game(columns_of_annotations(annotations, vocabulary), seed, vocabulary) if annotations else b""
+def encode_rows(
+    annotations: Sequence[Annotation], summary: GameSummary | None, seed: int, vocabulary: Vocabulary
+) -> bytes:
+    """Encodes the rows of a game, with keys, and its rounds as two Arrow messages; nothing if there are no rows."""
+    if not annotations:
+        return b""
+    assert summary is not None
+    rounds = rows_of_rounds(rounds_of_game(game_key(annotations[0].game), summary), vocabulary)
+    rows = encode_game(columns_of_annotations(annotations, vocabulary), seed, vocabulary)
+    return len(rows).to_bytes(_LENGTH, "little") + rows + rounds.serialize().to_pybytes()
 
 
 class ShardOutput:
@@ -61,9 +77,11 @@ class ShardOutput:
         program: str,
         force: bool,
         hidden: bool,
+        by: Sequence[str] = (),
         restart: bool = False,
     ) -> None:
-        """Prepares the output of annotations of one vocabulary, with or without hidden hands.
+        """Prepares the output of annotations of one vocabulary, with or without hidden hands; `by`: the names of the
+        players whose decisions they are, if not all.
 
         Raises ValueError if `folder` is a file; or if it holds shards, `force` is not given and no run is resumed.
         """
@@ -79,11 +97,10 @@ class ShardOutput:
             "rows per shard": packing.rows_per_shard,
             "seed": packing.seed,
         }
-        self.encode: Callable[[Sequence[Annotation]], bytes] = partial(
-            encode_rows, seed=packing.seed, vocabulary=vocabulary
-        )
+        self.encode: Encode = partial(encode_rows, seed=packing.seed, vocabulary=vocabulary)
         self._vocabulary = vocabulary
         self._folder, self._packing, self._sources, self._program = folder, packing, sources, program
+        self._by = list(by)
         self._temporary = self.journal.parent
         self._schema = keyed_schema(vocabulary, hidden=hidden)
         self._is_new_folder = not folder.exists()
@@ -95,8 +112,10 @@ class ShardOutput:
         self._games: Counter[str] = Counter()
         if saved is not None:
             self._runs.files, self._runs.rows = saved["files"], Counter(saved["rows"])
+            self._runs.round_files = saved["round files"]
             self._games = Counter(saved["games"])
-        saved_paths = {self._temporary / name for files in self._runs.files.values() for name in files}
+        files = [*self._runs.files.values(), *self._runs.round_files.values()]
+        saved_paths = {self._temporary / name for of_split in files for name in of_split}
         for path in saved_paths:
             if not path.exists():
                 raise ValueError(f"{path}: this file of the interrupted run is missing; {RESTART}")
@@ -107,16 +126,23 @@ class ShardOutput:
 
     def write(self, data: bytes) -> None:
         if data:
-            self._games[self._runs.add_game(data, self._schema, self._packing.fractions)] += 1
+            end = _LENGTH + int.from_bytes(data[:_LENGTH], "little")
+            rounds = pa.ipc.read_record_batch(pa.py_buffer(data[end:]), round_schema(self._vocabulary))
+            split = self._runs.add_game(data[_LENGTH:end], self._schema, self._packing.fractions, rounds)
+            self._games[split] += 1
 
     def save(self) -> dict[str, Any]:
         self._runs.flush()
-        return {"files": self._runs.files, "rows": self._runs.rows, "games": self._games}
+        runs = self._runs
+        return {"files": runs.files, "round files": runs.round_files, "rows": runs.rows, "games": self._games}
 
     def complete(self, saved: dict[str, Any]) -> dict[str, Any]:
         self.begin(saved)
-        merge = Merge(self._runs, self._vocabulary, self._packing, self._games)
+        stored = StoredRounds.of_files(self._temporary, self._runs.round_files)
+        merge = Merge(self._runs, self._vocabulary, self._packing, self._games, stored)
         made = account(self._sources, list(self._packing.fractions), self._packing, merge.tally)
+        if self._by:
+            made["by"] = self._by
         new = merge.write(self._temporary, made)
         return {"new": new, "old": names_in(self._folder), "tally": merge.tally.as_json()}
 

@@ -44,7 +44,7 @@ def test_tenhou_6_has_names_and_grades_of_its_platform() -> None:
     origin = read(tenhou_json(tenhou)).origin
     assert (origin.platform, origin.log) == ("tenhou", TENHOU_GAME)
     assert [origin.grade_name(seat) for seat in range(4)] == ["七段", "八段", "九段", "天鳳"]
-    assert [player.name for player in origin.players] == [f"player{seat}" for seat in range(4)]
+    assert [player.name for player in origin.players] == [f"誰{seat}" for seat in range(4)]
     mjsoul = simulated(0)
     mjsoul.id = UUID
     origin = read(tenhou_json(mjsoul)).origin
@@ -56,7 +56,7 @@ def test_tenhou_6_has_names_and_grades_of_its_platform() -> None:
 @pytest.mark.parametrize("format_", [name for name in WRITERS if name.startswith("Mahjong Soul")])
 def test_mahjong_soul_has_names_and_grades(format_: str) -> None:
     origin = read(WRITERS[format_](simulated(0))).origin
-    assert [player.name for player in origin.players] == ["誰か"] * 4
+    assert [player.name for player in origin.players] == [f"誰{seat}" for seat in range(4)]
     assert [origin.grade_name(seat) for seat in range(4)] == ["雀豪1", "雀豪2", "雀豪3", "魂天"]
 
 

@@ -253,7 +253,7 @@ def test_random_bytes_are_refused() -> None:
 
 
 def test_messages_with_bytes_changed_at_random_do_no_harm() -> None:
-    rng = random.Random(5)
+    rng = random.Random(2)
     original = message(short())
     seen = set()
     for _ in range(400):

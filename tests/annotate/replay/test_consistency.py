@@ -42,7 +42,9 @@ def logged(recorded: Round, rules: Rules) -> tuple[Replayed, list[Event]]:
     events = [event for event in table.log() if event["type"] not in _FRAME]
     results = round_part([recorded.events[0], *events])
     wins = wins_of(table)
-    return Replayed(played.decisions, results, played.num_unknown, played.automatic, script.differences, wins), events
+    return Replayed(
+        played.decisions, results, played.num_unknown, played.automatic, 0, script.differences, wins
+    ), events
 
 
 def essence(events: list[Event]) -> list[dict[str, Any]]:

@@ -22,7 +22,7 @@ from kanachan.cli import pack
 from kanachan.cli.annotate import main
 from kanachan.data import shard_writer
 from kanachan.data.columns import columns_of_annotations
-from kanachan.data.external_sort import Runs, keyed_schema, splits_of_games
+from kanachan.data.external_sort import Runs, encode_game, keyed_schema, splits_of_games
 from kanachan.data.pack_options import UNFINISHED, Packing
 from kanachan.data.shard_folder import names_in, splits_in
 from kanachan.data.shard_writer import ShardOutput, encode_rows
@@ -85,7 +85,9 @@ def test_small_games_are_made_one_on_the_way(tmp_path: Path, monkeypatch: pytest
         (tmp_path / str(most)).mkdir()
         runs.append(Runs(tmp_path / str(most), rows_per_run=20))
         for annotation in annotations:
-            runs[-1].add_game(encode_rows([annotation], 0, V), keyed_schema(V), (0.5, 0.5, 0.0))
+            runs[-1].add_game(
+                encode_game(columns_of_annotations([annotation], V), 0, V), keyed_schema(V), (0.5, 0.5, 0.0)
+            )
         runs[-1].flush()
     assert runs[0].rows == runs[1].rows and runs[0].rows.total() == 50
     assert runs[0].files == runs[1].files and len(runs[0].files["train"]) == 3
@@ -98,7 +100,7 @@ def test_the_columns_of_annotations_are_those_of_their_lines() -> None:
     text = "".join(f"{format_line(a)}\n" for a in annotations)
     expected, _ = parse_block("file", 1, text.encode(), V)
     assert rows_of_columns(columns_of_annotations(annotations, V), V).equals(expected)
-    assert encode_rows([], 0, V) == b""
+    assert encode_rows([], None, 0, V) == b""
 
 
 def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
@@ -106,7 +108,7 @@ def test_an_annotation_that_breaks_a_rule_is_not_packed() -> None:
     for wrong in ({"actions": (4, 3)}, {"progression": (5,)}, {"chosen": len(annotation.actions)}, {"sparse": (1, 2)}):
         broken = altered(annotation, **wrong)
         with pytest.raises(AssertionError):
-            encode_rows([broken], 0, V)
+            encode_game(columns_of_annotations([broken], V), 0, V)
 
 
 def test_splits_by_key_are_those_of_plain_division() -> None:

@@ -27,7 +27,8 @@ def mjai(made: MadeGame) -> bytes:
         "grades": list(made.grades),
         "grading_deltas": list(made.grading_deltas),
     }
-    events: list[Any] = [{"type": "start_game", "kanachan": header}]
+    names = [f"誰{seat}" for seat in range(made.vocabulary.num_seats)]
+    events: list[Any] = [{"type": "start_game", "names": names, "kanachan": header}]
     for events_of_round in made.rounds:
         wall = [MJAI_NAMES[TILE_OF_ID[tile]] for tile in wall_of(Round(tuple(events_of_round)), made.vocabulary)]
         start, *rest = events_of_round

@@ -32,7 +32,7 @@ def document_of(rounds: Sequence[Sequence[Event]], disp: str = "", **more: Any) 
     """A whole file; `more` are further members, such as `sc` or `dan`."""
     return {
         "title": ["", ""],
-        "name": [f"player{seat}" for seat in range(NUM_SEATS)],
+        "name": [f"誰{seat}" for seat in range(NUM_SEATS)],
         "rule": {"disp": disp, "aka": 1},
         "log": [round_of(events) for events in rounds],
         **more,

@@ -1,0 +1,99 @@
+"""The option --by: the decisions of the players of some names, and of nobody else."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from annotate.annotation import parse_line
+from annotate.pipeline.cli import annotate
+from annotate.vocabulary import FOUR_PLAYERS, THREE_PLAYERS, Vocabulary
+from tests.support.writers.all_formats import WRITERS, of_tenhou
+from tests.support.writers.majsoul_made import MadeGame, simulated
+
+Written = Callable[..., list[str]]
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    """Annotates records with options and returns the lines."""
+
+    def lines(*arguments: str) -> list[str]:
+        path = tmp_path / "lines.txt"
+        assert annotate([*arguments, "-o", str(path), "-j", "1", "--force"]) == 0
+        return path.read_text().splitlines()
+
+    return lines
+
+
+def game(vocabulary: Vocabulary, name: str) -> MadeGame:
+    if "Mahjong" in name:
+        return simulated(1, style=0, rules="mjsoul", vocabulary=vocabulary)
+    return of_tenhou(simulated(1, style=0, rules="tenhou", vocabulary=vocabulary))
+
+
+def record(folder: Path, vocabulary: Vocabulary, name: str = "mjlog") -> str:
+    path = folder / "game.json"
+    path.write_bytes(WRITERS[name](game(vocabulary, name)))
+    return str(path)
+
+
+def seat_of(line: str, vocabulary: Vocabulary) -> int:
+    (seat,) = (
+        token - vocabulary.sparse["seat"].first
+        for token in parse_line(line, vocabulary).sparse
+        if vocabulary.sparse.block_of(token).name == "seat"
+    )
+    return seat
+
+
+@pytest.mark.parametrize("vocabulary", [FOUR_PLAYERS, THREE_PLAYERS], ids=["four", "three"])
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_format_gives_the_lines_of_the_named_players_alone(
+    name: str, vocabulary: Vocabulary, tmp_path: Path, written: Written
+) -> None:
+    path = record(tmp_path, vocabulary, name)
+    everything = written(path)
+    of_seat = partial(seat_of, vocabulary=vocabulary)
+    assert written(path, "--by", "誰2") == [line for line in everything if of_seat(line) == 2]
+    assert written(path, "--by", "誰2", "--by", "誰0") == [line for line in everything if of_seat(line) in (0, 2)]
+
+
+def test_what_is_left_out_is_counted(tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]) -> None:
+    path = record(tmp_path, FOUR_PLAYERS)
+    everything = written(path)
+    capsys.readouterr()
+    (tmp_path / "other.json").write_bytes(
+        WRITERS["mjlog"](of_tenhou(simulated(2, style=0, rules="tenhou"))).replace(b"%B01", b"%B07")
+    )
+    (tmp_path / "unnamed.json").write_bytes(WRITERS["mjai"](simulated(3, style=0)).replace(b'"names"', b'"people"'))
+    lines = written(str(tmp_path), "--by", "誰1", "誰9")
+    report = capsys.readouterr().err
+    assert 0 < len(lines) < len(everything)
+    assert "choices of other players left out; games of 誰1 1\n" in report
+    assert "1 games: skipped, as no player has a name of --by" in report
+    assert "1 games: skipped, as their records hold no names" in report
+    assert "warning: no player named 誰9 in any of the records" in report
+
+
+def test_a_run_without_any_such_player_ends_with_an_error_that_names_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = record(tmp_path, FOUR_PLAYERS)
+    assert annotate([path, "-o", str(tmp_path / "lines.txt"), "--by", "Suphx", "LuckyJ"]) == 1
+    assert "error: no decision point by LuckyJ or Suphx in any of the records" in capsys.readouterr().err
+    assert not (tmp_path / "lines.txt").exists()
+
+
+def test_a_decision_is_explained_by_its_place_among_those_that_are_written(
+    tmp_path: Path, written: Written, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = record(tmp_path, FOUR_PLAYERS)
+    expected = written(path, "--by", "誰3")[1]
+    capsys.readouterr()
+    assert annotate([path, "--by", "誰3", "--explain", "2"]) == 0
+    of_record = capsys.readouterr().out
+    (tmp_path / "line.txt").write_text(f"{expected}\n")
+    assert annotate([str(tmp_path / "line.txt"), "--explain", "1"]) == 0
+    assert capsys.readouterr().out == of_record
