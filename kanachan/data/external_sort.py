@@ -275,15 +275,23 @@ class Merge:
         self._round_sort.add(split, reduced(columns, firsts["content"].to_numpy(), self._vocabulary), num_others)
 
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
-        """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row."""
-        opened = [_mapped(self._runs.folder / name) for name in self._runs.files[split]]
+        """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row.
+
+        Every range maps the runs anew, so that the pages that were read of them do not count as resident any more.
+        """
+        paths = [self._runs.folder / name for name in self._runs.files[split]]
         num_ranges = -(-num_rows // self._rows_per_shard)
         limits = np.array([2**64 * i // num_ranges for i in range(1, num_ranges)], np.uint64)
-        cuts = [np.concatenate([[0], np.searchsorted(b["key"].to_numpy(), limits), [b.num_rows]]) for b in opened]
+        cuts = [_cuts(_mapped(path)["key"].to_numpy(), limits) for path in paths]
         for i in range(num_ranges):
-            parts = [b.slice(cut[i], cut[i + 1] - cut[i]) for b, cut in zip(opened, cuts, strict=True)]
+            parts = [_mapped(path).slice(cut[i], cut[i + 1] - cut[i]) for path, cut in zip(paths, cuts, strict=True)]
             if any(part.num_rows for part in parts):
                 yield parts
+
+
+def _cuts(key_S: NDArray[np.uint64], limits: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Returns where ranges of sorted keys start, and the end of the last."""
+    return np.concatenate([[0], np.searchsorted(key_S, limits), [len(key_S)]])
 
 
 def _mapped(path: Path) -> pa.RecordBatch:
