@@ -63,6 +63,14 @@ class ReplayResult:
         """How many rounds replayed."""
         return 0 if self.summary is None else len(self.summary.rounds)
 
+    def count(self, recorded: Round, replayed: "Replayed") -> None:
+        """Adds what a round that replayed leaves out, its differences and its wins."""
+        self.wins[recorded.name] = replayed.wins
+        self.num_unknown += replayed.num_unknown
+        self.automatic += replayed.automatic
+        self.num_others += replayed.num_others
+        self.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
+
 
 class Replayed(NamedTuple):
     """A replayed round that agrees with its record."""
@@ -125,11 +133,7 @@ def annotate_game(
             report.left_out.append(report.faults[-1])
             continue
         rounds.append(_summary(recorded.events[0], replayed.results[0][1:]))
-        report.wins[recorded.name] = replayed.wins
-        report.num_unknown += replayed.num_unknown
-        report.automatic += replayed.automatic
-        report.num_others += replayed.num_others
-        report.differences += [f"{recorded.name}: {text}" for text in replayed.differences]
+        report.count(recorded, replayed)
         report.annotations += [
             annotation_of(game.id, decision, replayed.results, end_of_game) for decision in replayed.decisions
         ]
