@@ -1,0 +1,132 @@
+"""How fast a GPU is; figures are printed at the end of `pytest -m gpu`, and nothing is asserted of them.
+
+Without a GPU a stand-in shows what merging rows gains: a CPU on which a pass of any size takes as long.
+"""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from itertools import islice
+from multiprocessing.connection import Listener
+from pathlib import Path
+from threading import Thread
+
+import pytest
+import torch
+
+from annotate.runtime.signals import StopRequest
+from annotate.runtime.workers import num_cores
+from annotate.simulation.simulate import simulate_game
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.data.loader import TrainLoader
+from kanachan.data.pack_options import Packing
+from kanachan.data.played_games import PlayedGames
+from kanachan.data.shards import open_shards
+from kanachan.inference.policy import Policy
+from kanachan.models.kv_cache import CachedNetwork
+from kanachan.play import inference_server
+from kanachan.play.inference_server import SharedNetworks, accept_workers
+from kanachan.play.match import Precision
+from kanachan.play.policy_agent import CachedPolicy
+from kanachan.play.remote_network import RemoteNetwork, ServerAddress
+from kanachan.play.roller import Roller
+from kanachan.play.selfplay import SelfPlay
+from kanachan.play.selfplay_run import Execution, run_selfplay
+from tests.support.on_device import Trainee, logged, trained
+from tests.support.tiny_weights import written
+
+pytestmark = pytest.mark.gpu
+Figure = Callable[..., None]
+PASS_SECONDS, ACTS = 0.02, 8
+
+
+@pytest.mark.parametrize("is_compiled", [False, True], ids=["plain", "compiled"])
+@pytest.mark.parametrize(("size", "batch", "micro_batch"), [("small", 4096, 2048), ("base", 2048, 512)])
+def test_training(
+    gpu: torch.device, size: str, batch: int, micro_batch: int, is_compiled: bool, games: Path, tmp_path: Path,
+    figure: Figure,
+) -> None:  # fmt: skip
+    given = ["--model.size", size, "--data.batch", str(batch), "--data.micro_batch", str(micro_batch)]
+    given += ["--run.steps", "40", "--run.log_every", "10", "--run.validate_every", "40", "--run.precision", "bf16"]
+    run = trained(tmp_path / "run", games, "imitation", *given, "--run.compile", str(is_compiled).lower())
+    columns = {"decisions_s": "samples_per_second", "of_peak": "share_of_peak", "memory_gb": "memory_peak_gb"}
+    figure(**{name: logged(run, f"train/{column}")[-1] for name, column in columns.items()})
+
+
+@pytest.mark.parametrize("use_varlen", [False, True], ids=["padded", "packed"])
+@pytest.mark.parametrize("size", ["small", "base", "large"])
+def test_passes_of_whole_situations(
+    gpu: torch.device, size: str, use_varlen: bool, games: Path, figure: Figure
+) -> None:
+    num = 1024
+    loader = TrainLoader(
+        open_shards(games, "train"), batch=num, micro_batch=num, seed=0, exchange_suits=False, actor_first=True,
+        neighbours=1, varlen=use_varlen,
+    )  # fmt: skip
+    trainee = Trainee(gpu, size, use_bf16=True)
+    batches = [batch.to(gpu) for batch in islice(loader, 4)]
+    with torch.inference_mode():
+        for _ in range(2):  # the first warms up
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for batch in batches:
+                trainee.output(batch)
+            torch.cuda.synchronize()
+    figure(decisions_s=num * len(batches) / (time.perf_counter() - start))
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_selfplay(gpu: torch.device, device: str, precision: Precision, tmp_path: Path, figure: Figure) -> None:
+    selfplay = SelfPlay(
+        vocabulary=FOUR_PLAYERS, players=("reference@0.7",), shares=(1.0,), style=0, precision=precision, device=device
+    )
+    execution, num_games = Execution(backend="processes"), 20 * num_cores()
+    games = PlayedGames(tmp_path / "games", num_games, selfplay.as_json(), "", Packing(), FOUR_PLAYERS)
+    with games.opened(force=True, restart=True):
+        roller = Roller(selfplay=selfplay, device=device)
+        run = run_selfplay(roller, games, execution, lambda _: None, StopRequest())
+        figure(games_s=run.num_played / run.seconds, decisions_s=games.num_decisions / run.seconds, cores=num_cores())
+
+
+class StandIn(SharedNetworks):
+    """Networks on a CPU, a pass of which takes at least `PASS_SECONDS`, however many rows it has."""
+
+    num_passes = 0
+
+    def _network(self, opening: inference_server.Opening) -> inference_server._Loaded:
+        is_new = opening not in self._loaded
+        loaded = super()._network(opening)
+        if is_new:
+            loaded.network.register_forward_pre_hook(self._wait)
+        return loaded
+
+    def _wait(self, module: CachedNetwork, batch: object) -> None:
+        self.num_passes += 1
+        time.sleep(PASS_SECONDS)
+
+
+@pytest.mark.parametrize("num_workers", [1, 4])
+def test_merging(num_workers: int, tmp_path: Path, figure: Figure) -> None:
+    weights = str(written(tmp_path / "weights"))
+    policy, networks = Policy.load(weights), StandIn(torch.device("cpu"))
+    decisions = [annotation.observation for annotation in simulate_game(FOUR_PLAYERS, seed=0).annotations]
+    observations = [each for each in decisions if len(each.progression) < 5][:3]
+
+    def work(worker: int) -> None:
+        remote = CachedPolicy(policy.with_network(RemoteNetwork(address, weights)))
+        for act in range(ACTS):
+            remote.evaluate(observations, [(act, seat) for seat in range(len(observations))])
+
+    address = ServerAddress(str(tmp_path / "socket"), b"key", "cpu")
+    with closing(Listener(address.path, family="AF_UNIX", authkey=address.key)) as listener:
+        Thread(target=accept_workers, args=(listener, networks), daemon=True).start()
+        Thread(target=networks.compute, daemon=True).start()
+        start = time.perf_counter()
+        with ThreadPoolExecutor(num_workers) as workers:
+            list(workers.map(work, range(num_workers)))
+        seconds = time.perf_counter() - start
+        rows = num_workers * ACTS * len(observations)
+        figure(rows=rows, passes=networks.num_passes, rows_s=rows / seconds)
+        assert networks.num_passes <= max(1, num_workers / 2) * ACTS
