@@ -226,6 +226,8 @@ def _set_up(config: RunConfig) -> None:
     logging.getLogger("lightning.fabric.strategies.launchers.subprocess_script").setLevel(logging.INFO)
     warnings.filterwarnings("ignore", module=r"lightning\.")
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"torch\.distributed")  # from DeepSpeed's calls
+    # its gradients are NaN where a row's mask hides much, and it makes a plan for every new shape (pytorch #196678)
+    torch.backends.cuda.enable_cudnn_sdp(False)
     if config.threads is not None:
         torch.set_num_threads(config.threads)
     L.seed_everything(config.seed, verbose=False)
