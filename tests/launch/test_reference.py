@@ -159,7 +159,7 @@ def test_games_that_are_not_those_of_the_data_are_refused(
     evaluated: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     weights, evaluation = evaluated
-    games = ROOT / "docs" / "benchmark"
+    games = ROOT / "docs" / "benchmark" / "houou-4p-2021"
     assert made(monkeypatch, weights, "--evaluation", evaluation, "--games", games, "-o", tmp_path / "r") == 1
     assert "962 ids of the train split, the data has" in capsys.readouterr().err
 

@@ -8,7 +8,8 @@ import pytest
 from kanachan.evaluation.benchmark import games_in, tables_of
 from tests.support.paths import ROOT
 
-FOLDER = ROOT / "docs" / "benchmark"
+BENCHMARK = ROOT / "docs" / "benchmark"
+FOLDER = BENCHMARK / "houou-4p-2021"
 HASHES = {
     "train": "12ab53f66abb9c700476f510be800fbdbb23ae1d16ffda352768d5e2df6f2e59",
     "validation": "0dc3cb16a8ad64350e6f7c61d436cd7fc04df5068d9f97851d6561f28b6b2dc8",
@@ -28,6 +29,23 @@ def test_the_files_hold_ids_and_nothing_else() -> None:
     tables = [table for ids in games_in(FOLDER).values() for table in tables_of(ids)]
     assert all(table.table.startswith("Tenhou Houou, four players, ") for table in tables)
     assert {table.date for table in tables} == {"2020-01-01", "2020-01-02", "2021-07-01"}
+
+
+@pytest.mark.parametrize("path", sorted(BENCHMARK.glob("*/*.txt")), ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_a_file_of_the_benchmark_names_distinct_games_of_its_kind_and_year(path: Path) -> None:
+    games = path.read_text().splitlines()
+    assert games == sorted(set(games))
+    kind, year = path.parent.name.rsplit("-", 1)
+    players = "three" if "3p" in kind else "four"
+    for table in tables_of(games):
+        assert f"{players} players" in table.table, table
+        assert "south" in table.table or "hanchan" not in kind, table
+        assert table.date is not None and (table.date.startswith(year) or "train" in path.stem), table
+
+
+def test_no_game_is_in_two_files_of_the_benchmark() -> None:
+    games = [game for path in BENCHMARK.glob("*/*.txt") for game in path.read_text().splitlines()]
+    assert len(games) == len(set(games))
 
 
 def test_tables_and_dates_are_read_from_the_ids() -> None:
