@@ -277,7 +277,7 @@ class Merge:
     def _ranges(self, split: str, num_rows: int) -> Iterator[list[pa.RecordBatch]]:
         """Yields the parts of all runs that are in each of equal ranges of keys, if it contains any row.
 
-        Every range maps the runs anew, so that the pages that were read of them do not count as resident any more.
+        Every range maps the runs again, so that the pages that were read of them do not count as resident any more.
         """
         paths = [self._runs.folder / name for name in self._runs.files[split]]
         num_ranges = -(-num_rows // self._rows_per_shard)
