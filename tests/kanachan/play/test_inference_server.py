@@ -105,13 +105,11 @@ def test_the_networks_are_not_in_the_worker(server: ServerAddress, weights: dict
 
 
 def connected(networks: SharedNetworks, messages: Sequence[Any]) -> Connection:
-    """Returns a worker's end of a connection through which the messages have been received."""
+    """Returns a worker's end of a connection through which the messages are sent."""
     ours, theirs = Pipe()
     for message in messages:
         ours.send(message)
     Thread(target=networks.receive, args=(theirs,), daemon=True).start()
-    while networks._inbox.qsize() < len(messages):
-        pass
     return ours
 
 
@@ -136,6 +134,8 @@ def test_rows_of_several_workers_are_computed_in_one_pass_with_the_bits_of_rows_
             passes += isinstance(module, CachedNetwork)
 
         connections = [connected(networks, messages) for messages in workers]
+        while networks._inbox.qsize() < sum(map(len, workers)):
+            time.sleep(0.001)
         with register_module_forward_hook(count):
             Thread(target=networks.compute, daemon=True).start()
             return [[connection.recv() for _ in range(3)][2][0] for connection in connections], passes
