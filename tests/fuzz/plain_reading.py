@@ -53,6 +53,8 @@ class RecordedRound:
     winners: dict[int, int] = field(default_factory=dict)
     """by winner: whose tile it was"""
     is_over: bool = False
+    is_declared: bool = False
+    """riichi, and the discard has not come"""
     after: list[int] | None = None
     """the scores after the round, where they are recorded"""
 
@@ -155,42 +157,59 @@ def _of_mjai(name: str) -> Tile:
 
 
 def rounds_of_mjai(data: bytes) -> list[RecordedRound]:
+    """A round with an event that cannot be read is left out."""
     rounds: list[RecordedRound] = []
-    riichi = False
+    is_readable = True
     for line in data.decode().split("\n"):
         try:
-            event = _json(line)
+            content = _json(line)
         except ValueError:
             continue
-        kind, seat = event["type"], event.get("actor", -1)
-        if kind == "start_kyoku":
-            sticks = event.get("kyotaku", event.get("kyoutaku"))
-            hands = [list(map(_of_mjai, hand)) for hand in event["tehais"]]
-            dora = [_of_mjai(event["dora_marker"])]
-            wind, dealer = "ESWN".index(event["bakaze"]), event["oya"]
-            rounds.append(RecordedRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora))
-            riichi = False
-        elif kind == "tsumo":
-            rounds[-1].moves.append(Move("draw", seat, _of_mjai(event["pai"])))
-        elif kind == "dahai":
-            tile, is_drawn = _of_mjai(event["pai"]), event["tsumogiri"]
-            rounds[-1].moves.append(Move("discard", seat, tile, is_drawn=is_drawn, is_riichi=riichi))
-            riichi = False
-        elif kind in (*_CALLS, "ankan", "kakan"):
-            used = tuple(map(_of_mjai, event["consumed"]))
-            tile = used[0] if kind == "ankan" else _of_mjai(event["pai"])
-            rounds[-1].moves.append(Move(kind, seat, tile, used, event.get("target", -1)))
-        elif kind == "dora":
-            rounds[-1].dora.append(_of_mjai(event["dora_marker"]))
-        elif kind == "reach":
-            riichi = True
-        elif kind == "reach_accepted":
-            rounds[-1].moves.append(Move("paid", seat))
-        elif kind in ("hora", "ryukyoku"):
-            _pay(rounds[-1], event.get("deltas", event.get("delta")))
-            if kind == "hora":
-                rounds[-1].winners[seat] = event["target"]
+        for event in content if isinstance(content, list) else [content]:
+            try:
+                if event["type"] == "start_kyoku":
+                    rounds.append(_round_of_mjai(event))
+                    is_readable = True
+                elif is_readable and rounds:
+                    _add_event(rounds[-1], event)
+            except (KeyError, TypeError):
+                if is_readable and rounds and not rounds[-1].is_over:
+                    rounds.pop()
+                is_readable = False
     return rounds
+
+
+def _round_of_mjai(event: Any) -> RecordedRound:
+    sticks = event.get("kyotaku", event.get("kyoutaku"))
+    hands = [list(map(_of_mjai, hand)) for hand in event["tehais"]]
+    dora = [_of_mjai(event["dora_marker"])]
+    wind, dealer = "ESWN".index(event["bakaze"]), event["oya"]
+    return RecordedRound(wind, dealer, event["honba"], sticks, event["scores"], hands, dora)
+
+
+def _add_event(round_: RecordedRound, event: Any) -> None:
+    moves, kind, seat = round_.moves, event["type"], event.get("actor", -1)
+    if kind == "tsumo":
+        moves.append(Move("draw", seat, _of_mjai(event["pai"])))
+    elif kind == "dahai":
+        tile = _of_mjai(event["pai"])
+        is_drawn = event.get("tsumogiri", moves[-1:] == [Move("draw", seat, tile)])
+        moves.append(Move("discard", seat, tile, is_drawn=is_drawn, is_riichi=round_.is_declared))
+        round_.is_declared = False
+    elif kind in (*_CALLS, "ankan", "kakan"):
+        used = tuple(map(_of_mjai, event["consumed"]))
+        tile = used[0] if kind == "ankan" else _of_mjai(event["pai"])
+        moves.append(Move(kind, seat, tile, used, event.get("target", -1)))
+    elif kind == "dora":
+        round_.dora.append(_of_mjai(event["dora_marker"]))
+    elif kind == "reach":
+        round_.is_declared = True
+    elif kind == "reach_accepted":
+        moves.append(Move("paid", seat))
+    elif kind in ("hora", "ryukyoku"):
+        _pay(round_, event.get("deltas", event.get("delta")))
+        if kind == "hora":
+            round_.winners[seat] = event["target"]
 
 
 def rounds_of_majsoul(data: bytes) -> list[RecordedRound]:
