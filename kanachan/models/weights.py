@@ -21,6 +21,7 @@ from annotate.runtime.files import replacing
 from annotate.vocabulary import Vocabulary, vocabulary_named
 from kanachan.config import ModelConfig, ObjectiveConfig, RewardConfig, StageName
 from kanachan.models.card import CARD_KEY, FORMAT_VERSION, read_card, weights_file
+from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.models.reference import name_of
 
 CARD_NAME = "card.json"
@@ -58,6 +59,10 @@ class Weights:
         return reward_settings(self.card, self.path)
 
     @property
+    def learned_games(self) -> LearnedGames:
+        return LearnedGames.of_card(self.card, self.path)
+
+    @property
     def objective(self) -> ObjectiveConfig:
         return objective_settings(self.card, self.path)
 
@@ -92,7 +97,10 @@ def write_weights(path: Path, tensors: Mapping[str, Tensor], card: Mapping[str, 
 
 
 def write_card(path: Path, card: Mapping[str, Any]) -> None:
-    """Writes the card alone, as JSON for people; programs read the one inside the weights file."""
+    """Writes the card alone, as JSON for people and without keys of games; programs read the one inside the weights
+    file."""
+    if GAMES_KEY in card:
+        card = {**card, GAMES_KEY: {name: value for name, value in card[GAMES_KEY].items() if name != "keys"}}
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(card, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -139,7 +147,7 @@ def prior_card_of(weights: Weights) -> dict[str, Any]:
     """Returns the entry `PRIOR_KEY` of the card of a network that has these weights as its prior."""
     name = name_of(weights.path)
     return {
-        **weights.card,
+        **{key: value for key, value in weights.card.items() if key != GAMES_KEY},
         **({} if name is None else {"name": name}),
         "sha256": hashlib.sha256(weights.path.read_bytes()).hexdigest(),
     }

@@ -24,6 +24,7 @@ from lightning.fabric.plugins.io.checkpoint_io import CheckpointIO
 from annotate.runtime.files import replacing
 from kanachan.config import RunConfig
 from kanachan.models.card import FORMAT_VERSION, other_version
+from kanachan.models.learned_games import GAMES_KEY, LearnedGames
 from kanachan.training.trainable_module import trainable
 
 LAST_NAME = "last.ckpt"
@@ -171,7 +172,13 @@ class CheckpointCallback(L.Callback):
     """Writes checkpoints, and stops the run after one if any process has received a signal to stop."""
 
     def __init__(
-        self, folder: Path, run: RunConfig, schedule: Schedule, lineage: list[dict[str, Any]], signals: StopSignals
+        self,
+        folder: Path,
+        run: RunConfig,
+        schedule: Schedule,
+        lineage: list[dict[str, Any]],
+        ancestors_games: LearnedGames,
+        signals: StopSignals,
     ) -> None:
         self.path = folder / LAST_NAME
         self.schedule = schedule
@@ -180,6 +187,8 @@ class CheckpointCallback(L.Callback):
         self.last_step = schedule.last_step
         self.lineage = lineage
         """the stages before this one; stored in the checkpoint, so that a resumed run needs no --init"""
+        self.ancestors_games = ancestors_games
+        """the games that they have learned from; likewise"""
         self.signals = signals
 
     @property
@@ -187,10 +196,11 @@ class CheckpointCallback(L.Callback):
         return "Snapshots"  # part of the format of checkpoints, whatever the class is named
 
     def state_dict(self) -> dict[str, Any]:
-        return {"lineage": self.lineage}
+        return {"lineage": self.lineage, GAMES_KEY: self.ancestors_games.encode()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.lineage = state_dict["lineage"]
+        self.ancestors_games = LearnedGames.of_card(state_dict, self.path)
 
     def on_save_checkpoint(self, trainer: L.Trainer, pl_module: L.LightningModule, checkpoint: dict[str, Any]) -> None:
         checkpoint[_FORMAT] = FORMAT_VERSION

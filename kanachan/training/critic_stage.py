@@ -7,6 +7,7 @@ from kanachan.config import TrainConfig
 from kanachan.inference.critic import CRITIC_KEY, build_critic, critic_card
 from kanachan.inference.returns import Utility
 from kanachan.models.critic_network import CriticNetwork
+from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.weights import lineage_of, load_tensors, read_weights
 from kanachan.objectives.networks import inherit_encoder
 from kanachan.objectives.stages import CRITIC, REWARD
@@ -35,8 +36,8 @@ class CriticStage:
         labelling = data.labelling
         network = build_critic(config.model, labelling.utility, data.vocabulary)
         network.encoder.recomputes = config.run.recompute
-        origin, lineage = (
-            ("network from scratch", [])
+        origin, lineage, games = (
+            ("network from scratch", [], NONE)
             if config.init is None or is_resumed
             else _inherit(network, config, data.vocabulary)
         )
@@ -45,6 +46,7 @@ class CriticStage:
             origin,
             lineage=lineage,
             previous_lineage=lineage,
+            ancestors_games=games,
             card={CRITIC_KEY: critic_card(labelling.utility, config.critic.reward, labelling.sha256)},
         )
 
@@ -78,13 +80,15 @@ class CriticSource(ShardSource):
             )
 
 
-def _inherit(network: CriticNetwork, config: TrainConfig, vocabulary: Vocabulary) -> tuple[str, list[dict[str, Any]]]:
-    """Copies the critic, or the encoder, of --init; returns what was copied, in words, and the lineage."""
+def _inherit(
+    network: CriticNetwork, config: TrainConfig, vocabulary: Vocabulary
+) -> tuple[str, list[dict[str, Any]], LearnedGames]:
+    """Copies the critic, or the encoder, of --init; returns what was copied, in words, the lineage and the games."""
     assert config.init is not None
     weights = read_weights(config.init)
     if weights.stage == CRITIC and weights.vocabulary is vocabulary:
         load_tensors(network, weights.tensors, weights.path)
-        return f"network from {config.init}", lineage_of(weights)
+        return f"network from {config.init}", lineage_of(weights), weights.learned_games
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
     lineage, change = inherited_lineage(weights, vocabulary, has_decoder=False)
-    return f"encoder from {config.init}{change}", lineage
+    return f"encoder from {config.init}{change}", lineage, weights.learned_games

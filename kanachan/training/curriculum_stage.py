@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from kanachan.config import TrainConfig
+from kanachan.models.learned_games import NONE
 from kanachan.models.weights import PRIOR_KEY, TEACHER_KEY
 from kanachan.training.compilation import compile_network, require_compiler
 from kanachan.training.data_source import DataSource
@@ -60,6 +61,7 @@ class CurriculumStage:
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
             previous_lineage=previous.lineage if previous else [],
+            ancestors_games=initial.ancestors_games | (teacher.learned_games if teacher else NONE),
             card=card,
             previous_settings=previous.settings if previous else None,
         )

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import lightning as L
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 
@@ -79,6 +81,10 @@ class DataSource(Protocol):
     @property
     def description(self) -> dict[str, Any]:
         """Location and origin of the data, as plain values, for the log and the card of the weights."""
+
+    @property
+    def learned_games(self) -> NDArray[np.uint64]:
+        """The games of records in the training split (`kanachan.data.game_keys`) [G]; none of self-play."""
 
     def train_batches(self, share: Share) -> TrainBatches:
         """Makes the micro-batches of a process."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from annotate.vocabulary import Vocabulary
 from kanachan.config import TrainConfig
 from kanachan.models.fewer_blocks import kept_blocks
+from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.models.transformer import Network
 from kanachan.models.weights import Weights, lineage_of, prior_card_of, read_weights
 from kanachan.objectives.networks import (
@@ -27,6 +28,8 @@ class InitialNetwork(NamedTuple):
     """the stages before it"""
     prior: dict[str, Any] | None
     """the entry `PRIOR_KEY` of the card of its weights, if it has a prior"""
+    ancestors_games: LearnedGames
+    """the games that the networks of --init and objective.prior have learned from"""
     origin: str
     """which of its parts come from where, in words"""
 
@@ -50,8 +53,9 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     )
     if frozen is not None:
         load_prior(network, frozen)
+    games = NONE if frozen is None else frozen.learned_games
     if config.init is None or not inherits:
-        return InitialNetwork(network, objective, [], prior, f"encoder from {config.init or 'scratch'}")
+        return InitialNetwork(network, objective, [], prior, games, f"encoder from {config.init or 'scratch'}")
     weights = read_weights(config.init)
     inherit_encoder(network.encoder, config.model, weights, vocabulary)
     with_heads = has_same_heads(weights.stage, config.stage)
@@ -72,7 +76,7 @@ def initial_network(config: TrainConfig, vocabulary: Vocabulary, *, inherits: bo
     origin = f"encoder{blocks}{' and decoder' if has_decoder else ''} from {config.init}{change}"
     for reason in sorted({*fresh.values()}):
         origin += f", new with {reason}: {', '.join(part for part, found in fresh.items() if found == reason)}"
-    return InitialNetwork(network, objective, lineage, prior, origin)
+    return InitialNetwork(network, objective, lineage, prior, games | weights.learned_games, origin)
 
 
 def inherited_lineage(

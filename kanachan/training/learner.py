@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kanachan.config import TrainConfig
+from kanachan.models.learned_games import NONE, LearnedGames
 from kanachan.training.data_source import DataSource
 from kanachan.training.devices import Devices
 from kanachan.training.logged_module import LoggedModule
@@ -25,6 +26,8 @@ class Learner:
     """the stages before it, as far as the network has parts of them"""
     previous_lineage: list[dict[str, Any]] = field(default_factory=list)
     """those whose weights are the run's input"""
+    ancestors_games: LearnedGames = NONE
+    """the games that the networks before it have learned from"""
     card: Mapping[str, Any] = field(default_factory=dict)
     """entries of the card of its weights that only this kind of stage has"""
     previous_settings: Mapping[str, Any] | None = None

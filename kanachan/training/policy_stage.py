@@ -74,6 +74,7 @@ class PolicyStage:
             about=f", {sum(p.numel() for p in network.encoder.parameters()):,} of them in the encoder",
             lineage=initial.lineage,
             previous_lineage=previous.lineage,
+            ancestors_games=initial.ancestors_games,
             card={"temperature": card["temperature"]} if "temperature" in card else {},
             previous_settings=previous.settings,
         )

@@ -4,6 +4,7 @@ Shapes: G games of a batch or micro-batch, M micro-batches of a step.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kanachan.data.round_shards import open_rounds
 from kanachan.data.sampler import EpochSampler, batches_of_rank
 from kanachan.data.shard_file import open_shard_file
 from kanachan.data.shard_folder import ROUNDS, splits_in
+from kanachan.models.learned_games import keys_of_games
 from kanachan.training.data_source import Share
 
 
@@ -69,6 +71,11 @@ class RoundSource:
     @property
     def description(self) -> dict[str, Any]:
         return {"path": self.config.path, **self._shard["made"]}
+
+    @cached_property
+    def learned_games(self) -> NDArray[np.uint64]:
+        is_own = "self_play" in self._shard["made"]
+        return keys_of_games([] if is_own else [self._rounds["train"].game])
 
     def train_batches(self, share: Share) -> "RoundLoader":
         """Makes the micro-batches of a process."""

@@ -1,7 +1,11 @@
 """A folder of shards as the data source of a run."""
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from annotate.vocabulary import Vocabulary
 from kanachan.config import DataConfig
@@ -9,6 +13,7 @@ from kanachan.data.batch import Batch
 from kanachan.data.loader import EvalLoader, Labeller, TrainLoader
 from kanachan.data.shard_folder import splits_in
 from kanachan.data.shards import Shards, open_shards
+from kanachan.models.learned_games import keys_of_games
 from kanachan.training.data_source import Share
 
 
@@ -94,6 +99,11 @@ class ShardSource:
     @property
     def description(self) -> dict[str, Any]:
         return {"path": self.config.path, **self._shards["train"].made}
+
+    @cached_property
+    def learned_games(self) -> NDArray[np.uint64]:
+        shards = self._shards["train"]
+        return keys_of_games([] if "self_play" in shards.made else [part.plain["game"] for part in shards.mapped])
 
     def guide(self, hidden_share: Callable[[int], float] | None) -> None:
         """Adds hidden tokens to training batches (`kanachan.data.batch.with_hidden`), each with the probability that

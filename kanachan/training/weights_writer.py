@@ -7,6 +7,7 @@ from typing import Any
 import lightning as L
 
 from kanachan.config import WEIGHTS_NAME, TrainConfig
+from kanachan.models.learned_games import LearnedGames
 from kanachan.models.weights import CARD_NAME, lineage_of, make_card, read_weights, write_card, write_weights
 from kanachan.objectives.stages import REWARD
 from kanachan.training.checkpointing import LAST_NAME, CheckpointCallback, read_checkpoint
@@ -53,6 +54,10 @@ class WeightsWriter:
         write_weights(self.out / WEIGHTS_NAME, tensors, card)
         return lineage_of(read_weights(self.out))
 
+    @property
+    def _learned_games(self) -> LearnedGames:
+        return self._checkpoints.ancestors_games | LearnedGames(self.data.learned_games, is_complete=True)
+
     def _card(self, metrics: dict[str, float], step: int) -> dict[str, Any]:
         config = self.config
         return make_card(
@@ -65,6 +70,7 @@ class WeightsWriter:
             metrics=metrics,
             lineage=self._checkpoints.lineage,
             data=self.data.description,
+            learned_games=self._learned_games.encode(),
             config=plain(config),
             **self._more,
         )

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from annotate.vocabulary import FOUR_PLAYERS, Vocabulary
 from kanachan.config import RunConfig
 from kanachan.data.batch import Batch
+from kanachan.models.learned_games import GAMES_KEY, NONE
 from kanachan.training.checkpointing import (
     BestCheckpoint,
     CheckpointCallback,
@@ -117,6 +118,7 @@ class StreamSource:
     num_train_rows = None
     num_validation_rows = 12
     description: dict[str, Any] = {"made": "up"}
+    learned_games = NONE.key_G
 
     def train_batches(self, share: Share) -> Stream:
         return Stream(share)
@@ -161,7 +163,7 @@ def fit(out: Path, stop_after: int | None = None, resume: Path | None = None) ->
             Progress(STEPS),
             BestCheckpoint(out / "best.safetensors", write, None),
             EMA(0.9),
-            CheckpointCallback(out / "checkpoints", run, Schedule(STEPS, STEPS), [{"stage": "before"}], signals),
+            CheckpointCallback(out / "checkpoints", run, Schedule(STEPS, STEPS), [{"stage": "before"}], NONE, signals),
         ],
         plugins=[CheckpointFiles()],
         enable_checkpointing=False,
@@ -201,7 +203,7 @@ def test_a_stopped_run_of_another_learner_is_resumed_to_the_same_weights_average
     assert module.samples == found["samples"] == 4 * STEPS
     for tensors in (lambda c: c["state_dict"], lambda c: c["callbacks"]["Average"]["average"]):
         assert all(tensor.equal(tensors(found)[name]) for name, tensor in tensors(expected).items())
-    assert found["callbacks"]["Snapshots"] == {"lineage": [{"stage": "before"}]}
+    assert found["callbacks"]["Snapshots"] == {"lineage": [{"stage": "before"}], GAMES_KEY: NONE.encode()}
     assert found["callbacks"]["BestWeights"]["metrics"].keys() <= {"loss"}
     assert rows_of(tmp_path) == rows_of(whole) and len(rows_of(whole)) == STEPS
 
