@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from kanachan.evaluation.evaluator import Evaluation, HeldOut, Predictions
     from kanachan.evaluation.predictions_file import Lines
     from kanachan.inference.policy import Policy
+    from kanachan.models.learned_games import LearnedGames
     from kanachan.objectives.objective import Objective
 
 PROGRAM = "kanachan-evaluate"
@@ -54,7 +55,7 @@ Intervals are of 95 %, from resampling whole games. If a rank network is among t
 networks are compared with the points expected from its rank probabilities. With --predictions, probabilities of
 any program for annotation lines are measured on the same decisions, and their differences from the first of
 WEIGHTS. With --compare, the metrics of all further networks minus those of the first, with intervals of the
-differences. """
+differences. With several SHARDS, the most important metrics of each side by side. """
 
 
 @dataclass(frozen=True)
@@ -72,11 +73,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     set_environment()
     parser = _parser()
     arguments = parser.parse_args(argv)
+    folders = _folders(arguments)
     require_positive(parser, arguments, "batch", "limit", "bootstrap")
     check_gain_options(parser, arguments)
     if arguments.compare and len(arguments.weights) < 2 and not arguments.predictions:
         parser.error("--compare needs two WEIGHTS or more, and SHARDS behind them")
-    return run_cleanly(PROGRAM, lambda: _evaluate(arguments))
+    return run_cleanly(PROGRAM, lambda: _evaluate(arguments, folders))
+
+
+def _folders(arguments: argparse.Namespace) -> list[str]:
+    """Takes the folders of SHARDS, and files of lines, behind the weights; leaves the last in the arguments."""
+    folders = [arguments.shards]
+    while len(arguments.weights) > 1 and _holds_decisions(Path(arguments.weights[-1])):
+        folders.insert(0, arguments.weights.pop())
+    return folders
+
+
+def _holds_decisions(path: Path) -> bool:
+    return any(path.glob("*.arrow")) if path.is_dir() else path.is_file() and path.suffix != ".safetensors"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,7 +98,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = CommandParser(PROGRAM, description=description)
     parser.add_argument("weights", metavar="WEIGHTS", nargs="+", help=f"{WEIGHTS_HELP}; one or several")
     parser.add_argument(
-        "shards", metavar="SHARDS", help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst"
+        "shards",
+        metavar="SHARDS",
+        help="folder made by kanachan-pack; or annotation lines, plain, .gz or .zst; one or several",
     )
     parser.add_argument(
         "--predictions",
@@ -113,6 +129,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", metavar="FILE", help="where to write all metrics (default: nowhere)")
     add_force_option(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="measure on N decisions of the split (default: all)")
+    parser.add_argument(
+        "--unseen",
+        action="store_true",
+        help="leave out the games that any of the networks has learned from, itself or through earlier networks, its "
+        "prior or its teacher; the report has their number in any case",
+    )
     add_bootstrap_option(parser)
     parser.add_argument(
         "--average-suits",
@@ -126,13 +148,32 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _evaluate(arguments: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class _Measured:
+    """The metrics of all subjects on the decisions of one folder."""
+
+    header: dict[str, Any]
+    """the entries of the report that all of them share"""
+    notes: list[str]
+    evaluations: "dict[_Subject, Evaluation]"
+    comparisons: "dict[_Subject, Comparison]"
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return {**self.header, "weights": _entries(self.evaluations, self.comparisons)}
+
+
+def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
+    if len(folders) > 1 and (arguments.gain or arguments.predictions):
+        name = "--gain" if arguments.gain else "--predictions"
+        raise ValueError(f"{name} is for one folder of SHARDS or file of lines, not for {len(folders)}")
     if arguments.gain:
         require_policies(*arguments.weights)
         require_weights(arguments.reward, arguments.critic)
         evaluate_gain(arguments)
         return
     if are_critics(arguments):
+        _require_one(folders)
         require_weights(arguments.baseline)
         evaluate_critics(arguments)
         return
@@ -140,15 +181,33 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     baseline = baseline_path(arguments.baseline, vocabulary_of(arguments.weights[0]).num_seats)
     require_weights(baseline)
     if are_reward_predictors(arguments):
+        _require_one(folders)
         evaluate_reward_predictors(arguments)
         return
-    _check_paths(arguments)
+    _check_paths(arguments, folders)
     # Heavy imports come only now, after the arguments have been found valid.
+    subjects = _subjects(arguments)
+    measured = []
+    for folder in folders:
+        arguments.shards = folder
+        measured.append(_measured(subjects, arguments, baseline))
+    try:
+        print(_report(*measured) if len(folders) == 1 else _side_by_side(measured), flush=True)
+    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
+        if arguments.json is not None:
+            reports = [each.report for each in measured]
+            entry = reports[0] if len(folders) == 1 else {"format_version": FORMAT_VERSION, "evaluations": reports}
+            write_json(Path(arguments.json), entry)
+
+
+def _measured(subjects: list[_Subject], arguments: argparse.Namespace, baseline: str | None) -> _Measured:
+    """Measures all networks on the decisions of `arguments.shards`."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
+    from kanachan.models.learned_games import in_words
 
-    subjects = _subjects(arguments)
     held_out, predictions = _predictions(subjects, arguments, baseline)
+    learned = _learned(subjects)
     mixture = mixture_of(predictions.values(), held_out)
     first = {s.objective.stage: s for s in reversed(predictions)}
     evaluations = {}
@@ -169,24 +228,36 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         "games": held_out.num_games,
         "decisions": len(held_out.columns),
         "limit": arguments.limit,
+        "unseen": arguments.unseen,
+        "learned_games": {s.path: int(games.has(held_out.game_X).sum()) for s, games in learned.items()},
         "average_suits": arguments.average_suits,
         "bootstrap": arguments.bootstrap,
         "baseline": FITTED if held_out.baseline is None else baseline,
     }
-    try:
-        print(_report(header, held_out.note, evaluations, comparisons), flush=True)
-    finally:  # the metrics are written even where the reader of the table has gone (`| head`)
-        if arguments.json is not None:
-            write_json(Path(arguments.json), {**header, "weights": _entries(evaluations, comparisons)})
+    by_letter = {s.letter: games for s, games in learned.items()}
+    notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
+    return _Measured(header, notes + ([held_out.note] if held_out.note else []), evaluations, comparisons)
 
 
-def _check_paths(arguments: argparse.Namespace) -> None:
+def _learned(subjects: Sequence[_Subject]) -> "dict[_Subject, LearnedGames]":
+    from kanachan.models.learned_games import LearnedGames
+
+    return {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
+
+
+def _require_one(folders: Sequence[str]) -> None:
+    if len(folders) > 1:
+        raise ValueError(f"reward predictors and critics are measured on one folder of SHARDS, not on {len(folders)}")
+
+
+def _check_paths(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     """Raises ValueError if a file or a split that is needed is missing, or the metrics cannot be written."""
     for path in arguments.predictions:
         require_exists(path)
-    if not Path(arguments.shards).is_file():
-        shards_of(arguments.shards, arguments.split)
-    check_json_option(arguments, *arguments.predictions)
+    for folder in folders:
+        if not Path(folder).is_file():
+            shards_of(folder, arguments.split)
+    check_json_option(arguments, *folders[:-1], *arguments.predictions)
 
 
 def _split(arguments: argparse.Namespace) -> str:
@@ -203,8 +274,10 @@ def _predictions(
 
     vocabulary = subjects[0].objective.vocabulary
     predictor = load_baseline(baseline, vocabulary)
+    without = list(_learned(subjects).values()) if arguments.unseen else []
+    sizes = (arguments.limit, arguments.bootstrap, predictor, without)
     if _split(arguments) == "lines":
-        lines = held_out_lines(arguments.shards, vocabulary, arguments.limit, arguments.bootstrap, predictor)
+        lines = held_out_lines(arguments.shards, vocabulary, *sizes)
         held_out, of_files = lines.held_out, _of_files(lines, len(subjects), arguments.predictions)
     elif arguments.predictions:
         raise ValueError(
@@ -212,8 +285,7 @@ def _predictions(
             f"(kanachan-pack --unpack {arguments.shards} --split {arguments.split} -o lines.txt)"
         )
     else:
-        sizes = (arguments.limit, arguments.bootstrap)
-        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, *sizes, predictor)
+        held_out = held_out_rows(arguments.shards, arguments.split, vocabulary, *sizes)
         of_files = {}
     rows = len(held_out.columns)
     with tqdm(total=rows * len(subjects), unit="decision", unit_scale=True, disable=None) as bar:
@@ -262,25 +334,12 @@ def _average_suits(subject: _Subject) -> _Subject:
     return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
 
 
-def _report(
-    header: dict[str, Any],
-    note: str | None,
-    evaluations: dict[_Subject, "Evaluation"],
-    comparisons: dict[_Subject, "Comparison"],
-) -> str:
+def _report(measured: _Measured) -> str:
     from kanachan.evaluation.comparison_tables import comparison_tables
     from kanachan.evaluation.tables import stage_tables, table
 
-    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
-    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
-    of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
-    parts = [
-        f"{of_split}{header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}{averaged}\n"
-        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
-        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
-        + (f"\n{note}" if note else "")
-    ]
+    header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons
+    parts = [_heading(header) + "".join(f"\n{note}" for note in measured.notes)]
     networks = [[s.letter, *_origin(s)] for s in evaluations]
     parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
     for stage in scoring_stages():
@@ -291,6 +350,38 @@ def _report(
     if comparisons:
         reference = next(iter(evaluations))
         parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
+    return "\n\n".join(parts)
+
+
+def _heading(header: Mapping[str, Any]) -> str:
+    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
+    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
+    of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
+    return (
+        f"{of_split}{header['shards']}: {header['games']:,} games, "
+        f"{header['decisions']:,} decisions{limited}{averaged}\n"
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
+        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
+    )
+
+
+def _side_by_side(measured: Sequence[_Measured]) -> str:
+    """Formats the most important metrics on several folders."""
+    from kanachan.evaluation.tables import side_by_side, table
+
+    evaluations = measured[0].evaluations
+    networks = [[s.letter, *_origin(s)] for s in evaluations]
+    parts = ["\n".join([_heading(each.header), *each.notes]) for each in measured]
+    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    for stage in scoring_stages():
+        rows = [
+            ([f"{each.header['shards']} {s.letter}".rstrip(), f"{each.header['games']:,}"], each.evaluations[s])
+            for each in measured
+            for s in evaluations
+            if s.objective.stage == stage
+        ]
+        if rows:
+            parts.append(side_by_side(stage, rows, ["shards", "games"]))
     return "\n\n".join(parts)
 
 

@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tqdm import tqdm
@@ -19,6 +19,9 @@ from kanachan.cli.options import WEIGHTS_HELP, add_batch_option, add_device_opti
 from kanachan.models.reference import resolved
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from kanachan.inference.choice import Prediction
     from kanachan.inference.policy import Policy
 
@@ -58,6 +61,12 @@ def _parser() -> argparse.ArgumentParser:
         help="in words: the situation, and the candidates from the best to the worst, the action taken "
         "marked; after rank also the probability of every rank",
     )
+    parser.add_argument(
+        "--unseen",
+        action="store_true",
+        help="leave out the games that the network has learned from, itself or through earlier networks, its prior or "
+        "its teacher; their number is reported in any case",
+    )
     add_force_option(parser)
     add_batch_option(parser)
     add_device_option(parser)
@@ -72,19 +81,35 @@ def _predict(arguments: argparse.Namespace) -> None:
         arguments.output, [arguments.lines, str(resolved(arguments.weights))], may_stream=True, force=arguments.force
     )
     # Heavy imports come only now, after the arguments have been found valid.
+    from kanachan.data.columns import game_key
     from kanachan.inference.policy import Policy, chosen_device
+    from kanachan.models.learned_games import LearnedGames, in_words
 
     policy = Policy.load(arguments.weights, chosen_device(arguments.device))
     size = arguments.batch * _BATCHES_AT_ONCE
+    learned = LearnedGames.of_card(policy.card, arguments.weights)
+    key_of: dict[str, int] = {}
     with writing_text(arguments.output) as output:
         is_seen = arguments.output == "-" and sys.stdout.isatty()  # a bar would appear among the lines
         for chunk in _chunks(arguments.lines, size, policy.vocabulary, shows_bar=not is_seen):
+            games = {annotation.game: game_key(annotation.game) for _, annotation in chunk}
+            key_of |= games
+            if arguments.unseen:
+                is_learned = dict(zip(games, learned.has(_keys(games)), strict=True))
+                chunk = [each for each in chunk if not is_learned[each[1].game]]
             predictions = policy.predictions([annotation for _, annotation in chunk], arguments.batch)
             for (line, annotation), prediction in zip(chunk, predictions, strict=True):
                 if arguments.explain:
                     output.write(explained(annotation, prediction, policy) + "\n\n")
                 else:
                     output.write(f"{line}\t{','.join(map(str, prediction.shown))}\n")
+    print(f"{PROGRAM}: {in_words({'': learned}, _keys(key_of), left_out=arguments.unseen)}", file=sys.stderr)
+
+
+def _keys(key_of: Mapping[str, int]) -> "NDArray[np.uint64]":
+    import numpy as np
+
+    return np.fromiter(key_of.values(), np.uint64, len(key_of))
 
 
 def _chunks(path: str, size: int, vocabulary: Vocabulary, *, shows_bar: bool) -> Iterator[list[tuple[str, Annotation]]]:

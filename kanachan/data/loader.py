@@ -191,17 +191,32 @@ class TrainLoader:
         return with_hidden(batch, columns, self._layout, share, np.random.default_rng(key))
 
 
-def held_out_columns(folder: str | Path, split: str, vocabulary: Vocabulary, limit: int | None = None) -> Columns:
+def held_out_columns(
+    folder: str | Path,
+    split: str,
+    vocabulary: Vocabulary,
+    limit: int | None = None,
+    without: Callable[[NDArray[np.uint64]], NDArray[np.bool_]] | None = None,
+) -> Columns:
     """Reads the decisions of a split of a folder of shards, or the first `limit`, in the order of `by_round`.
 
+    Args:
+        without: which games, by their keys, are left out.
+
     Raises:
-        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
+            out; names the file.
     """
     shards = open_shards(folder, split, verify=True)
     shards.require(vocabulary, "the weights")
     if not len(shards):
         raise ValueError(f"{folder}: the split {split!r} is empty: {SPLIT_ADVICE}")
-    rows = np.arange(min(len(shards), limit or len(shards)))
+    rows = np.arange(len(shards))
+    if without is not None:
+        rows = rows[~without(shards.games(rows))]
+        if not len(rows):
+            raise ValueError(f"{folder}: all games of the split {split!r} are left out")
+    rows = rows[: limit or len(rows)]
     return shards.gather(rows[by_round(shards, rows, len(rows))])
 
 

@@ -3,9 +3,9 @@
 Shapes: B decisions, A candidates, R ranks, O orders of the seats, K outputs of a head.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +47,7 @@ from kanachan.evaluation.value_metrics import log_likelihood_metrics, value_metr
 from kanachan.evaluation.verdicts import Verdict, less_chance_of_ranks, verdict_on_imitation, verdict_on_values
 from kanachan.inference.policy import Policy
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.learned_games import LearnedGames, any_learned
 from kanachan.models.seat_orders import SeatOrders
 from kanachan.objectives.objective import Objective, RankObjective
 from kanachan.objectives.reward import Outcome
@@ -107,6 +108,7 @@ class HeldOut:
         train: decisions that baselines are fitted to; None: none are fitted.
         replicates: bootstrap resamples behind an interval.
         baseline: a trained one of ranks and grading points, used in place of one fitted to `train`.
+        game_X: all games at hand, by their keys; without it, those of the columns.
     """
 
     def __init__(
@@ -116,6 +118,7 @@ class HeldOut:
         vocabulary: Vocabulary,
         replicates: int,
         baseline: RewardPredictor | None = None,
+        game_X: NDArray[np.uint64] | None = None,
     ) -> None:
         self.columns = columns
         self.train = train
@@ -123,6 +126,8 @@ class HeldOut:
         self.replicates = replicates
         self.baseline = baseline
         self.num_games = len(np.unique(columns.game))
+        self.game_X = np.unique(columns.game if game_X is None else game_X)
+        """all games at hand, also those that are left out"""
         self._means: dict[StageName, Floats] = {}
         self._outcome_of_baseline: Outcome | None = None
 
@@ -185,20 +190,27 @@ def held_out_rows(
     limit: int | None = None,
     replicates: int = REPLICATES,
     baseline: RewardPredictor | None = None,
+    without: Sequence[LearnedGames] = (),
 ) -> HeldOut:
     """Reads the decisions of a split of a folder of shards, the first `limit` of them.
 
+    Args:
+        without: games that are left out.
+
     Raises:
-        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary; names the file.
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
+            out; names the file.
     """
-    columns = held_out_columns(folder, split, vocabulary, limit)
+    columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
+    shards = open_shards(folder, split)
+    game_X = shards.games(np.arange(len(shards)))
     train = None
     if "train" in splits_in(Path(folder)):
         train_shards = open_shards(folder, "train")
         train_shards.require(vocabulary, "the weights")
         train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)))
         train = train if len(np.unique(train.game)) > 1 else None
-    return HeldOut(columns, train, vocabulary, replicates, baseline)
+    return HeldOut(columns, train, vocabulary, replicates, baseline, game_X)
 
 
 @torch.inference_mode()

@@ -8,7 +8,7 @@ Shapes: B decisions, A candidates.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -27,6 +27,7 @@ from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
 from kanachan.evaluation.evaluator import HeldOut, Predictions
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers
 from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.learned_games import LearnedGames, any_learned
 
 SUM_TOLERANCE = 1e-3
 _ROWS_AT_ONCE = 4096
@@ -51,9 +52,13 @@ def held_out_lines(
     limit: int | None = None,
     replicates: int = REPLICATES,
     baseline: RewardPredictor | None = None,
+    without: Sequence[LearnedGames] = (),
 ) -> Lines:
-    """Reads the decisions of annotation lines, the first `limit` of them; without fitted baselines, which need a train
-    split.
+    """Reads the decisions of annotation lines, of the first `limit` of them; without fitted baselines, which need a
+    train split.
+
+    Args:
+        without: games that are left out.
 
     Raises:
         ValueError: the file is missing, empty or damaged, or a line is not an annotation; "file:line: …".
@@ -74,8 +79,12 @@ def held_out_lines(
     columns = columns_of_annotations(annotations, vocabulary)
     # decisions of a seat in a round are adjacent: a network computes their shared events only once
     order = np.lexsort((columns.progression.lengths, round_keys(columns, vocabulary)))
+    game_X = columns.game
+    order = order[~any_learned(without, game_X[order])]
+    if not len(order):
+        raise ValueError(f"{path}: all games are left out")
     columns = columns_of_annotations([annotations[row] for row in order], vocabulary)
-    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates, baseline))
+    return Lines(path, texts, annotations, order, HeldOut(columns, None, vocabulary, replicates, baseline, game_X))
 
 
 def predictions_in(path: str, lines: Lines) -> Predictions:

@@ -86,6 +86,33 @@ def stage_tables(stage: str, evaluations: _Lettered, num_seats: int) -> str:
     return "\n\n".join(parts)
 
 
+def side_by_side(stage: str, rows: Sequence[tuple[Sequence[str], Evaluation]], labels: Sequence[str]) -> str:
+    """Formats the most important metrics of one stage on several data sets, one row for each network and data set.
+
+    Args:
+        rows: the cells that name the network and the data set, under `labels`, and its evaluation.
+    """
+    objective = objective_class(stage)
+    ranks = issubclass(objective, RankObjective)
+    if not objective.has_value:
+        header = ["all %", "discard %", "NLL", "calibration error %"]
+    else:
+        header = ["explained variance %", "skill %"]
+    header += ["rank over scores, nats", "order over scores, nats"] if ranks else []
+    found = []
+    for cells, evaluation in rows:
+        agreement = evaluation.agreement
+        if not objective.has_value:
+            metrics = [with_interval(agreement.get(name), 1, 100) for name in ("top1", "discard/accuracy")]
+            metrics += [with_interval(agreement.get("nll"), 3), with_interval(agreement.get("ece"), 2, 100)]
+        else:
+            metrics = _value_cells(evaluation, "action")[:2]
+        metrics += _less_scores_cells(evaluation, "action", ["rank"]) if ranks else []
+        metrics += _less_scores_cells(evaluation, "situation", ["order/start"]) if ranks else []
+        found.append([*cells, *metrics])
+    return f"{objective.title}\n{'=' * len(objective.title)}\n\n{table([*labels, *header], found, len(labels))}"
+
+
 def _decision_table(evaluations: _Lettered, *, has_probability: bool) -> str:
     header = ["", "decisions", "taken", "accuracy %", *(["NLL"] if has_probability else []), "recall %"]
     rows = []

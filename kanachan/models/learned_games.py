@@ -3,7 +3,7 @@
 Shapes: G games of a set, B decisions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,21 @@ class LearnedGames:
     def has(self, game_B: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Returns which of the games, by their whole keys, are among these [B]."""
         return game_keys.contains(self.key_G, game_B)
+
+
+def any_learned(learned: Sequence[LearnedGames], game_B: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Returns which of the games, by their whole keys, any of some networks has learned from [B]."""
+    return np.logical_or.reduce([np.zeros(len(game_B), bool), *(each.has(game_B) for each in learned)])
+
+
+def in_words(learned: Mapping[str, LearnedGames], game_X: NDArray[np.uint64], *, left_out: bool = False) -> str:
+    """Says how many of the games at hand each network, by its name, has learned from."""
+    counts = {name: int(each.has(game_X).sum()) for name, each in learned.items()}
+    listed = ", ".join(f"{name} {count:,}".strip() for name, count in counts.items())
+    unknown = [name for name, each in learned.items() if not each.is_complete]
+    several = "" if len(learned) == 1 else f" ({', '.join(unknown)})" if len(unknown) < len(learned) else ""
+    note = f"; maybe more: not all are known{several}" if unknown else ""
+    return f"games that it has learned from: {listed} of {len(game_X):,}{', left out' if left_out else ''}{note}"
 
 
 NONE = LearnedGames(np.zeros(0, np.uint64), is_complete=True)

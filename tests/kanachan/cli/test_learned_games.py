@@ -1,0 +1,117 @@
+"""How many of the games at hand the networks have learned from, and how they are left out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from annotate.annotation import format_line
+from annotate.vocabulary import FOUR_PLAYERS
+from kanachan.cli.evaluate import main as evaluate
+from kanachan.cli.predict import main as predict
+from kanachan.cli.review import main as review
+from kanachan.data.columns import columns_of_annotations
+from kanachan.data.game_keys import truncated
+from kanachan.data.shards import open_shards
+from kanachan.models.learned_games import GAMES_KEY, LearnedGames
+from kanachan.models.weights import read_weights, write_weights
+from tests.support.random_annotations import random_annotations
+from tests.support.review_runs import SEAT, Reviewed
+from tests.support.tiny_weights import written
+
+ANNOTATIONS = random_annotations(12, seed=3)
+GAME_X = np.unique(columns_of_annotations(ANNOTATIONS, FOUR_PLAYERS).game)
+
+
+def having_learned(folder: Path, game_X: np.ndarray, *, is_complete: bool = True) -> str:
+    """Weights that have learned from these games."""
+    weights = read_weights(written(folder))
+    entry = LearnedGames(np.unique(truncated(game_X)), is_complete).encode()
+    write_weights(weights.path, weights.tensors, {**weights.card, GAMES_KEY: entry})
+    return str(weights.path)
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> Path:
+    path = tmp_path / "lines.txt"
+    path.write_text("".join(f"{format_line(annotation)}\n" for annotation in ANNOTATIONS))
+    return path
+
+
+def test_the_games_of_shards_that_networks_have_learned_from_are_counted_and_left_out(
+    shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = open_shards(shards, "validation")
+    game_X = np.unique(split.games(np.arange(len(split))))
+    first = having_learned(tmp_path / "a", game_X[:2])
+    second = having_learned(tmp_path / "b", game_X[1:3], is_complete=False)
+    given = [first, second, str(shards), "--split", "validation", "--bootstrap", "10"]
+    assert evaluate([*given, "--json", str(tmp_path / "all.json")]) == 0
+    words = f"games that it has learned from: A 2, B 2 of {len(game_X)}"
+    assert f"{words}; maybe more: not all are known (B)\n" in capsys.readouterr().out
+    assert evaluate([*given, "--json", str(tmp_path / "unseen.json"), "--unseen"]) == 0
+    assert f"{words}, left out; maybe more: not all are known (B)\n" in capsys.readouterr().out
+    found = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("all", "unseen")}
+    assert found["all"]["games"] == len(game_X) and found["unseen"]["games"] == len(game_X) - 3
+    assert found["unseen"]["learned_games"] == {first: 2, second: 2}
+
+
+def test_the_games_of_lines_are_left_out_too(lines: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    weights = having_learned(tmp_path / "weights", GAME_X[:1])
+    report = tmp_path / "report.json"
+    assert evaluate([weights, str(lines), "--bootstrap", "10", "--unseen", "--json", str(report)]) == 0
+    kept = [a for a in ANNOTATIONS if columns_of_annotations([a], FOUR_PLAYERS).game[0] != GAME_X[0]]
+    assert 0 < len(kept) == json.loads(report.read_text())["decisions"] < len(ANNOTATIONS)
+    assert predict([weights, str(lines)]) == 0
+    output = capsys.readouterr()
+    assert f"games that it has learned from: 1 of {len(GAME_X)}\n" in output.err
+    assert predict([weights, str(lines), "--unseen"]) == 0
+    output = capsys.readouterr()
+    assert [line.rpartition("\t")[0] for line in output.out.splitlines()] == [format_line(a) for a in kept]
+    assert f"games that it has learned from: 1 of {len(GAME_X)}, left out\n" in output.err
+
+
+def test_where_no_game_is_left_the_message_says_so(
+    lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = open_shards(shards, "validation")
+    of_shards = split.games(np.arange(len(split)))
+    weights = having_learned(tmp_path / "weights", np.concatenate([GAME_X, of_shards]))
+    for path in (lines, shards):
+        assert evaluate([weights, str(path), "--split", "validation", "--unseen"]) == 1
+        assert f"{path}: all games" in capsys.readouterr().err
+
+
+def test_several_shards_are_measured_side_by_side(
+    lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = [str(written(tmp_path / stage, stage)) for stage in ("imitation", "rank")]
+    given = ["--split", "validation", "--bootstrap", "10", "--json"]
+    for number, folders in enumerate(([lines], [shards], [lines, shards])):
+        assert evaluate([*weights, *map(str, folders), *given, str(tmp_path / f"{number}.json")]) == 0
+    alone, both = [json.loads((tmp_path / f"{i}.json").read_text()) for i in range(2)], tmp_path / "2.json"
+    assert json.loads(both.read_text())["evaluations"] == alone
+    shown = capsys.readouterr().out
+    for folder in (lines, shards):
+        for letter in "AB":
+            assert f"\n{folder} {letter} " in shown
+
+
+def test_what_needs_one_folder_refuses_several(
+    lines: Path, shards: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = str(written(tmp_path / "weights"))
+    assert evaluate([weights, weights, str(shards), str(shards), "--gain"]) == 1
+    assert "--gain is for one folder of SHARDS" in capsys.readouterr().err
+
+
+def test_a_review_says_which_networks_have_learned_from_its_game(
+    reviewed: Reviewed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    game_X = columns_of_annotations(reviewed.annotations, FOUR_PLAYERS).game
+    weights = [having_learned(tmp_path / "a", game_X), having_learned(tmp_path / "b", GAME_X)]
+    page = ["--seat", str(SEAT), "-o", str(tmp_path / "page.html")]
+    assert review([str(reviewed.record), *weights, *page]) == 0
+    error = capsys.readouterr().err
+    assert "kanachan-review: a has learned from this game" in error and "b has learned" not in error
