@@ -2,22 +2,23 @@
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
 from annotate.runtime.arguments import CommandParser, add_force_option
 from annotate.runtime.files import require_exists
-from annotate.runtime.json_output import plain, write_json
+from annotate.runtime.json_output import write_json
 from annotate.runtime.terminal import require_positive, run_cleanly
 from kanachan.cli.environment import set_environment
 from kanachan.cli.evaluate_critic import DESCRIPTION as CRITIC_DESCRIPTION
 from kanachan.cli.evaluate_critic import are_critics, evaluate_critics
 from kanachan.cli.evaluate_gain import DESCRIPTION as GAIN_DESCRIPTION
 from kanachan.cli.evaluate_gain import add_gain_options, check_gain_options, evaluate_gain
+from kanachan.cli.evaluate_report import Measured, Subject, report_of, side_by_side_report
 from kanachan.cli.evaluate_reward import DESCRIPTION as REWARD_DESCRIPTION
 from kanachan.cli.evaluate_reward import are_reward_predictors, evaluate_reward_predictors
 from kanachan.cli.options import (
@@ -34,15 +35,11 @@ from kanachan.cli.score_baseline import FITTED, SHIPPED_BASELINE, baseline_path,
 from kanachan.config import SPLITS
 from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
-from kanachan.objectives.stages import scoring_stages
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.comparison import Comparison
-    from kanachan.evaluation.evaluator import Evaluation, HeldOut, Predictions
+    from kanachan.evaluation.evaluator import HeldOut, Predictions
     from kanachan.evaluation.predictions_file import Lines
-    from kanachan.inference.policy import Policy
     from kanachan.models.learned_games import LearnedGames
-    from kanachan.objectives.objective import Objective
 
 PROGRAM = "kanachan-evaluate"
 FORMAT_VERSION = 2
@@ -56,17 +53,6 @@ networks are compared with the points expected from its rank probabilities. With
 any program for annotation lines are measured on the same decisions, and their differences from the first of
 WEIGHTS. With --compare, the metrics of all further networks minus those of the first, with intervals of the
 differences. With several SHARDS, the most important metrics of each side by side. """
-
-
-@dataclass(frozen=True)
-class _Subject:
-    """A network or a file of probabilities to be measured, and its names in the report."""
-
-    letter: str
-    path: str
-    objective: "Objective"
-    policy: "Policy | None"
-    """None for a file of probabilities"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -148,21 +134,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """The metrics of all subjects on the decisions of one folder."""
-
-    header: dict[str, Any]
-    """the entries of the report that all of them share"""
-    notes: list[str]
-    evaluations: "dict[_Subject, Evaluation]"
-    comparisons: "dict[_Subject, Comparison]"
-
-    @property
-    def report(self) -> dict[str, Any]:
-        return {**self.header, "weights": _entries(self.evaluations, self.comparisons)}
-
-
 def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
     if len(folders) > 1 and (arguments.gain or arguments.predictions):
         name = "--gain" if arguments.gain else "--predictions"
@@ -192,7 +163,7 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
         arguments.shards = folder
         measured.append(_measured(subjects, arguments, baseline))
     try:
-        print(_report(*measured) if len(folders) == 1 else _side_by_side(measured), flush=True)
+        print(report_of(*measured) if len(folders) == 1 else side_by_side_report(measured), flush=True)
     finally:  # the metrics are written even where the reader of the table has gone (`| head`)
         if arguments.json is not None:
             reports = [each.report for each in measured]
@@ -200,7 +171,7 @@ def _evaluate(arguments: argparse.Namespace, folders: Sequence[str]) -> None:
             write_json(Path(arguments.json), entry)
 
 
-def _measured(subjects: list[_Subject], arguments: argparse.Namespace, baseline: str | None) -> _Measured:
+def _measured(subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None) -> Measured:
     """Measures all networks on the decisions of `arguments.shards`."""
     from kanachan.evaluation.comparison import compared
     from kanachan.evaluation.evaluator import evaluated, mixture_of
@@ -236,10 +207,10 @@ def _measured(subjects: list[_Subject], arguments: argparse.Namespace, baseline:
     }
     by_letter = {s.letter: games for s, games in learned.items()}
     notes = [in_words(by_letter, held_out.game_X, left_out=arguments.unseen)] if learned else []
-    return _Measured(header, notes + ([held_out.note] if held_out.note else []), evaluations, comparisons)
+    return Measured(header, notes + ([held_out.note] if held_out.note else []), evaluations, comparisons)
 
 
-def _learned(subjects: Sequence[_Subject]) -> "dict[_Subject, LearnedGames]":
+def _learned(subjects: Sequence[Subject]) -> "dict[Subject, LearnedGames]":
     from kanachan.models.learned_games import LearnedGames
 
     return {s: LearnedGames.of_card(s.policy.card, s.path) for s in subjects if s.policy is not None}
@@ -266,8 +237,8 @@ def _split(arguments: argparse.Namespace) -> str:
 
 
 def _predictions(
-    subjects: list[_Subject], arguments: argparse.Namespace, baseline: str | None
-) -> "tuple[HeldOut, dict[_Subject, Predictions]]":
+    subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None
+) -> "tuple[HeldOut, dict[Subject, Predictions]]":
     """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
     from kanachan.evaluation.evaluator import held_out_rows, predictions_of
     from kanachan.evaluation.predictions_file import held_out_lines
@@ -297,19 +268,19 @@ def _predictions(
     return held_out, predictions | of_files
 
 
-def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[_Subject, Predictions]":
+def _of_files(lines: "Lines", num_subjects: int, paths: Sequence[str]) -> "dict[Subject, Predictions]":
     from kanachan.config import ObjectiveConfig
     from kanachan.evaluation.predictions_file import predictions_in
     from kanachan.objectives.imitation import Imitation
 
     objective = Imitation(ObjectiveConfig(), lines.held_out.vocabulary)
     return {
-        _Subject(letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
+        Subject(letter(num_subjects + i), path, objective, None): predictions_in(path, lines)
         for i, path in enumerate(paths)
     }
 
 
-def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
+def _subjects(arguments: argparse.Namespace) -> list[Subject]:
     """Loads the networks."""
     from kanachan.inference.policy import Policy, chosen_device
 
@@ -317,13 +288,13 @@ def _subjects(arguments: argparse.Namespace) -> list[_Subject]:
     is_alone = len(arguments.weights) == 1 and not arguments.predictions
     loaded = [(path, Policy.load(path, device)) for path in arguments.weights]
     networks = [
-        _Subject("" if is_alone else letter(i), path, policy.objective, policy)
+        Subject("" if is_alone else letter(i), path, policy.objective, policy)
         for i, (path, policy) in enumerate(loaded)
     ]
     return [_average_suits(s) for s in networks] if arguments.average_suits else networks
 
 
-def _average_suits(subject: _Subject) -> _Subject:
+def _average_suits(subject: Subject) -> Subject:
     from kanachan.inference.policy import NetworkPolicy
     from kanachan.inference.suit_averaging import SuitAverage
 
@@ -332,93 +303,6 @@ def _average_suits(subject: _Subject) -> _Subject:
     if not policy.card.get("config", {}).get("data", {}).get("exchange_suits", True):
         raise ValueError(f"{subject.path}: trained with data.exchange_suits=false: --average-suits is not for it")
     return replace(subject, policy=policy.with_network(SuitAverage(policy.network, policy.vocabulary)))
-
-
-def _report(measured: _Measured) -> str:
-    from kanachan.evaluation.comparison_tables import comparison_tables
-    from kanachan.evaluation.tables import stage_tables, table
-
-    header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons
-    parts = [_heading(header) + "".join(f"\n{note}" for note in measured.notes)]
-    networks = [[s.letter, *_origin(s)] for s in evaluations]
-    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
-    for stage in scoring_stages():
-        of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
-        if of_stage:
-            num_seats = next(iter(evaluations)).objective.vocabulary.num_seats
-            parts.append(stage_tables(stage, of_stage, num_seats))
-    if comparisons:
-        reference = next(iter(evaluations))
-        parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
-    return "\n\n".join(parts)
-
-
-def _heading(header: Mapping[str, Any]) -> str:
-    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
-    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
-    of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
-    return (
-        f"{of_split}{header['shards']}: {header['games']:,} games, "
-        f"{header['decisions']:,} decisions{limited}{averaged}\n"
-        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
-        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
-    )
-
-
-def _side_by_side(measured: Sequence[_Measured]) -> str:
-    """Formats the most important metrics on several folders."""
-    from kanachan.evaluation.tables import side_by_side, table
-
-    evaluations = measured[0].evaluations
-    networks = [[s.letter, *_origin(s)] for s in evaluations]
-    parts = ["\n".join([_heading(each.header), *each.notes]) for each in measured]
-    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
-    for stage in scoring_stages():
-        rows = [
-            ([f"{each.header['shards']} {s.letter}".rstrip(), f"{each.header['games']:,}"], each.evaluations[s])
-            for each in measured
-            for s in evaluations
-            if s.objective.stage == stage
-        ]
-        if rows:
-            parts.append(side_by_side(stage, rows, ["shards", "games"]))
-    return "\n\n".join(parts)
-
-
-def _origin(subject: _Subject) -> list[str]:
-    """Returns the cells stage, encoder from, steps, weights."""
-    if subject.policy is None:
-        return [subject.objective.stage, "", "", f"{subject.path}, probabilities"]
-    card = subject.policy.card
-    lineage = [step["stage"] for step in card.get("lineage", [])]
-    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
-
-
-def _entries(
-    evaluations: dict[_Subject, "Evaluation"], comparisons: dict[_Subject, "Comparison"]
-) -> list[dict[str, Any]]:
-    """Returns the metrics to write for each network or file."""
-    entries = []
-    reference = next(iter(evaluations))
-    for s, evaluation in evaluations.items():
-        metrics = _metrics(evaluation)
-        if s in comparisons:
-            metrics["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
-        entries.append({"path": s.path, **_about(s), **metrics})
-    return entries
-
-
-def _about(subject: _Subject) -> dict[str, Any]:
-    if subject.policy is None:
-        return {"stage": subject.objective.stage, "predictions": subject.path}
-    card = subject.policy.card
-    return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
-
-
-def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
-    names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "by_round", "reliability")
-    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "against_first", "chance")}
-    return metrics | {"verdict": plain(evaluation.verdict._asdict())}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,128 @@
+"""The report of kanachan-evaluate on networks that score actions: text, and entries of the JSON file."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from annotate.runtime.json_output import plain
+from kanachan.cli.score_baseline import FITTED
+from kanachan.objectives.stages import scoring_stages
+
+if TYPE_CHECKING:
+    from kanachan.evaluation.comparison import Comparison
+    from kanachan.evaluation.evaluator import Evaluation
+    from kanachan.inference.policy import Policy
+    from kanachan.objectives.objective import Objective
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A network or a file of probabilities to be measured, and its names in the report."""
+
+    letter: str
+    path: str
+    objective: "Objective"
+    policy: "Policy | None"
+    """None for a file of probabilities"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The metrics of all subjects on the decisions of one folder."""
+
+    header: dict[str, Any]
+    """the entries of the report that all of them share"""
+    notes: list[str]
+    evaluations: "dict[Subject, Evaluation]"
+    comparisons: "dict[Subject, Comparison]"
+
+    @property
+    def report(self) -> dict[str, Any]:
+        return {**self.header, "weights": _entries(self.evaluations, self.comparisons)}
+
+
+def report_of(measured: Measured) -> str:
+    from kanachan.evaluation.comparison_tables import comparison_tables
+    from kanachan.evaluation.tables import stage_tables, table
+
+    header, evaluations, comparisons = measured.header, measured.evaluations, measured.comparisons
+    parts = [_heading(header) + "".join(f"\n{note}" for note in measured.notes)]
+    networks = [[s.letter, *_origin(s)] for s in evaluations]
+    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    for stage in scoring_stages():
+        of_stage = {s.letter: evaluation for s, evaluation in evaluations.items() if evaluation.stage == stage}
+        if of_stage:
+            num_seats = next(iter(evaluations)).objective.vocabulary.num_seats
+            parts.append(stage_tables(stage, of_stage, num_seats))
+    if comparisons:
+        reference = next(iter(evaluations))
+        parts.append(comparison_tables(reference.letter, {s.letter: c for s, c in comparisons.items()}))
+    return "\n\n".join(parts)
+
+
+def _heading(header: Mapping[str, Any]) -> str:
+    limited = " (the first of the split)" if header["limit"] == header["decisions"] else ""
+    averaged = ", predictions averaged over the suit permutations" if header["average_suits"] else ""
+    of_split = "" if header["split"] == "lines" else f"{header['split']} split of "
+    return (
+        f"{of_split}{header['shards']}: {header['games']:,} games, "
+        f"{header['decisions']:,} decisions{limited}{averaged}\n"
+        f"[brackets]: 95 % intervals from {header['bootstrap']:,} resamples of whole games"
+        + ("" if header["baseline"] == FITTED else f"\nscores and round only: {header['baseline']}")
+    )
+
+
+def side_by_side_report(measured: Sequence[Measured]) -> str:
+    """Formats the most important metrics on several folders."""
+    from kanachan.evaluation.tables import side_by_side, table
+
+    evaluations = measured[0].evaluations
+    networks = [[s.letter, *_origin(s)] for s in evaluations]
+    parts = ["\n".join([_heading(each.header), *each.notes]) for each in measured]
+    parts.append(table(["", "stage", "encoder from", "steps", "weights"], networks, flush_left=5))
+    for stage in scoring_stages():
+        rows = [
+            ([f"{each.header['shards']} {s.letter}".rstrip(), f"{each.header['games']:,}"], each.evaluations[s])
+            for each in measured
+            for s in evaluations
+            if s.objective.stage == stage
+        ]
+        if rows:
+            parts.append(side_by_side(stage, rows, ["shards", "games"]))
+    return "\n\n".join(parts)
+
+
+def _origin(subject: Subject) -> list[str]:
+    """Returns the cells stage, encoder from, steps, weights."""
+    if subject.policy is None:
+        return [subject.objective.stage, "", "", f"{subject.path}, probabilities"]
+    card = subject.policy.card
+    lineage = [step["stage"] for step in card.get("lineage", [])]
+    return [card["stage"], " > ".join(lineage) or "scratch", f"{card.get('steps') or 0:,}", subject.path]
+
+
+def _entries(
+    evaluations: dict[Subject, "Evaluation"], comparisons: dict[Subject, "Comparison"]
+) -> list[dict[str, Any]]:
+    """Returns the metrics to write for each network or file."""
+    entries = []
+    reference = next(iter(evaluations))
+    for s, evaluation in evaluations.items():
+        metrics = _metrics(evaluation)
+        if s in comparisons:
+            metrics["comparison"] = {"reference": reference.path, **plain(vars(comparisons[s]))}
+        entries.append({"path": s.path, **_about(s), **metrics})
+    return entries
+
+
+def _about(subject: Subject) -> dict[str, Any]:
+    if subject.policy is None:
+        return {"stage": subject.objective.stage, "predictions": subject.path}
+    card = subject.policy.card
+    return {name: card.get(name) for name in ("stage", "steps", "samples", "lineage", "model", "objective", "commit")}
+
+
+def _metrics(evaluation: "Evaluation") -> dict[str, Any]:
+    names = ("agreement", "questions", "values", "log_likelihood", "less_scores", "by_round", "reliability")
+    metrics = {name: plain(getattr(evaluation, name)) for name in (*names, "against_first", "chance")}
+    return metrics | {"verdict": plain(evaluation.verdict._asdict())}
