@@ -37,7 +37,8 @@ from kanachan.data.shard_folder import shards_of
 from kanachan.models.card import vocabulary_of
 
 if TYPE_CHECKING:
-    from kanachan.evaluation.evaluator import HeldOut, Predictions
+    from kanachan.evaluation.evaluator import Predictions
+    from kanachan.evaluation.held_out import HeldOut
     from kanachan.evaluation.predictions_file import Lines
     from kanachan.models.learned_games import LearnedGames
 
@@ -240,7 +241,8 @@ def _predictions(
     subjects: list[Subject], arguments: argparse.Namespace, baseline: str | None
 ) -> "tuple[HeldOut, dict[Subject, Predictions]]":
     """Reads the decisions, and the files of probabilities, which come last, and evaluates the networks."""
-    from kanachan.evaluation.evaluator import held_out_rows, predictions_of
+    from kanachan.evaluation.evaluator import predictions_of
+    from kanachan.evaluation.held_out import held_out_rows
     from kanachan.evaluation.predictions_file import held_out_lines
 
     vocabulary = subjects[0].objective.vocabulary

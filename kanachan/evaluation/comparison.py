@@ -63,7 +63,7 @@ def compared(
         reference, other: predictions for the same decisions.
         game_B: the game of each.
         starts: by name, at which of them the predicted order of the seats is evaluated
-            (`kanachan.evaluation.evaluator.HeldOut.starts`).
+            (`kanachan.evaluation.held_out.HeldOut.starts`).
     """
     theirs, ours = (_statistics(predictions, starts or {}) for predictions in (reference, other))
     not_comparable = _not_comparable(reference, other, theirs, ours)

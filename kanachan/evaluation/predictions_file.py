@@ -24,7 +24,8 @@ from kanachan.data.columns import columns_of_annotations, round_keys
 from kanachan.data.text import read_blocks
 from kanachan.evaluation.bootstrap import REPLICATES
 from kanachan.evaluation.decision_metrics import DecisionMeter, DecisionRows
-from kanachan.evaluation.evaluator import HeldOut, Predictions
+from kanachan.evaluation.evaluator import Predictions
+from kanachan.evaluation.held_out import HeldOut
 from kanachan.evaluation.separate_questions import AnswerMeter, Answers
 from kanachan.inference.reward_predictor import RewardPredictor
 from kanachan.models.learned_games import LearnedGames, any_learned

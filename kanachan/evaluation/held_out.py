@@ -1,0 +1,151 @@
+"""The decisions that networks are evaluated on, and the baselines of what is predicted.
+
+Shapes: B decisions, O orders of the seats, X games.
+"""
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotate.vocabulary import Vocabulary
+from kanachan.config import StageName
+from kanachan.data.columns import Columns
+from kanachan.data.loader import held_out_columns
+from kanachan.data.shard_folder import splits_in
+from kanachan.data.shards import open_shards
+from kanachan.evaluation.baselines import ScoreBaseline, actor_orders
+from kanachan.evaluation.bootstrap import (
+    REPLICATES,
+    Estimate,
+    Floats,
+)
+from kanachan.evaluation.chance import chance_metrics
+from kanachan.evaluation.reliability import (
+    Mask,
+    is_last_round,
+    is_round_start,
+)
+from kanachan.inference.reward_predictor import RewardPredictor
+from kanachan.models.learned_games import LearnedGames, any_learned
+from kanachan.models.seat_orders import SeatOrders
+from kanachan.objectives.objective import Objective
+from kanachan.objectives.reward import Outcome
+from kanachan.objectives.targets import Results
+
+MOST_TRAIN_ROWS = 1_000_000  # that the baseline is fitted to; rows of shards are in random order
+
+
+class HeldOut:
+    """The decisions to evaluate on, longest first, and the baselines, which see only scores and round.
+
+    Args:
+        columns: as annotated, sorted by length.
+        train: decisions that baselines are fitted to; None: none are fitted.
+        replicates: bootstrap resamples behind an interval.
+        baseline: a trained one of ranks and grading points, used in place of one fitted to `train`.
+        game_X: all games at hand, by their keys; without it, those of the columns.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        train: Columns | None,
+        vocabulary: Vocabulary,
+        replicates: int,
+        baseline: RewardPredictor | None = None,
+        game_X: NDArray[np.uint64] | None = None,
+    ) -> None:
+        self.columns = columns
+        self.train = train
+        self.vocabulary = vocabulary
+        self.replicates = replicates
+        self.baseline = baseline
+        self.num_games = len(np.unique(columns.game))
+        self.game_X = np.unique(columns.game if game_X is None else game_X)
+        """all games at hand, also those that are left out"""
+        self._means: dict[StageName, Floats] = {}
+        self._outcome_of_baseline: Outcome | None = None
+
+    @property
+    def game_B(self) -> NDArray[np.int64]:
+        return self.columns.game.view(np.int64)
+
+    @property
+    def note(self) -> str | None:
+        """A note for the report on missing baselines."""
+        if self.train is not None or self.baseline is not None:
+            return None
+        return "no baseline: it is fitted to a train split of two games or more"
+
+    def mean_by_scores(self, objective: Objective) -> Floats | None:
+        """Returns the target of a stage of points as the baseline predicts it [B]; None without baselines."""
+        if self.baseline is not None and objective.has_point_table:
+            return self._outcome(self.baseline).grading_points.double().numpy()
+        if self.train is None:
+            return None
+        if objective.stage not in self._means:
+            target_B = objective.target_of(Results.of_columns(self.train, self.vocabulary)).double().numpy()
+            baseline = ScoreBaseline(self.vocabulary).fit(self.train, target_B)
+            self._means[objective.stage] = baseline.predict(self.columns)
+        return self._means[objective.stage]
+
+    @cached_property
+    def chance(self) -> dict[str, Estimate]:
+        """The metrics of a uniform choice among the possible actions."""
+        return chance_metrics(self.columns, self.vocabulary, self.replicates)
+
+    @cached_property
+    def starts(self) -> dict[str, Mask]:
+        """The decisions at which the predicted order of the seats is evaluated [B]: `order/start`, the first of each
+        round, and `order/last`, the first of each last round."""
+        start_B = is_round_start(self.columns)
+        return {"order/start": start_B, "order/last": start_B & is_last_round(self.columns, self.vocabulary)}
+
+    @cached_property
+    def order_by_scores(self) -> Floats | None:
+        """The probabilities of the orders of `actor_orders` as the baseline predicts them [B, O]."""
+        if self.baseline is not None:
+            return self._outcome(self.baseline).order_log_probability.double().exp().numpy()
+        if self.train is None:
+            return None
+        orders_B = actor_orders(self.train, self.vocabulary)
+        num_orders = SeatOrders(self.vocabulary.num_seats).num_orders
+        return ScoreBaseline(self.vocabulary, num_orders).fit(self.train, orders_B).predict(self.columns)
+
+    def _outcome(self, baseline: RewardPredictor) -> Outcome:
+        if self._outcome_of_baseline is None:
+            self._outcome_of_baseline = baseline.of_observations(self.columns)
+        return self._outcome_of_baseline
+
+
+def held_out_rows(
+    folder: str,
+    split: str,
+    vocabulary: Vocabulary,
+    limit: int | None = None,
+    replicates: int = REPLICATES,
+    baseline: RewardPredictor | None = None,
+    without: Sequence[LearnedGames] = (),
+) -> HeldOut:
+    """Reads the decisions of a split of a folder of shards, the first `limit` of them.
+
+    Args:
+        without: games that are left out.
+
+    Raises:
+        ValueError: the split is missing or empty, or a shard is damaged or of another vocabulary, or all games are left
+            out; names the file.
+    """
+    columns = held_out_columns(folder, split, vocabulary, limit, partial(any_learned, without) if without else None)
+    shards = open_shards(folder, split)
+    game_X = shards.games(np.arange(len(shards)))
+    train = None
+    if "train" in splits_in(Path(folder)):
+        train_shards = open_shards(folder, "train")
+        train_shards.require(vocabulary, "the weights")
+        train = train_shards.gather(np.arange(min(len(train_shards), MOST_TRAIN_ROWS)))
+        train = train if len(np.unique(train.game)) > 1 else None
+    return HeldOut(columns, train, vocabulary, replicates, baseline, game_X)
