@@ -55,7 +55,7 @@ def test_the_games_of_initial_weights_and_of_a_teacher_count_in_a_resumed_run_to
 
 def test_games_are_incomplete_where_earlier_weights_have_none(shards: Path, tmp_path: Path) -> None:
     init = written(tmp_path / "init")
-    run("rank", shards, tmp_path / "run", "--init", str(init), "--run.steps", "1")
+    run("round_delta", shards, tmp_path / "run", "--init", str(init), "--run.steps", "1")
     games = learned(tmp_path / "run")
     assert not games.is_complete and games.key_G.tolist() == sorted({*train_games(shards)})
     run("grading", shards, tmp_path / "next", "--init", str(tmp_path / "run"), "--run.steps", "1")
